@@ -69,7 +69,7 @@ class SourceLocation:
         return f"{self}\n{gutter}{text}\n{' ' * (len(gutter) - 2)}| {pad}{'^' * width}"
 
 
-class TiraxError(DiagnosticException):
+class TiraxError(DiagnosticException, RuntimeError):
     """The base of all errors that a user of tirax can cause.
 
     `message` says what is wrong; `location` where; `expected` and `found` the two sides of a mismatch; `hint` what to
@@ -118,6 +118,10 @@ class ShapeError(TiraxError, ValueError):
 
 class DTypeError(TiraxError, TypeError):
     """A data type that is unknown or does not fit."""
+
+
+class ArgumentsError(TiraxError, TypeError):
+    """A call with too many arguments, or too few."""
 
 
 class NameLookupError(TiraxError, KeyError):

@@ -120,8 +120,8 @@ class Target:
     """A parsed target; equal where its canonical text is. Raises `TargetError`, or `NameLookupError`
     with a suggestion.
 
-    It is made of a text, or of a dictionary such as `{"kind": "llvm", "num-cores": 8}`. `with target:` makes it the
-    one that `Target.current()` gives.
+    It is made of a text, of a dictionary such as `{"kind": "llvm", "num-cores": 8}`, or of another target. `with
+    target:` makes it the one that `Target.current()` gives.
     """
 
     text: str = "llvm"
@@ -138,7 +138,8 @@ class Target:
     math: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        options = _parse(_text_of(self.text) if isinstance(self.text, Mapping) else self.text)
+        given = self.text.text if isinstance(self.text, Target) else self.text
+        options = _parse(_text_of(given) if isinstance(given, Mapping) else given)
         self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
         native = options.get("mcpu", "native") == "native"
         self._set("triple", options.get("mtriple", _host()[0]))
@@ -198,6 +199,10 @@ class Target:
         if not entered and not allow_none:
             raise TargetError("no target was entered", hint='with Target("llvm"): …')
         return entered[-1] if entered else None
+
+    def __tirax_script_value__(self) -> str:
+        """What a captured target is in a script: its text."""
+        return str(self)
 
     def __enter__(self) -> Target:
         _current.set((*_current.get(), self))
@@ -291,3 +296,8 @@ def _parse(text: str) -> dict[str, str]:
             raise TargetError(f"option {name} has no value", location=_place(text, part), expected=f"{name}=…")
         options[key] = value
     return options
+
+
+def has_scalable_vectors(target: Target | str | None) -> bool:
+    """Whether a target, or what describes one, has vectors of a length that the machine sets: SVE of AArch64."""
+    return re.search(r"-mattr=\S*\+sve\b", str(target)) is not None

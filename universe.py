@@ -130,6 +130,7 @@ _PASSES: dict[str, str] = {
     "storage-rewrite": "transforms.tir.storage_rewrite:StorageRewrite",
     "loop-partition": "transforms.tir.loop_partition:LoopPartition",
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
+    "remove-store-undef": "transforms.tir.remove_store_undef:RemoveStoreUndef",
     "verify-memory": "transforms.tir.verify_memory:VerifyMemory",
     "tir-inline-private-functions": "transforms.tir.inline_private_functions:InlinePrivateFunctions",
     "lower-asserts": "transforms.tir.asserts:LowerAsserts",

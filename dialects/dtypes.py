@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import copysign, inf
+from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     BFloat16Type,
+    BoolAttr,
     Float8E3M4Type,
     Float8E4M3B11FNUZType,
     Float8E4M3FNType,
@@ -99,7 +101,8 @@ NARROW: dict[Attribute, NarrowFloat | None] = {
 """The data types that are stored and converted, and not computed with; None for the integers among them."""
 
 _NAMES: dict[Attribute, str] = {t: n for n, t in DTYPES.items()}
-_VECTOR = re.compile(r"(.+?)x(\d+)$")
+_OTHER_NAMES = {"uint1": "bool", "int1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
+_VECTOR = re.compile(r"(.+?)x(vscalex)?(\d+)$")
 _NARROW_FLOATS = tuple(type(t) for t, form in NARROW.items() if form is not None)
 _FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS))
 """Classes that have no subclasses: `isinstance` of xDSL's classes is a call of Python where it is false."""
@@ -110,9 +113,12 @@ def dtype_of(name: str) -> Attribute:
     found = DTYPES.get(name)
     if found is not None:
         return found
-    vector = _VECTOR.match(name)
+    if name in _OTHER_NAMES:
+        return DTYPES[_OTHER_NAMES[name]]
+    vector = _VECTOR.match(name.replace("uint1x", "boolx"))
     if vector is not None and vector[1] in DTYPES:
-        return VectorType(DTYPES[vector[1]], [int(vector[2])])
+        scalable = None if vector[2] is None else ArrayAttr([BoolAttr.from_bool(True)])
+        return VectorType(DTYPES[vector[1]], [int(vector[3])], scalable)
     raise DTypeError(f"unknown data type '{name}'", hint=suggestion(name, DTYPES) or f"known: {', '.join(DTYPES)}")
 
 
@@ -123,7 +129,8 @@ def dtype_name(dtype: Attribute) -> str:
         return name
     vector: Attribute = dtype
     if isinstance(dtype, VectorType):
-        return f"{dtype_name(scalar_of(vector))}x{lanes_of(vector)}"
+        name = dtype_name(scalar_of(vector))
+        return f"{'uint1' if name == 'bool' else name}x{'vscalex' * is_scalable(vector)}{lanes_of(vector)}"
     raise DTypeError(f"{dtype} is no data type of tirax")
 
 
@@ -135,6 +142,11 @@ def scalar_of(dtype: Attribute) -> Attribute:
 def lanes_of(dtype: Attribute) -> int:
     """The number of lanes of a vector, 1 otherwise."""
     return cast("VectorType[Attribute]", dtype).get_shape()[0] if isinstance(dtype, VectorType) else 1
+
+
+def is_scalable(dtype: Attribute) -> bool:
+    """Whether `dtype` is a vector whose lanes are a multiple of what the machine has, `vscale`."""
+    return isinstance(dtype, VectorType) and any(bool(dim) for dim in dtype.get_scalable_dims())
 
 
 def is_float(dtype: Attribute) -> bool:
@@ -153,6 +165,12 @@ def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
         return FloatAttr(value, cast(Any, dtype))
     except OverflowError:
         return FloatAttr(copysign(inf, value), cast(Any, dtype))
+
+
+def float_text(value: float) -> str:
+    """A float in the text of MLIR, which wants a point in a mantissa (1e-05 -> 1.0e-05); `inf` and `nan` by name."""
+    mantissa, e, exponent = repr(value).partition("e")
+    return (mantissa if "." in mantissa or not isfinite(value) else mantissa + ".0") + e + exponent
 
 
 def is_unsigned(dtype: Attribute) -> bool:

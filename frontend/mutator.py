@@ -80,7 +80,12 @@ class PyExprMutator:
 
     def visit_expr_post_order(self, expr: Any) -> Any:
         """The expression with its parts rewritten, without its own method being called."""
-        return self._rebuild(expr)
+        if isinstance(expr, Call | Tuple | TupleGetItem) and not isinstance(expr, If):
+            return self._rebuild(expr)
+        name = "visit_var_" if isinstance(expr, Var) else method_of(expr)
+        if name is None:
+            raise TiraxError("nothing to visit", expected="a Relax expression", found=type(expr).__name__)
+        return getattr(PyExprMutator, name)(self, expr)
 
     def visit_call_(self, call: Call) -> Expr:
         return self._rebuild(call)
@@ -218,8 +223,6 @@ class PyExprMutator:
 
     def _rebuild(self, expr: Any) -> Any:
         """`expr` with its operands rewritten: itself where none changed, else a detached copy."""
-        if isinstance(expr, Var | Function | SeqExpr | If) or not isinstance(expr, Call | Tuple | TupleGetItem):
-            return dispatch(self, expr)
         if isinstance(expr, Tuple):
             return Tuple([self.visit_expr(f) for f in expr.fields])
         op = expr.op_handle
@@ -263,5 +266,7 @@ def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:
 
 
 def mutator(cls: type[_T]) -> type[_T]:
-    """TVM's decorator of subclasses of `PyExprMutator`; nothing is left for it to do."""
+    """TVM's decorator of subclasses of `PyExprMutator`; others may be derived from `cls._cls`, as from `cls`."""
+    undecorated: Any = cls
+    undecorated._cls = cls
     return cls

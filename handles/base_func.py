@@ -102,6 +102,7 @@ class BaseFunc:
         if symbol is not None and not new.is_local:
             new.op.properties["sym_name"] = StringAttr(str(symbol))
             new.op.properties.pop("sym_visibility", None)
+            new._set_attrs({"global_symbol": None})
         new._set_attrs({k: attr_of(v) for k, v in given.items()})
         return new
 
@@ -114,8 +115,7 @@ class BaseFunc:
         new = self.copy()
         if key == "global_symbol":
             new.op.properties["sym_visibility"] = PRIVATE
-        else:
-            new._set_attrs({key: None})
+        new._set_attrs({key: None})
         return new
 
     def _set_attrs(self, changes: Mapping[str, Attribute | None]) -> None:

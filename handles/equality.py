@@ -7,21 +7,28 @@ set, to any that stands in the same places.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ..dialects.sym.expr import SymExpr
+from ..dialects.sym.expr import Var as SymVar
 from ..ir import equality
 from ..ir.equality import Reader, StructuralInequalityError
 from .base_func import BaseFunc, DictAttrs
+from .mismatch import first_mismatch
 from .module import IRModule
+from .object_path import ObjectPath
 from .relax.expr import Attrs, Call, Constant, Expr, GlobalVar, Tuple, Var
 from .relax.function import Binding, BindingBlock, MatchCast, SeqExpr
-from .struct_info import StructInfo
-from .tir.buffers import Buffer
-from .tir.domains import Range
-from .tir.prim_expr import PrimExpr
+from .struct_info import StructInfo, StructInfoProxy, type_of
+from .tir.buffers import Buffer, Stmt
+from .tir.dims import is_extent_var
+from .tir.domains import BufferRegion, Range
+from .tir.prim_expr import PrimExpr, const, named_var
+from .tir.stmt import operations_of
 
 
 class _NodeReader(Reader):
@@ -38,6 +45,8 @@ class _NodeReader(Reader):
     def free(self, value: SSAValue) -> Hashable:
         if isinstance(value, OpResult) and value.op.parent is None:
             return self.detached(value.op)
+        if is_extent_var(value):
+            return self.numbered(("symbolic", self.expr(named_var(SymVar(value, cast(IntegerType, value.type))))), None)
         if self.map_free_vars:
             return (super().free(value), self.attribute(value.type))
         return ("free", value)
@@ -73,6 +82,13 @@ class _NodeReader(Reader):
         """Blocks of bindings and the value that they end with."""
         return ("sequence", tuple(map(self.node, expr.blocks)), self.node(expr.body))
 
+    def statement(self, stmt: Stmt) -> Hashable:
+        """As it stands in a function; what it uses from outside is free."""
+        for op in operations_of(stmt):
+            if not self.inline(op):
+                self.operation(op)
+        return ("statement",)
+
     def buffer(self, buffer: Buffer) -> Hashable:
         """By its type, names aside, where free variables are mapped; else it is equal to itself alone."""
         return ("buffer", self.operand(buffer.ssa))
@@ -90,7 +106,7 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (IRModule, lambda r, n: equality.fingerprint(n.op)),
     (BaseFunc, _NodeReader.function),
     (Operation, lambda r, n: equality.fingerprint(n)),
-    (StructInfo, lambda r, n: ("struct info", r.attribute(n.type))),
+    (StructInfo | StructInfoProxy, lambda r, n: ("struct info", r.attribute(type_of(n)))),
     (GlobalVar, lambda r, n: ("global", n.name_hint)),
     (SeqExpr, _NodeReader.sequence),
     (Tuple, lambda r, n: ("tuple", tuple(map(r.node, n.fields)))),
@@ -99,12 +115,17 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (PrimExpr, lambda r, n: ("scalar", r.operand(n.ssa))),
     (SymExpr, lambda r, n: ("symbolic", r.expr(n))),
     (Buffer, _NodeReader.buffer),
+    (Stmt, _NodeReader.statement),
     (Range, lambda r, n: ("range", r.node(n.min), r.node(n.extent))),
+    (BufferRegion, lambda r, n: ("region", r.node(n.buffer), tuple(map(r.node, n.region)))),
     (Binding, _NodeReader.binding),
     (BindingBlock, lambda r, n: (type(n).__name__, tuple(map(r.node, n.bindings)))),
     (DictAttrs | dict, _NodeReader.table),
     (Attrs, lambda r, n: r.table(_attributes(n))),
+    (np.ndarray, lambda r, n: ("array", n.shape, str(n.dtype), n.tobytes())),
     (list | tuple, lambda r, n: ("list", tuple(map(r.node, n)))),
+    (bool, lambda r, n: ("bool", n)),
+    (int, lambda r, n: ("scalar", r.operand(const(n, i32 if abs(n) < 1 << 31 else i64).ssa))),
     (object, lambda r, n: (type(n).__name__, n)),
 )
 """How the kinds of nodes are read, the first that fits; what is left is compared by Python's equality."""
@@ -126,13 +147,47 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     return hash(_content(node, map_free_vars))
 
 
+def get_first_structural_mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool = False
+) -> tuple[ObjectPath, ObjectPath] | None:
+    """Where two nodes differ first, on either side; None where they are equal.
+
+    The places lie within lists, dictionaries, modules, and what tensor functions are made of; of other nodes that
+    differ they are the nodes themselves.
+    """
+    return None if structural_equal(lhs, rhs, map_free_vars) else _mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
+
+
+def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tuple[ObjectPath, ObjectPath]:
+    """Where two nodes that differ do so first; both lie at `path`."""
+    if isinstance(lhs, list | tuple) and isinstance(rhs, list | tuple):
+        pairs = [(path.array_index(i), a, b) for i, (a, b) in enumerate(zip(lhs, rhs, strict=False))]
+        n = len(pairs)
+        ends = tuple(path.array_index(n) if n < len(s) else path.missing_array_element(n) for s in (lhs, rhs))
+    elif isinstance(lhs, Mapping) and isinstance(rhs, Mapping):
+        pairs = [(path.map_value(k), lhs[k], rhs[k]) for k in sorted(lhs.keys() & rhs.keys(), key=str)]
+        extra = next(iter(sorted(lhs.keys() ^ rhs.keys(), key=str)), None)
+        ends = tuple(path.map_value(extra) if extra in side else path.missing_map_entry() for side in (lhs, rhs))
+    else:
+        return first_mismatch(lhs, rhs, path, map_free_vars) or (path, path)
+    for place, a, b in pairs:
+        if not structural_equal(a, b, map_free_vars):
+            return _mismatch(a, b, place, map_free_vars)
+    return ends[0], ends[1]
+
+
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raise `StructuralInequalityError`, with the first difference and both of its sides, unless nodes are equal."""
     left, right = (n.op if isinstance(n, IRModule | BaseFunc) else n for n in (lhs, rhs))
     if isinstance(left, Operation) and isinstance(right, Operation):
-        equality.assert_structural_equal(left, right)
+        difference = equality.first_difference(left, right)
+        if difference is not None:
+            place = first_mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
+            equality.refuse(difference, "" if place is None else f", at {place[0]}")
     elif not structural_equal(lhs, rhs, map_free_vars):
-        raise StructuralInequalityError("the nodes are not structurally equal", expected=lhs, found=rhs)
+        place = first_mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
+        where = "" if place is None or len(place[0]) == 1 else f", at {place[0]}"
+        raise StructuralInequalityError(f"the nodes are not structurally equal{where}", expected=lhs, found=rhs)
 
 
-__all__ = ["assert_structural_equal", "structural_equal", "structural_hash"]
+__all__ = ["assert_structural_equal", "get_first_structural_mismatch", "structural_equal", "structural_hash"]

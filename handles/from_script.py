@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
 
 from .. import script
-from ..diagnostics import TiraxError
+from ..diagnostics import SourceLocation, TiraxError
+from ..dialects import relax, tir
 from ..ir.verification.well_formed import check_well_formed
 from .module import IRModule
 
@@ -35,10 +39,67 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
         if script.in_module_class(func):
             return func
-        module = IRModule(script.parse_decorated(func))
-        return (_checked(module) if options.get("check_well_formed", True) else module)[func.__name__]
+        with _rendering():
+            op = script.parse_decorated(func)
+        name = _named_by_symbol(op, func.__name__)
+        module = IRModule(op)
+        return (_checked(module) if options.get("check_well_formed", True) else module)[name]
 
     return decorate
+
+
+@dataclass(frozen=True)
+class DiagnosticContext:
+    """What a renderer is given: the problems of a script, each with a `message` and, as `span`, its place."""
+
+    diagnostics: list[Diagnostic]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A problem: `span` has the `line`, counted from 1, and the `column`; None where the place is unknown."""
+
+    message: str
+    span: SourceLocation | None
+
+
+_renderers: list[Callable[[DiagnosticContext], object]] = []
+
+
+def override_renderer(render: Callable[[DiagnosticContext], object] | None = None) -> None:
+    """Let a function see what scripts are refused for, before the error is raised; None lets none do so."""
+    _renderers[:] = [] if render is None else [render]
+
+
+@contextmanager
+def _rendering() -> Iterator[None]:
+    try:
+        yield
+    except TiraxError as error:
+        for render in _renderers:
+            render(DiagnosticContext([Diagnostic(error.message, error.location)]))
+        raise
+
+
+def _named_by_symbol(module: ModuleOp, name: str) -> str:
+    """Call a function that stands by itself by its attribute `global_symbol`; Python's name for it is of no account."""
+    func = next(f for f in module.body.block.ops if getattr(f, "sym_name", None) == StringAttr(name))
+    attrs = func.func_attrs if isinstance(func, relax.FuncOp | tir.FuncOp) else None
+    symbol = None if attrs is None else attrs.data.get("global_symbol")
+    private = func.properties.get("sym_visibility") is not None
+    if attrs is None or not isinstance(symbol, StringAttr) or private or _calls(func, name):
+        return name
+    others = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
+    func.properties.update(sym_name=symbol, func_attrs=DictionaryAttr(others))
+    if not others:
+        del func.properties["func_attrs"]
+    return symbol.data
+
+
+def _calls(func: Operation, name: str) -> bool:
+    """Whether a function mentions a function by name."""
+    mentioned = (a for op in func.walk() for a in op.properties.values() if isinstance(a, SymbolRefAttr))
+    return any(a.root_reference.data == name for a in mentioned)
 
 
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> Any:
@@ -47,11 +108,15 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     Raises `ScriptError`, which shows the line and place, for text that is not TVMScript, and `IllFormedError` for a
     module that is not well formed, unless `check_well_formed` is False.
     """
-    module = IRModule(script.parse_source(text, extra_vars=extra_vars))
+    with _rendering():
+        op = script.parse_source(text, extra_vars=extra_vars)
+    functions = [f for f in op.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
+    alone = len(functions) == 1 and op.location is UNKNOWN_LOC  # a class has a place
+    name = _named_by_symbol(op, functions[0].sym_name.data) if alone else ""
+    module = IRModule(op)
     if check_well_formed:
         _checked(module)
-    alone = len(module) == 1 and module.op.location is UNKNOWN_LOC  # a class has a place
-    return module[module.names[0]] if alone else module
+    return module[name] if alone else module
 
 
 def from_mlir(text: str, filename: str = "<string>", check_well_formed: bool = True) -> IRModule:

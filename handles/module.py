@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
 from ..diagnostics import TiraxError, unknown_name
@@ -34,6 +34,21 @@ def callable_type(op: Operation) -> relax.CallableType:
     if isinstance(op, relax.FuncOp):
         return op.callable_type
     return relax.CallableType.of(None, relax.OBJECT)
+
+
+def set_name_in_module(op: Operation, name: str) -> None:
+    """Call a function `name`; the symbol that it had stays its `global_symbol`, unless it is private."""
+    attrs = op.properties.get("func_attrs")
+    entries = dict(attrs.data) if isinstance(attrs, DictionaryAttr) else {}
+    if op.properties.get("sym_visibility") is None:
+        entries.setdefault("global_symbol", op.properties["sym_name"])
+    if entries.get("global_symbol") == StringAttr(name):
+        del entries["global_symbol"]
+    op.properties["sym_name"] = StringAttr(name)
+    if entries:
+        op.properties["func_attrs"] = DictionaryAttr(entries)
+    else:
+        op.properties.pop("func_attrs", None)
 
 
 class IRModule:
@@ -122,7 +137,7 @@ class IRModule:
             return
         if op.parent is not None:
             op = op.clone()
-        op.properties["sym_name"] = StringAttr(name)
+        set_name_in_module(op, name)
         block = self.op.body.block
         if old is None:
             block.add_op(op)

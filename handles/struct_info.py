@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
+from xdsl.dialects.builtin import FloatAttr, NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
 from ..diagnostics import DTypeError, ShapeError, TiraxError
@@ -29,9 +29,12 @@ from ..ir.struct_info import (
     expressions_in,
     leaf_types,
     least_common,
-    static_type,
+    rename_shape_vars,
 )
-from .tir.dims import Dim, dim_of, dim_value
+from .tir.dims import Dim, dim_of, dim_value, prim_type_of
+from .tir.prim_expr import PrimExpr, const
+from .tir.prim_expr import Var as TirVar
+from .types import Type, type_of_attribute
 
 
 def dtype_text(dtype: Attribute | None) -> str:
@@ -69,6 +72,12 @@ class StructInfo:
         return str(self.type)
 
     __repr__ = __str__
+
+    def script(self, **options: Any) -> str:
+        """The struct info as TVMScript, after declarations of the variables that it mentions."""
+        from ..script.printer.fragment import print_struct_info
+
+        return print_struct_info(self.type, **options)
 
     def same_as(self, other: StructInfo) -> bool:
         """Equality, by TVM's name for identity: views have no identity of their own."""
@@ -127,18 +136,23 @@ class TensorStructInfo(_Shaped):
 
     shape_expr: ClassVar[Callable[[Sequence[SymExpr]], Any]]
     """The handle on a shape; `expr` fills it in."""
+    shape_var: ClassVar[Callable[[str, StructInfo], Any]]
+    """The handle on a variable of a name; `expr` fills it in."""
 
     def __init__(
         self,
-        shape: Iterable[Any] | Any = None,
+        shape: Any = None,
         dtype: str | Attribute | None = "float32",
         vdevice: Any = None,
         ndim: int = -1,
         span: object = None,
     ):
-        dims = None if shape is None else dims_of(shape)
+        known: Any = None if shape is None else _shape_variable(shape) or dims_of(shape)
+        if isinstance(known, ShapeType):  # of a variable: what is known of its value, or at least that it is its value
+            ndim = known.ndim.data
+            known = known.dims if known.dims is not None else cast(Any, shape).name_hint
         self.type = relax.TensorType.of(
-            dims,
+            known,
             as_dtype(None if dtype is None else str(dtype) if not isinstance(dtype, Attribute) else dtype),
             None if ndim < 0 else ndim,
             None if vdevice is None else str(vdevice),
@@ -150,8 +164,10 @@ class TensorStructInfo(_Shaped):
 
     @property
     def shape(self) -> Any:
-        """The extents as a `ShapeExpr`, None where they are unknown."""
-        dims = self._tensor.dims
+        """The extents as a `ShapeExpr`, or the variable whose value they are, None where they are unknown."""
+        dims, name = self._tensor.dims, self._tensor.shape_var
+        if name is not None:
+            return TensorStructInfo.shape_var(name, ShapeStructInfo(ndim=self.ndim))
         return None if dims is None else TensorStructInfo.shape_expr(dims)
 
     @property
@@ -188,18 +204,24 @@ class PrimStructInfo(StructInfo):
     def __init__(self, dtype: str | None = None, value: Any = None, span: object = None):
         if dtype is None and value is None:
             raise TiraxError("a scalar's struct info needs a dtype or a value")
-        expr = None if value is None else dim_of(value)
-        self.type = relax.PrimType.of(dtype_of(dtype) if dtype is not None else cast(SymExpr, expr).dtype, expr)
+        if dtype is not None and value is None:
+            self.type = relax.PrimType.of(dtype_of(dtype))
+        else:
+            self.type = prim_type_of(value, None if dtype is None else dtype_of(dtype))
 
     @property
     def dtype(self) -> str:
         return dtype_name(cast(relax.PrimType, self.type).dtype)
 
     @property
-    def value(self) -> Dim | None:
+    def value(self) -> Dim | PrimExpr | None:
         """The value where it is known."""
-        expr = cast(relax.PrimType, self.type).expr
-        return None if expr is None else dim_value(expr)
+        t = cast(relax.PrimType, self.type)
+        if isinstance(t.value, FloatAttr):
+            return const(t.value.value.data, t.dtype)
+        if isinstance(t.value, StringAttr):
+            return TirVar(t.value.data, t.dtype)
+        return None if t.expr is None else dim_value(t.expr)
 
 
 class TupleStructInfo(StructInfo):
@@ -258,6 +280,16 @@ _VIEWS: dict[type[Attribute], type[StructInfo]] = {
 }
 
 
+def _shape_type(shape: Any) -> Attribute:
+    return ShapeType.of(dims_of(shape))
+
+
+def _shape_variable(shape: Any) -> ShapeType | None:
+    """The type of a variable that is a shape; None for what is no variable."""
+    info = shape.struct_info if hasattr(shape, "name_hint") else None
+    return info.type if isinstance(info, StructInfo) and isinstance(info.type, ShapeType) else None
+
+
 def dims_of(shape: Any) -> list[SymExpr]:
     """The extents of a shape given as a sequence, or as a `ShapeExpr`. Raises `ShapeError`."""
     values = getattr(shape, "values", shape)
@@ -266,8 +298,16 @@ def dims_of(shape: Any) -> list[SymExpr]:
     return [dim_of(v) for v in cast("Sequence[Any]", values)]
 
 
+class StructInfoProxy:
+    """What stands for struct info that is made when it is asked for."""
+
+    def as_struct_info(self, dict_globals: object = None) -> StructInfo:
+        """The struct info; `dict_globals` is taken for TVM's sake."""
+        raise NotImplementedError
+
+
 def type_of(sinfo: Any) -> Attribute:
-    """The type of a struct info: a view, a class such as `R.Object` that makes one, or the type itself.
+    """The type of a struct info: a view, a proxy or a class such as `R.Object` that makes one, or the type itself.
 
     Raises `TiraxError` for anything else.
     """
@@ -275,6 +315,8 @@ def type_of(sinfo: Any) -> Attribute:
         return sinfo
     if callable(sinfo) and not isinstance(sinfo, StructInfo):
         sinfo = cast(object, sinfo())
+    if isinstance(sinfo, StructInfoProxy):
+        sinfo = sinfo.as_struct_info()
     if isinstance(sinfo, StructInfo):
         return sinfo.type
     raise TiraxError(
@@ -303,9 +345,9 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
     return StructInfo.of(least_common(lhs.type, rhs.type))
 
 
-def get_static_type(sinfo: StructInfo) -> StructInfo:
-    """The struct info without extents and values: what TVM calls the static type."""
-    return StructInfo.of(static_type(type_of(sinfo)))
+def get_static_type(sinfo: StructInfo) -> Type:
+    """The static type of what has this struct info: extents and values are not in it."""
+    return type_of_attribute(type_of(sinfo))
 
 
 def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
@@ -321,29 +363,32 @@ def erase_to_well_defined(
     """The struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
 
     A shape that mentions another variable falls back to its rank. Keys are symbolic variables or their names. `var_map`
-    is accepted for TVM's sake: struct info of tirax mentions no variables of Relax.
+    does the same for variables of Relax whose values shapes are.
     """
     mapping = {cast(Var, dim_of(k)): dim_of(v) for k, v in (shape_var_map or {}).items()}
-    return StructInfo.of(erased(type_of(sinfo), mapping))
+    shapes: dict[str, Attribute | str | None] = {
+        k.name_hint: getattr(v, "name_hint", None) or _shape_type(v) for k, v in (var_map or {}).items()
+    }
+    return StructInfo.of(erased(rename_shape_vars(type_of(sinfo), shapes), mapping))
 
 
-def tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
+def tir_vars_in_struct_info(sinfo: StructInfo) -> list[Any]:
     """The symbolic variables that a struct info mentions, in order, each once."""
-    return list(dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars()))
+    return list(map(dim_value, dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars())))
 
 
-def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
+def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Any]:
     """The symbolic variables that a value of this struct info determines: those that are an extent by themselves."""
-    return definable_vars_of([type_of(sinfo)])
+    return list(map(dim_value, definable_vars_of([type_of(sinfo)])))
 
 
-def collect_non_negative_expressions(sinfo: StructInfo) -> list[SymExpr]:
+def collect_non_negative_expressions(sinfo: StructInfo) -> list[Any]:
     """The symbolic expressions that are not negative because they are extents, in order, each once."""
     extents: dict[SymExpr, None] = {}
     for leaf in leaf_types(type_of(sinfo)):
         if isinstance(leaf, TensorType | ShapeType):
             extents |= {e: None for e in leaf.dims or () if e.constant is None}
-    return list(extents)
+    return list(map(dim_value, extents))
 
 
 def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:

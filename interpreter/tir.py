@@ -314,6 +314,12 @@ def _ramp(_i: Interpreter, op: tir.RampOp, args: PythonValues) -> PythonValues:
     return (base + lanes * stride,)
 
 
+def _lane_mask(op: tir.CallIntrinOp, args: PythonValues) -> np.ndarray:
+    """Which of the numbers from a base on are below a limit, as if no sum overflowed."""
+    base, limit = (int(a) for a in args)
+    return np.array([base + lane < limit for lane in range(lanes_of(op.result.type))])
+
+
 def _shuffle(_i: Interpreter, op: tir.ShuffleOp, args: PythonValues) -> PythonValues:
     lanes = np.concatenate([np.atleast_1d(a) for a in args])[[i.data for i in op.lanes]]
     return (lanes if isinstance(op.result.type, VectorType) else lanes[0],)
@@ -323,6 +329,8 @@ def _intrinsic(i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> Pyth
     address = ADDRESSES.get(op.func.data)
     if address is not None:
         return (address(i, op, args),)
+    if op.func.data == "get_active_lane_mask":
+        return (_lane_mask(op, args),)
     function = scalars.INTRINSICS.get(op.func.data)
     if function is None:
         raise InterpreterError(f"the intrinsic '{op.func.data}' has no reference semantics", location=location_of(op))

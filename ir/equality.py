@@ -11,9 +11,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from math import isnan
+from typing import Any, NoReturn
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerType, ModuleOp, TupleType, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerType,
+    ModuleOp,
+    TupleType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -25,6 +35,7 @@ from .affine.values import sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
+_FUNCTIONS: frozenset[type[Operation]] = frozenset({relax.FuncOp, tir.FuncOp})
 _PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
     tir.FuncOp: {tir.AllocBufferOp: -1},
     tir.BlockOp: {tir.ReadsOp: -5, tir.WritesOp: -4, tir.AllocBufferOp: -3, tir.MatchBufferOp: -2, tir.InitOp: -1},
@@ -61,11 +72,16 @@ class Reader:
         self.variables = _variables_of(op)
         self.exprs = dict(self.variables)
         private = op.properties.get("sym_visibility") is not None
-        self.entries.append((("head", op.name, private, None if private else _symbol(op)), op))
+        self.entries.append((("head", op.name, private, None if private else _exported_symbol(op)), op))
         self.operation(op, skip_symbol=True)
 
     def operation(self, op: Operation, skip_symbol: bool = False) -> None:
         """Its entry, behind those of the expressions that it is the first to read, then its regions'."""
+        leaf = _bound_leaf(op)
+        if leaf is not None:  # a name of a leaf, which may have one itself
+            self.entries.append(((leaf.name, (), (), self.properties(leaf, set()), self.types(op)), op))
+            self.define(op.results[0])
+            return
         operands = tuple(self.operand(v) for v in op.operands)
         for region in op.regions:
             for block in region.blocks:
@@ -98,7 +114,7 @@ class Reader:
     @staticmethod
     def inline(op: Operation) -> bool:
         """Whether an op stands only where it is used."""
-        if type(op) in _TREE_OPS:
+        if type(op) in _TREE_OPS or _is_output_name(op) or _does_nothing(op):
             return True
         return type(op) in _LEAF_OPS and name_of(op.results[0]) is None
 
@@ -113,6 +129,8 @@ class Reader:
         known = self.tree_of.get(value)
         if known is not None:
             return known
+        if isinstance(value, OpResult) and _is_output_name(value.op):
+            return self.operand(value.op.operands[0])
         if isinstance(value, OpResult) and self.inline(value.op):
             known = self.tree_of[value] = self.tree(value.op)
             return known
@@ -136,6 +154,8 @@ class Reader:
         """What stands in the regions of an expression."""
         outer, self.entries = self.entries, []
         for region in op.regions:
+            for arg in (a for block in region.blocks for a in block.args):
+                self.define(arg)
             self.region(region)
         inner, self.entries = self.entries, outer
         # An expression that is read here first is an entry of its own: a second copy of these regions has none.
@@ -160,6 +180,8 @@ class Reader:
     def properties(self, op: Operation, skip: set[str]) -> Hashable:
         skipped = _IGNORED_PROPERTIES | skip
         items = {**op.attributes, **op.properties}
+        if type(op) in _FUNCTIONS:
+            items = {**items, "func_attrs": DictionaryAttr(_attrs_but_symbol(op))}
         return tuple((k, self.attribute(items[k])) for k in sorted(items) if k not in skipped)
 
     def types(self, op: Operation) -> Hashable:
@@ -177,6 +199,8 @@ class Reader:
             return self.expr(attr.data)
         if isinstance(attr, IndexMapAttr):
             return self.index_map(attr.data)
+        if isinstance(attr, FloatAttr) and isnan(attr.value.data):  # which is equal to no number, itself included
+            return ("nan", attr.type)
         if isinstance(attr, UnitAttr):  # as TVMScript has it
             return BoolAttr.from_bool(True)
         if isinstance(attr, ArrayAttr):
@@ -216,6 +240,39 @@ def _parameters(attr: ParametrizedAttribute) -> tuple[Attribute, ...]:
 def _symbol(op: Operation) -> str | None:
     name: Any = op.properties.get("sym_name")
     return None if name is None else name.data
+
+
+def _is_output_name(op: Operation) -> bool:
+    """Whether an op only gives a value a second name, by which it leaves a dataflow block."""
+    if type(op) is not relax.BindOp or op.result.type != op.operands[0].type:
+        return False
+    return op.result.has_one_use() and all(isinstance(use.operation, relax.OutputOp) for use in op.result.uses)
+
+
+def _bound_leaf(op: Operation) -> Operation | None:
+    """The leaf without operands that an op gives a name, None for other ops."""
+    if type(op) is not relax.BindOp or op.result.type != op.operands[0].type:
+        return None
+    leaf = op.operands[0].owner
+    inline = type(leaf) in _LEAF_OPS and name_of(op.operands[0]) is None
+    return leaf if inline and isinstance(leaf, Operation) and not leaf.operands else None
+
+
+def _does_nothing(op: Operation) -> bool:
+    """Whether a statement is `T.evaluate` of a constant, which stands where there is no other."""
+    return type(op) is tir.EvaluateOp and isinstance(op.value.owner, tir.ConstOp)
+
+
+def _attrs_but_symbol(op: Operation) -> dict[str, Attribute]:
+    attrs = op.properties.get("func_attrs")
+    return {k: v for k, v in attrs.data.items() if k != "global_symbol"} if isinstance(attrs, DictionaryAttr) else {}
+
+
+def _exported_symbol(op: Operation) -> str | None:
+    """What a function is called outside of its module: its `global_symbol`, else its name."""
+    attrs = op.properties.get("func_attrs")
+    symbol: Any = attrs.data.get("global_symbol") if isinstance(attrs, DictionaryAttr) else None
+    return _symbol(op) if symbol is None else symbol.data
 
 
 def _entries(op: Operation) -> list[Entry]:
@@ -297,8 +354,13 @@ def assert_structural_equal(a: Operation, b: Operation) -> None:
     """Raise `StructuralInequalityError`, which shows the first difference and both sides, unless `a` equals `b`."""
     difference = first_difference(a, b)
     if difference is not None:
-        raise StructuralInequalityError(
-            f"the programs are not structurally equal: {difference.what}",
-            expected=_line(difference.left),
-            found=_line(difference.right),
-        )
+        refuse(difference)
+
+
+def refuse(difference: Difference, where: str = "") -> NoReturn:
+    """Raise `StructuralInequalityError` with both sides of a difference."""
+    raise StructuralInequalityError(
+        f"the programs are not structurally equal: {difference.what}{where}",
+        expected=_line(difference.left),
+        found=_line(difference.right),
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from xdsl.dialects.builtin import NoneAttr, TupleType
+from xdsl.dialects.builtin import FloatAttr, NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
 from ..diagnostics import DTypeError, ShapeError
@@ -66,12 +66,14 @@ def _check_shaped(base: TensorType | ShapeType, derived: TensorType | ShapeType)
             return _L1
         if base.rank != derived.rank:
             return _L0
-    if base.dims is None:
+    if isinstance(base.shape, NoneAttr) or base.shape == derived.shape:
         return _PASS
-    return _L2 if derived.dims is None else _extents(base.dims, derived.dims)
+    return _L2 if base.dims is None or derived.dims is None else _extents(base.dims, derived.dims)
 
 
 def _check_tensor(base: TensorType, derived: TensorType) -> BaseCheckResult:
+    if isinstance(base.vdevice, StringAttr) and base.vdevice != derived.vdevice:
+        return _L0 if isinstance(derived.vdevice, StringAttr) else _L1
     if base.element is not None and base.element != derived.element:
         return _L1 if derived.element is None else _L0
     return _check_shaped(base, derived)
@@ -80,9 +82,11 @@ def _check_tensor(base: TensorType, derived: TensorType) -> BaseCheckResult:
 def _check_prim(base: PrimType, derived: PrimType) -> BaseCheckResult:
     if base.dtype != derived.dtype:
         return _L0
-    if base.expr is None:
+    if isinstance(base.value, NoneAttr) or base.value == derived.value:
         return _PASS
-    return _L2 if derived.expr is None else _extents([base.expr], [derived.expr])
+    if base.expr is not None and derived.expr is not None:
+        return _extents([base.expr], [derived.expr])
+    return _L0 if isinstance(base.value, FloatAttr) and isinstance(derived.value, FloatAttr) else _L2
 
 
 def _check_all(base: Sequence[Attribute], derived: Sequence[Attribute]) -> BaseCheckResult:
@@ -147,6 +151,17 @@ def static_type(t: Attribute) -> Attribute:
     if isinstance(t, ShapeType):
         return ShapeType.of(None, t.rank)
     return PrimType.of(t.dtype) if isinstance(t, PrimType) else t
+
+
+def rename_shape_vars(t: Attribute, names: Mapping[str, Attribute | str | None]) -> Attribute:
+    """The type where shapes that are the value of a variable are that of another, or a known one; None: unknown."""
+    if isinstance(t, TupleType):
+        return tuple_type(rename_shape_vars(f, names) for f in t.types)
+    if not isinstance(t, TensorType) or t.shape_var is None:
+        return t
+    shape = names.get(t.shape_var)
+    known = shape.shape if isinstance(shape, ShapeType) else NoneAttr() if shape is None else StringAttr(str(shape))
+    return TensorType(known, t.ndim, t.dtype, t.vdevice)
 
 
 def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:

@@ -56,13 +56,16 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
 def normalize_value(name: str, info: Info, env: dict[str, int], value: Any) -> Any:
     """The same for one value inside a function (`match_cast`), with symbolic variables that are bound already.
 
-    Raises as `normalize_arguments` does.
+    None is the empty tuple here: what a Python function without a result gives. Raises as `normalize_arguments` does.
     """
     check = _Check(None)
-    result = check.value(f"'{name}'", info, value, "read")
+    result = check.value(f"'{name}'", info, () if value is None and info == _NOTHING else value, "read")
     check.extents(env)
     check.finish(None)
     return result
+
+
+_NOTHING = TupleInfo(())
 
 
 def bind_keywords(function: FunctionInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:

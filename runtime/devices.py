@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .errors import DeviceError, unknown_name
@@ -63,6 +64,19 @@ def cuda(index: int = 0) -> Device:
     """A CUDA device: a value only, whatever needs it raises `DeviceError`."""
     return Device("cuda", index)
 
+
+def _other(kind: str, title: str) -> Callable[[int], Device]:
+    def make(index: int = 0) -> Device:
+        return Device(kind, index)
+
+    make.__doc__ = f"{title} device: a value only, as that of `cuda`."
+    return make
+
+
+rocm, opencl, vulkan, metal = (
+    _other(kind, title)
+    for kind, title in (("rocm", "A ROCm"), ("opencl", "An OpenCL"), ("vulkan", "A Vulkan"), ("metal", "A Metal"))
+)
 
 CPU = cpu()
 """The device that everything is on."""

@@ -100,6 +100,10 @@ class Executable:
         """A function by name. Raises `NameLookupError` with a suggestion."""
         return self.jit()[name]
 
+    def __call__(self, *args: Any) -> Any:
+        """Call the function `main`, or the only one. Raises `NameLookupError` where there are others only."""
+        return self[next(iter(self.functions)) if len(self.functions) == 1 else "main"](*args)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`.
 

@@ -7,6 +7,7 @@ numpy's, makes one for a result as cheaply as numpy does, and every numpy functi
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ ALIGNMENT = 64
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _DL_UINT, _DL_BFLOAT = 1, 4
+
+
+class ViewError(ArgumentError, ValueError):
+    """A view that does not lie within the array it is of."""
 
 
 class NDArray(np.ndarray):
@@ -53,6 +58,24 @@ class NDArray(np.ndarray):
         """Copy `source` (an array or nested lists) into this array; returns it. Raises `ShapeError`, `DTypeError`."""
         return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
 
+    def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
+        """An array over the same memory: elements of `dtype` (this array's by default), from a byte on.
+
+        Raises `ViewError` where that is more than this array has, and for arrays that are not contiguous.
+        """
+        if not self.flags.c_contiguous:
+            raise ViewError("a view is of contiguous memory", hint="copy the array first")
+        element = self.dtype if dtype is None else to_dtype(dtype)
+        size = math.prod(int(extent) for extent in shape) * element.itemsize
+        end = relative_byte_offset + size
+        if relative_byte_offset < 0 or end > self.nbytes:
+            raise ViewError(
+                f"the view would occupy bytes {relative_byte_offset} <= i_byte < {end} within the array, "
+                f"but the NDArray being viewed only contains {self.nbytes} bytes"
+            )
+        memory = self.reshape(-1).view(np.uint8)[relative_byte_offset:end]
+        return memory.view(element).reshape(tuple(int(e) for e in shape)).view(NDArray)
+
     def to_dlpack(self) -> Any:
         """A DLPack capsule over the same memory."""
         return self.__dlpack__()
@@ -67,9 +90,14 @@ class NDArray(np.ndarray):
 
 
 class ShapeTuple(tuple[int, ...]):
-    """A shape as a value: a tuple of integers."""
+    """A shape as a value: a tuple of integers, which is equal to a list of the same."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    __hash__ = tuple.__hash__
 
 
 def copy_into(target: Any, source: np.ndarray) -> Any:

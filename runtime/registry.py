@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
 from .errors import ArgumentError, RegistryError, unknown_name
 
 PackedFunction = Callable[..., Any]
+
 _F = TypeVar("_F", bound=PackedFunction)
+
+
+@runtime_checkable
+class PackedFunc(Protocol):
+    """What a program can call by a registered name, as TVM calls its type: any callable."""
+
+    def __call__(self, *args: Any) -> Any:
+        """Calls the function with tensors, shapes, numbers and strings."""
+        ...
+
 
 _functions: dict[str, PackedFunction] = {}
 _lock = threading.Lock()
@@ -63,3 +74,10 @@ def list_global_func_names() -> list[str]:
     """The names of all registered functions, sorted."""
     with _lock:
         return sorted(_functions)
+
+
+def convert(value: Any) -> Any:
+    """What TVM makes an object of is one here: numbers, texts, arrays, functions; sequences become lists."""
+    if isinstance(value, tuple | list):
+        return [convert(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+    return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownVariableType]

@@ -60,7 +60,7 @@ def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) 
 
 def with_buffer(schedule: Schedule, arguments: Arguments) -> Arguments:
     """`buffer` as `["read", k]` or `["write", k]`, given so, by name, or as the buffer."""
-    block = schedule.get(arguments["block"])
+    block = schedule.operation(arguments["block"])
     return {**arguments, "buffer": _buffer(block, arguments["buffer"])}
 
 
@@ -70,7 +70,7 @@ def with_index(name: str, side: str) -> Adapter:
     def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
         if isinstance(arguments[name], int):
             return arguments
-        accessed_side, index = _buffer(schedule.get(arguments["block"]), arguments[name], (side,))
+        accessed_side, index = _buffer(schedule.operation(arguments["block"]), arguments[name], (side,))
         assert accessed_side == side
         return {**arguments, name: index}
 
@@ -108,7 +108,7 @@ def _buffer(block: tir.BlockOp, choice: Any, sides: Sequence[str] = SIDES) -> li
 
 def with_index_map(schedule: Schedule, arguments: Arguments) -> Arguments:
     """`index_map`, over the iterators of the block."""
-    block = schedule.get(arguments["block"])
+    block = schedule.operation(arguments["block"])
     mapping = typed_map(arguments["index_map"], index_dtype(block), len(block.iter_vars))
     return {**arguments, "index_map": IndexMapAttr(mapping)}
 
@@ -116,7 +116,7 @@ def with_index_map(schedule: Schedule, arguments: Arguments) -> Arguments:
 def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
     """`buffer`, `index_map` over its indices, and `pad_value`."""
     arguments = with_buffer(schedule, arguments)
-    block = schedule.get(arguments["block"])
+    block = schedule.operation(arguments["block"])
     buffer = chosen(block, arguments["buffer"])
     buffer_type, dtype = cast(tir.BufferType, buffer.type), index_dtype(block)
     mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank, marked=True)
@@ -129,14 +129,18 @@ def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
     function = arguments["index_map"]
     if not _is_function(function):
         return []
-    block = schedule.get(arguments["block"])
+    block = schedule.operation(arguments["block"])
     rank = cast(tir.BufferType, chosen(block, _buffer(block, arguments["buffer"])).type).rank
     return IndexMap.from_func_with_separators(function, rank, index_dtype=dtype_name(index_dtype(block)))[1]
 
 
 def index_dtype(block: tir.BlockOp) -> IntegerType:
-    """The integer type of a block's iterators."""
-    return cast(IntegerType, block.iter_vars[0].type) if block.iter_vars else i64
+    """The integer type of a block's iterators; where it has none, of the extents of what it accesses."""
+    if block.iter_vars:
+        return cast(IntegerType, block.iter_vars[0].type)
+    regions = [*block.writes, *block.reads]
+    dims = [d for r in regions for d in cast(tir.BufferType, r.buffer.type).dims]
+    return dims[0].dtype if dims else i64
 
 
 def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:

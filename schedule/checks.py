@@ -348,17 +348,17 @@ def require_complete(block: tir.BlockOp) -> None:
     """Refuse a block that is not complete."""
     why = why_not_complete(block)
     if why is not None:
-        fail(f"the block is not complete: {why}", block)
+        fail(f"the block is not a complete block: {why}", block)
 
 
 def require_complete_or_reduction(block: tir.BlockOp) -> None:
     """Refuse a block that is neither complete nor a reduction."""
     complete, reduction = why_not_complete(block), why_no_reduction(block)
     if complete is not None and reduction is not None:
-        fail(f"the block is neither complete ({complete}) nor a reduction ({reduction})", block)
+        fail(f"the block is neither a complete block ({complete}) nor a reduction block ({reduction})", block)
 
 
 def require_not_output(block: tir.BlockOp) -> None:
     """Refuse a block that writes what is seen outside of its scope."""
     if block in st.output_blocks(st.scope_of(block)):
-        fail("the block is an output of its scope", block)
+        fail("the block is an output block of its scope", block)

@@ -125,8 +125,11 @@ def same_tree(a: SSAValue, b: SSAValue, places: Mapping[Var, SymExpr] | None = N
 def refresh_regions(block: tir.BlockOp) -> None:
     """Infer the regions that a block reads and writes anew, after its body has changed.
 
-    Regions that were given by `annotate_buffer_access` stay.
+    Regions that were given by `annotate_buffer_access` stay, and where what a reduction writes stood among what it
+    reads it does so again.
     """
+    written = [w.buffer for w in block.writes]
+    own = next((k for k, r in enumerate(block.reads) if r.buffer in written), None) if block.init is not None else None
     explicit = _explicit_regions(block)
     old = [op for op in [*block.reads, *block.writes] if op not in explicit]
     starts = [start for op in old for start in op.starts]
@@ -136,6 +139,8 @@ def refresh_regions(block: tir.BlockOp) -> None:
         erase_with_tree(op)
     _erase_unused(starts)
     infer_regions(block)
+    if own is not None:
+        _read_what_is_written(block, own)
     for op in explicit:
         inferred = block.reads if isinstance(op, tir.ReadsOp) else block.writes
         twin = next((r for r in inferred if r.buffer is op.buffer and len(r.starts) == len(op.starts)), None)
@@ -144,6 +149,16 @@ def refresh_regions(block: tir.BlockOp) -> None:
             before(twin)(type(op)(op.buffer, [copy(s) for s in op.starts], op.extents))
             erase_with_tree(twin)
         op.erase(safe_erase=False)
+
+
+def _read_what_is_written(block: tir.BlockOp, place: int) -> None:
+    """Put the regions that a block writes among those that it reads."""
+    reads, writes = list(block.reads), list(block.writes)
+    insert = before((reads[place:] or writes)[0])
+    copy = Cloner(insert)
+    for op in writes:
+        if all(r.buffer is not op.buffer for r in reads):
+            insert(tir.ReadsOp(op.buffer, [copy(s) for s in op.starts], op.extents))
 
 
 def _erase_unused(values: Iterable[SSAValue]) -> None:

@@ -18,8 +18,9 @@ from xdsl.ir import Operation, SSAValue
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
 from ..dialects.sched import Instruction, SequenceOp
-from ..handles.module import IRModule
+from ..handles.module import IRModule, set_name_in_module
 from ..handles.tir.prim_func import PrimFunc
+from ..handles.tir.stmt import BlockRealize, stmt_of
 from ..ir.passes.transform import Pass
 from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
@@ -65,6 +66,10 @@ class Schedule:
         self._level = error_render_level
         self._restore = restore
         self._checkpoint: Checkpoint | None = None
+
+    def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
+        """`get_block`, by TVM's name from 0.22 on."""
+        return self.get_block(name, func_name)
 
     if TYPE_CHECKING:
 
@@ -129,8 +134,19 @@ class Schedule:
         return out
 
     def get(self, rv: RV | StmtSRef) -> Any:
-        """What a handle stands for: an operation, or the sampled integer. Raises `ScheduleError` where it is gone."""
-        return rv.stmt if isinstance(rv, StmtSRef) else self._target(rv)
+        """What a handle stands for, as it is now: a `Block`, a `For`, or the sampled integer.
+
+        Raises `ScheduleError` where it is gone.
+        """
+        found = self.operation(rv)
+        if not isinstance(found, Operation):
+            return found
+        stmt = stmt_of(found)
+        return stmt.block if isinstance(stmt, BlockRealize) else stmt
+
+    def operation(self, rv: RV | StmtSRef) -> Any:
+        """As `get`, of a block or a loop the operation itself."""
+        return rv.op if isinstance(rv, StmtSRef) else self._target(rv)
 
     def get_sref(self, rv: RV) -> StmtSRef:
         """The place of a block or a loop among the others. Raises `TiraxError` where the handle is of neither."""
@@ -252,7 +268,7 @@ def _module(mod: Any) -> ModuleOp:
         mod = mod.op
     if isinstance(mod, tir.FuncOp):
         func = mod.clone()
-        func.properties["sym_name"] = type(func.sym_name)("main")
+        set_name_in_module(func, "main")
         func.properties.pop("sym_visibility", None)
         return ModuleOp([func])
     if not isinstance(mod, ModuleOp):

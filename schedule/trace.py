@@ -17,6 +17,8 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import sched, tir
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
+from ..handles.tir.buffers import Stmt
+from ..handles.tir.stmt import BlockRealize, stmt_of
 from .state import ancestors
 
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
@@ -445,12 +447,18 @@ class ExprRV(RV):
 class StmtSRef:
     """A block, a loop or a function (which is its own root block) as it is now; `parent` is the one that it is in."""
 
-    stmt: Operation
+    op: Operation
+
+    @property
+    def stmt(self) -> Stmt:
+        """The `For`, or the `Block`: of a function its root block."""
+        stmt = stmt_of(self.op)
+        return stmt.block if isinstance(stmt, BlockRealize) else stmt
 
     @property
     def parent(self) -> StmtSRef | None:
         """The block, loop or function around it, None for a function."""
-        above = () if isinstance(self.stmt, tir.FuncOp) else ancestors(self.stmt)
+        above = () if isinstance(self.op, tir.FuncOp) else ancestors(self.op)
         return next((StmtSRef(op) for op in above if isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp)), None)
 
 

@@ -15,6 +15,8 @@ from ..handles.tir.prim_expr import (
     abs_,
     acos,
     acosh,
+    all_of,
+    any_of,
     asin,
     asinh,
     atan,
@@ -38,8 +40,6 @@ from ..handles.tir.prim_expr import (
     log,
     log2,
     log10,
-    logical_and,
-    logical_or,
     max_value,
     min_value,
     nearbyint,
@@ -66,7 +66,9 @@ from .reduction import Reduce, comm_reducer, max, min, prod, sum
 from .reduction import Reducer as CommReducer
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice, compute, placeholder, tag_scope
 
-abs, round, all, any = abs_, round_, logical_and, logical_or
+abs, round, all, any = abs_, round_, all_of, any_of
+for _name in ("abs", "round", "all", "any"):  # which scripts call by these names, not by those of the functions
+    vars(globals()[_name])["__tirax_script_dialect__"] = f"tir.{_name}"
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "PlaceholderOp", "PrimExpr", "Reduce", "Select",

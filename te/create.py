@@ -14,7 +14,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var, retyped
-from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
+from ..handles.tir.place import place
+from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..handles.tir.prim_expr import Var as FreeVar
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
@@ -121,6 +122,8 @@ class _Builder:
         dtype = arg.type if scalar else self._buffer_type(arg)
         param = self.block.insert_arg(dtype, len(self.block.args))
         set_name(param, arg.name)
+        if isinstance(arg, FreeVar):
+            self.buffers[arg.ssa] = param
         if not scalar:
             if arg.buffer in self.buffers:
                 raise TiraxError(f"the tensor '{arg.name}' is given twice")

@@ -15,6 +15,7 @@ from ..dialects.attributes import function_attrs
 from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
+from ..handles.tir.prim_expr import Var as FreeVar
 from .axis import index_type
 from .create import add_scalar_params, build_func, undetermined_vars
 from .tensor import Tensor, compute, placeholder
@@ -56,7 +57,7 @@ def call_te(
         result = te_func(*map(inputs.convert, args), **{k: inputs.convert(v) for k, v in kwargs.items()})
         outputs = _outputs(te_func, result, inputs.tensors)
     name = primfunc_name_hint or getattr(te_func, "__name__", "te_func").strip("<>")
-    func = build_func(name.replace(".", "_"), [*inputs.tensors, *outputs], index_dtype="int64")
+    func = build_func(name.replace(".", "_"), [*inputs.params, *outputs], index_dtype="int64")
     if primfunc_attrs:
         merged = {**(func.func_attrs.data if func.func_attrs else {}), **_attrs(primfunc_attrs).data}
         func.func_attrs = DictionaryAttr(merged)
@@ -91,6 +92,8 @@ class _Inputs:
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
+        self.params: list[Tensor | FreeVar] = []
+        """The tensors, and the scalars that are only known at run time, in the order of the arguments."""
         self.values: list[SSAValue] = []
         self.setup: list[Operation] = []
 
@@ -122,6 +125,7 @@ class _Inputs:
             )
         tensor = placeholder(t.dims, t.element, name_of(value) or _letter(len(self.tensors)))
         self.tensors.append(tensor)
+        self.params.append(tensor)
         self.values.append(value)
         return tensor
 
@@ -132,18 +136,16 @@ class _Inputs:
         self.setup += items
         return [op.result for op in items]
 
-    @staticmethod
-    def _scalar(value: SSAValue, t: relax.PrimType) -> PrimExpr:
+    def _scalar(self, value: SSAValue, t: relax.PrimType) -> PrimExpr:
         owner = value.owner
         if isinstance(owner, relax.PrimValueOp) and isinstance(owner.value, FloatAttr):
             return const(owner.value.value.data, owner.value.type)
-        if t.expr is None:
-            raise TiraxError(
-                "the value of a scalar argument is not known",
-                expected='a scalar with a name, such as R.Prim(value="i")',
-                found=_describe(value),
-            )
-        return from_sym(t.expr)
+        if t.expr is not None:
+            return from_sym(t.expr)
+        scalar = FreeVar(name_of(value) or _letter(len(self.params)), t.dtype)
+        self.params.append(scalar)
+        self.values.append(value)
+        return scalar
 
 
 def _letter(position: int) -> str:

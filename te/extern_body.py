@@ -21,7 +21,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.buffers import Stmt
-from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, is_free, load, place, placeholder_value
+from ..handles.tir.place import place
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, is_free, load, placeholder_value
 from ..handles.tir.stmt import add_to, operations_of
 from .tensor import ExternOp, Tensor
 

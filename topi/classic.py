@@ -19,7 +19,7 @@ from . import elementwise as ew
 from .fast_math import fast_exp
 from .nn import dense
 from .reduction import max as reduce_max
-from .util import normalize_axis
+from .util import divisor, normalize_axis
 from .windows import pad_constant
 
 
@@ -72,8 +72,8 @@ def batch_flatten(data: Tensor) -> Tensor:
     def element(i: PrimExpr, j: PrimExpr) -> PrimExpr:
         own: list[PrimExpr] = []
         for d in reversed(rest):
-            own.insert(0, tx.floormod(j, from_sym(d)))
-            j = tx.floordiv(j, from_sym(d))
+            own.insert(0, tx.floormod(j, divisor(d)))
+            j = tx.floordiv(j, divisor(d))
         return data(i, *own)
 
     return compute([data.dims[0], product(rest, data.dims[0].dtype)], element, "compute", "injective")

@@ -14,7 +14,7 @@ from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.axis import shape_dims
 from ..te.broadcast import Indices, over_axes, zero_like
 from ..te.tensor import Tensor, compute
-from .util import normalize_axes, normalize_axis, unit_like
+from .util import divisor, normalize_axes, normalize_axis, unit_like
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -63,8 +63,8 @@ def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
         if d.constant == 1:
             out.append(zero_like(d))
             continue
-        index = tx.floordiv(position, from_sym(product(dims[n + 1 :], d.dtype)))
-        out.append(index if n == outermost else tx.floormod(index, from_sym(d)))
+        index = tx.floordiv(position, divisor(product(dims[n + 1 :], d.dtype)))
+        out.append(index if n == outermost else tx.floormod(index, divisor(d)))
     return out
 
 

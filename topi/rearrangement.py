@@ -13,7 +13,7 @@ from ..te.axis import IterVar, shape_dims
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor
 from .manipulation import reshape
-from .util import normalize_axis, unit_like
+from .util import divisor, normalize_axis, unit_like
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
@@ -24,7 +24,7 @@ def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
     dims = [d * repeats if n == place else d for n, d in enumerate(x.dims)]
 
     def element(i: Indices) -> PrimExpr:
-        return x(*i[:place], tx.floordiv(i[place], tx.const(repeats, i[place].type)), *i[place + 1 :])
+        return x(*i[:place], tx.floordiv(i[place], divisor(Const(repeats, x.dims[place].dtype))), *i[place + 1 :])
 
     return over_axes(dims, element, "T_repeat", "broadcast")
 
@@ -44,7 +44,7 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
     def element(i: Indices) -> PrimExpr:
         own = zip(i[rank - x.ndim :], x.dims, strict=True)
-        return x(*(tx.floormod(v, from_sym(d)) for v, d in own))
+        return x(*(tx.floormod(v, divisor(d)) for v, d in own))
 
     return over_axes([d * c for d, c in zip(old, counts, strict=True)], element, "T_tile", "broadcast")
 

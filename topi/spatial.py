@@ -16,6 +16,7 @@ from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
+from .util import divisor
 from .windows import Padding, Places, pad_constant, padded_places, window_places
 
 
@@ -65,9 +66,9 @@ def space_to_batch_nd(data: Tensor, blocks: Sequence[int], padding: Padding, val
     dims = [batch * product(blocks, batch.dtype), *(d // b for d, b in zip(spatial, blocks, strict=False))]
 
     def element(i: Indices) -> PrimExpr:
-        offsets = _digits(tx.floordiv(i[0], from_sym(batch)), blocks)
+        offsets = _digits(tx.floordiv(i[0], divisor(batch)), blocks)
         at = [v * b + o for v, b, o in zip(i[1:], blocks, offsets, strict=False)]
-        return padded(tx.floormod(i[0], from_sym(batch)), *at, *i[1 + count :])
+        return padded(tx.floormod(i[0], divisor(batch)), *at, *i[1 + count :])
 
     return over_axes([*dims, *spatial[count:]], element, "T_space_to_batch", "injective")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
-from ..handles.tir.prim_expr import PrimExpr, const
+from ..handles.tir.prim_expr import PrimExpr, const, from_sym
 from ..te.axis import shape_dims
 from ..te.broadcast import Indices, over_axes, zero_like
 from ..te.tensor import Tensor
@@ -33,6 +33,11 @@ def scalar(value: Scalar, like: Tensor) -> PrimExpr:
     return value if isinstance(value, PrimExpr) else const(value, like.type)
 
 
+def divisor(extent: SymExpr) -> PrimExpr:
+    """What indices of `extent` elements are divided by: 1 where there are none, for then no index is."""
+    return from_sym(extent) if extent.constant != 0 else const(1, extent.dtype)
+
+
 def unit_like(dims: Sequence[SymExpr]) -> SymExpr:
     """The extent 1 of the dtype of `dims`."""
     return Const(1, dims[0].dtype) if dims else Const(1)
@@ -41,6 +46,7 @@ def unit_like(dims: Sequence[SymExpr]) -> SymExpr:
 __all__ = [
     "Indices",
     "Scalar",
+    "divisor",
     "normalize_axes",
     "normalize_axis",
     "over_axes",

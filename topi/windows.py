@@ -16,6 +16,7 @@ from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
+from .util import divisor
 
 Padding = Sequence[tuple[int, int]]
 Places = Sequence[int]
@@ -256,8 +257,8 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
     window = [IterVar(f"rv{k}", Const(0, e.dtype), e, is_reduction=True) for k, e in enumerate(extents)]
 
     def bounds(i: PrimExpr, n: SymExpr, m: SymExpr) -> tuple[PrimExpr, PrimExpr]:
-        low = tx.floordiv(i * from_sym(n), from_sym(m))
-        return low, tx.floordiv((i + 1) * from_sym(n) + from_sym(m - 1), from_sym(m))
+        low = tx.floordiv(i * from_sym(n), divisor(m))
+        return low, tx.floordiv((i + 1) * from_sym(n) + from_sym(m - 1), divisor(m))
 
     def element(i: Indices) -> Any:
         batch, channel, *at = (i[p] for p in places)

@@ -125,7 +125,7 @@ def is_write_cache(block: tir.BlockOp) -> bool:
 def is_there(sch: Schedule, rv: RV) -> bool:
     """Whether what a handle stands for is still in the module."""
     try:
-        sch.get(rv)
+        sch.operation(rv)
     except TiraxError:
         return False
     return True
@@ -133,7 +133,7 @@ def is_there(sch: Schedule, rv: RV) -> bool:
 
 def is_all_spatial(sch: Schedule, root: BlockRV) -> bool:
     """Whether all blocks of a function have spatial iterators only."""
-    func = st.function_around(sch.get(root))
+    func = st.function_around(sch.operation(root))
     return all(is_spatial(op) for op in func.walk() if isinstance(op, tir.BlockOp))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
+import inspect
 import json
 import os
 import sqlite3
@@ -15,39 +15,17 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
 from ..handles.module import IRModule
-from ..ir.equality import fingerprint, structural_equal
+from ..ir.equality import structural_equal
 from ..ir.passes.transform import new_context
 from ..ir.text import TextParser, read_text
 from ..schedule import Schedule, Trace
 from ..schedule.state import ScheduleError
 from ..target import Target
-from .types import TensorInfo, TuningRecord, Workload
-
-# Hashes of structure that other processes, other days and other machines find again.
-
-
-def stable_hash(mod: IRModule) -> str:
-    """A hash that structurally equal modules share, in hexadecimal."""
-    digest = hashlib.sha256()
-    _feed(digest, fingerprint(mod.op))
-    return digest.hexdigest()[:32]
-
-
-def _feed(digest: Any, item: Any) -> None:
-    if isinstance(item, tuple | list | frozenset):
-        digest.update(b"(")
-        for part in item:
-            _feed(digest, part)
-        digest.update(b")")
-        return
-    text = str(item) if isinstance(item, Attribute) else item.__name__ if isinstance(item, type) else repr(item)
-    digest.update(text.encode() + b"\0")
-
+from .types import TensorInfo, TuningRecord, Workload, stable_hash
 
 _TRIED = 5
 """So many of the fastest records are tried, where those before cannot be applied any more."""
@@ -120,7 +98,7 @@ class Database:
 
     def get_top_k(self, workload: Workload, top_k: int, target: Target | str | None = None) -> list[TuningRecord]:
         """The `top_k` fastest records of a workload; those that failed are not among them."""
-        measured = [r for r in self.records_of(workload, as_target(target)) if r.run_secs]
+        measured = [r for r in self.records_of(workload, as_target(target)) if r.valid]
         return sorted(measured, key=lambda r: r.median)[: max(0, top_k)]
 
     def query_tuning_record(
@@ -142,12 +120,18 @@ class Database:
         """The fastest record that can be applied, and its schedule."""
         if not self.has_workload(mod):
             return None
-        for record in self.get_top_k(self.commit_workload(mod), _TRIED, target):
+        for record in self._fastest(self.commit_workload(mod), target):
             if structural_equal(record.workload.mod.op, mod.op):
                 sch = _schedule(record)
                 if sch is not None:
                     return record, sch
         return None
+
+    def _fastest(self, workload: Workload, target: Target | str) -> list[TuningRecord]:
+        """The fastest records for a target; a class of a user's own may know of no targets."""
+        if "target" in inspect.signature(self.get_top_k).parameters:
+            return self.get_top_k(workload, _TRIED, target)
+        return [r for r in self.get_top_k(workload, _TRIED) if r.target in (None, as_target(target))]
 
     def query_ir_module(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> IRModule | None:
         """As `query_schedule`, the module alone."""
@@ -169,7 +153,7 @@ class Database:
         """Add the fastest record of each workload and target to another database."""
         best: dict[tuple[str, str], TuningRecord] = {}
         for record in self.get_all_tuning_records():
-            if record.run_secs:
+            if record.valid:
                 key = (record.workload.shash, target_key(record.target))
                 if key not in best or record.median < best[key].median:
                     best[key] = record
@@ -280,7 +264,7 @@ class MemoryDatabase(Database):
 
     def __init__(self, module_equality: str = "structural") -> None:
         self._workloads: dict[str, list[Workload]] = {}
-        self._records: dict[tuple[str, str, str], TuningRecord] = {}
+        self._records: dict[tuple[str, str, str], list[TuningRecord]] = {}
         self._lock = threading.RLock()
 
     def has_workload(self, mod: IRModule) -> bool:
@@ -299,23 +283,24 @@ class MemoryDatabase(Database):
         self._add(record, target_key(record.target))
 
     def _add(self, record: TuningRecord, of_target: str) -> bool:
-        """Keep a record; whether it was not there, or only as a failure."""
-        key = (record.workload.shash, of_target, json.dumps(record.trace.as_json()))
+        """Keep a record; whether it was not there. Another measurement of a schedule is another record."""
+        schedule = (record.workload.shash, of_target, json.dumps(record.trace.as_json()))
         with self._lock:
-            known = self._records.get(key)
-            if known is not None and (known.run_secs is not None or record.run_secs is None):
+            known = self._records.setdefault(schedule, [])
+            if any(r.run_secs == record.run_secs for r in known) or (known and record.run_secs is None):
                 return False
-            self._records[key] = record
+            self._records[schedule] = [*(r for r in known if r.run_secs is not None), record]
             return True
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
-        return list(self._records.values())
+        return [record for records in list(self._records.values()) for record in records]
 
     def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
         key = target_key(target)
         return [
             record
-            for (shash, of_target, _), record in list(self._records.items())
+            for (shash, of_target, _), records in list(self._records.items())
+            for record in records
             if shash == workload.shash and (target is None or of_target == key)
         ]
 
@@ -389,8 +374,6 @@ class ScheduleFnDatabase(_ReadOnly):
 # A database in two files of JSON lines, with the names and the form of records that TVM's users know.
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
-_NEVER = 1e10
-"""The seconds of a failure, as TVM writes them."""
 
 
 class JSONDatabase(MemoryDatabase):
@@ -443,7 +426,7 @@ class JSONDatabase(MemoryDatabase):
             number = self._lines.index(self._workload_line(record.workload.mod))
             if self._add(record, target_key(record.target)):
                 machine = "" if record.target is None else machine_key(record.target)
-                self._append(self.path_tuning_record, [number, _as_json(record), machine])
+                self._append(self.path_tuning_record, [number, record.as_json(), machine])
 
     def _workload_line(self, mod: IRModule) -> Workload:
         """The workload of a module, with a line of its own where it is new."""
@@ -501,23 +484,10 @@ class JSONDatabase(MemoryDatabase):
         return None if mod is None else super().commit_workload(mod)
 
 
-def _as_json(record: TuningRecord) -> list[Any]:
-    return [
-        record.trace.as_json(),
-        record.run_secs or [_NEVER],
-        None if record.target is None else record.target.export(),
-        [info.as_json() for info in record.args_info],
-    ]
-
-
 def _from_json(workload: Workload, row: list[Any]) -> tuple[TuningRecord, str]:
     """A record, and the key of its target: what that meant where it was measured."""
-    trace, seconds, config, args = row[1]
-    target = None if config is None else Target(config)
-    failed = not seconds or min(seconds) >= _NEVER
-    infos = [TensorInfo.from_json(info) for info in args]
-    record = TuningRecord(Trace.from_json(trace), workload, None if failed else seconds, target, infos)
-    return record, target_key(target, row[2] if len(row) > 2 else None)
+    record = TuningRecord.from_json(row[1], workload)
+    return record, target_key(record.target, row[2] if len(row) > 2 else None)
 
 
 def has_files(folder: str | os.PathLike[str]) -> bool:

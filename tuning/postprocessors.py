@@ -175,8 +175,8 @@ class RewriteParallelVectorizeUnroll(Postproc):
 
 def _follow_marks(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
     handles = sch.get_loops(block)
-    loops = [sch.get(lp) for lp in handles]
-    op = sch.get(block)
+    loops = [sch.operation(lp) for lp in handles]
+    op = sch.operation(block)
     if marks.parallel > 0 and marks.vectorize > 0 and _is_plain(op, loops):
         outer, inner = sch.split(sch.fuse(*handles), [None, marks.vectorize])
         sch.parallel(outer)
@@ -199,7 +199,7 @@ def _follow_marks(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
 def _marks(sch: Schedule, root: BlockRV) -> _Marks | None:
     """The root's marks, taken away; None where there are none."""
     keys = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
-    found = {key: value for key in keys if (value := analysis.annotation(sch.get(root), key)) is not None}
+    found = {key: value for key in keys if (value := analysis.annotation(sch.operation(root), key)) is not None}
     if not found:
         return None
     for key in found:
@@ -311,7 +311,7 @@ class RewriteReductionBlock(Postproc):
     def _decompose(self, sch: Schedule, block: BlockRV) -> None:
         loops = sch.get_loops(block)
         for loop in loops:
-            if analysis.iter_kind_of(sch.get(loop)) is not IterKind.SPATIAL:
+            if analysis.iter_kind_of(sch.operation(loop)) is not IterKind.SPATIAL:
                 sch.decompose_reduction(block, loop)
                 return
 
@@ -338,7 +338,7 @@ class RewriteTensorize(Postproc):
         return True
 
     def _block(self, sch: Schedule, block: BlockRV) -> None:
-        op = sch.get(block)
+        op = sch.operation(block)
         name = str(analysis.annotation(op, analysis.AUTO_TENSORIZE))
         sch.unannotate(block, analysis.AUTO_TENSORIZE)
         if not analysis.is_spatial(op):
@@ -346,7 +346,7 @@ class RewriteTensorize(Postproc):
         elif self.vectorize_init_loop:
             for child in sch.get_child_blocks(block):
                 loops = sch.get_loops(child)
-                if loops and st.constant_extent(sch.get(loops[-1])) != 1:
+                if loops and st.constant_extent(sch.operation(loops[-1])) != 1:
                     sch.vectorize(loops[-1])
 
 

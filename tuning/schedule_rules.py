@@ -55,7 +55,7 @@ class ApplyCustomRule(ScheduleRule):
     """Run the rule that a block's annotation `schedule_rule` names. Raises `NameLookupError` for an unknown one."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         name = analysis.annotation(op, "schedule_rule") if isinstance(op, tir.BlockOp) else None
         if name is None or name == "None":
             return [sch]
@@ -86,7 +86,7 @@ class AutoInline(ScheduleRule):
     disallow_op: Sequence[str] = field(default_factory=lambda: ["tir.exp"])
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if isinstance(op, tir.BlockOp):
             if self.into_consumer and self._fits_consumer(op):
                 _try(sch, "compute_inline", block)
@@ -131,7 +131,7 @@ class InlineConstantScalars(ScheduleRule):
     """Inline blocks that store a constant into a buffer without dimensions."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or op.reads or op.iter_vars or not st.consumers(op):
             return [sch]
         stores = [inner for inner in op.walk() if isinstance(inner, tir.StoreOp)]
@@ -166,7 +166,7 @@ class AddRFactor(ScheduleRule):
         self.context = context
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or not self._needed(op):
             return [sch]
         prepared = sch.copy()
@@ -195,7 +195,7 @@ class AddRFactor(ScheduleRule):
     def _split(self, sch: Schedule, block: BlockRV) -> list[LoopRV]:
         """The reduction loops as one, in two parts."""
         loops = sch.get_loops(block)
-        kinds = [analysis.iter_kind_of(sch.get(lp)) for lp in loops]
+        kinds = [analysis.iter_kind_of(sch.operation(lp)) for lp in loops]
         spatial = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is IterKind.SPATIAL]
         reducing = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is not IterKind.SPATIAL]
         if [*spatial, *reducing] != loops:
@@ -208,7 +208,7 @@ class AddRFactor(ScheduleRule):
 def _factored(sch: Schedule, block: BlockRV, part: LoopRV) -> Schedule | None:
     """The schedule with a part of the reduction as a factor; None where that is refused."""
     try:
-        factored = sch.rfactor(part, len(sch.get(block).writes[0].starts))
+        factored = sch.rfactor(part, len(sch.operation(block).writes[0].starts))
     except ScheduleError:
         return None
     if not sch.get_loops(factored):
@@ -238,7 +238,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
         self.context = context
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        if not analysis.is_root(sch.get(block)):
+        if not analysis.is_root(sch.operation(block)):
             return [sch]
         if self.max_jobs_per_core != -1:
             sch.annotate(block, analysis.PARALLEL, self.max_jobs_per_core * self.context.cores)
@@ -260,7 +260,7 @@ class RandomComputeLocation(ScheduleRule):
     """Sample where a block is computed that tiling has left alone; with a factored reduction, its partial results."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or not self._fits(op):
             return [sch]
         producers: list[BlockRV] = []
@@ -336,7 +336,7 @@ class MultiLevelTiling(ScheduleRule):
         self.context = context
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or not (self.filter_fn or analysis.needs_multi_level_tiling)(op):
             return [sch]
         return self.tiled(TileState(sch, block))
@@ -357,7 +357,7 @@ class MultiLevelTiling(ScheduleRule):
         loops = sch.get_loops(state.block)
         levels = {IterKind.SPATIAL: self._levels("S"), IterKind.REDUCE: self._levels("R")}
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
-        for loop, kind in zip(loops, sch.get(state.block).kinds, strict=True):
+        for loop, kind in zip(loops, sch.operation(state.block).kinds, strict=True):
             where = levels.get(kind)
             if where is None:
                 continue
@@ -380,7 +380,7 @@ class MultiLevelTiling(ScheduleRule):
         out: list[TileState] = []
         if reuse.req == "may":
             consumers = state.sch.get_consumers(state.block)
-            if len(consumers) == 1 and analysis.is_write_cache(state.sch.get(consumers[0])):
+            if len(consumers) == 1 and analysis.is_write_cache(state.sch.operation(consumers[0])):
                 return [*self._at_levels(state, consumers[0], reuse.levels), state]
             out.append(state.copy())
         cache = state.sch.cache_write(state.block, 0, reuse.scope)
@@ -401,7 +401,7 @@ class MultiLevelTiling(ScheduleRule):
         out: list[TileState] = [state.copy()] if reuse.req == "may" else []
         for level in reuse.levels:
             new = state.copy()
-            block = new.sch.get(new.block)
+            block = new.sch.operation(new.block)
             written = {w.buffer for w in block.writes}
             for k, read in enumerate(block.reads):
                 if read.buffer not in written:
@@ -424,7 +424,7 @@ def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
     weights (`layout_free_buffers`) are marked, so that `SplitLayoutRewritePreproc` takes them out of the function.
     Raises `ScheduleError` where a copy cannot be made.
     """
-    op = cast(tir.BlockOp, sch.get(block))
+    op = cast(tir.BlockOp, sch.operation(block))
     variables = {op.iter_vars[at]: size for at, size in sizes.items()}
     written = {w.buffer for w in op.writes}
     buffers = st.buffers_read(op)
@@ -437,7 +437,7 @@ def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
 
 def _pack(sch: Schedule, block: BlockRV, read_index: int, tile: Tile, is_weight: bool) -> None:
     cache: BlockRV = sch.cache_read(block, read_index, "global")
-    kind = cast(BufferType, cast(tir.BlockOp, sch.get(cache)).writes[0].buffer.type)
+    kind = cast(BufferType, cast(tir.BlockOp, sch.operation(cache)).writes[0].buffer.type)
     mapping = _index_map(len(kind.dims), tile)
     sch.transform_layout(cache, ("write", 0), mapping)
     sch.transform_block_layout(cache, mapping)
@@ -497,7 +497,7 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         self._dtypes = Counter(cast(tir.BufferType, p.type).dtype for p in desc.params)
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or not self._may_fit(op):
             return [sch]
         for chosen in self._choices(op):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from xdsl.ir import Attribute
+
 from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_name
 from ..handles.module import IRModule
+from ..ir.equality import fingerprint
 from ..schedule import Schedule, Trace
 from ..schedule.random import Random
 from ..target import Target
@@ -36,20 +40,41 @@ class Task(Protocol):
         ...
 
 
+class ArgInfo:
+    """An argument of a function that is measured."""
+
+    @staticmethod
+    def from_json(obj: Sequence[Any]) -> TensorInfo:
+        """The argument of `["TENSOR", dtype, shape]`."""
+        return TensorInfo(str(obj[1]), tuple(int(d) for d in obj[2]))
+
+    @staticmethod
+    def from_prim_func(func: Any) -> list[TensorInfo]:
+        """The arguments of a tensor function. Raises `TiraxError` for such that are no tensors, and unknown sizes."""
+        return args_info(IRModule({"main": func}))
+
+    @staticmethod
+    def from_entry_func(mod: IRModule, remove_preproc: bool = True) -> list[TensorInfo]:
+        """The arguments of a module's entry; `remove_preproc` is accepted for TVM's sake."""
+        return args_info(mod)
+
+
 @dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(ArgInfo):
     """An argument of a function that is measured: a tensor's dtype and shape."""
 
     dtype: str
     shape: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(d) for d in self.shape))
+
+    def __str__(self) -> str:
+        return f'TensorInfo("{self.dtype}", {list(self.shape)})'
+
     def as_json(self) -> list[Any]:
         """TVM's form: `["TENSOR", dtype, shape]`."""
         return ["TENSOR", self.dtype, list(self.shape)]
-
-    @staticmethod
-    def from_json(obj: Sequence[Any]) -> TensorInfo:
-        return TensorInfo(str(obj[1]), tuple(int(d) for d in obj[2]))
 
 
 @dataclass
@@ -110,7 +135,48 @@ class Workload:
     """A module to tune; `shash` is the hash of its structure."""
 
     mod: IRModule
-    shash: str
+    shash: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.shash:
+            object.__setattr__(self, "shash", stable_hash(self.mod))
+
+
+# Hashes of structure that other processes, other days and other machines find again.
+
+
+def stable_hash(mod: IRModule) -> str:
+    """A hash that structurally equal modules share, in hexadecimal."""
+    digest = hashlib.sha256()
+    _feed(digest, fingerprint(mod.op))
+    return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, item: Any) -> None:
+    if isinstance(item, tuple | list | frozenset):
+        digest.update(b"(")
+        for part in item:
+            _feed(digest, part)
+        digest.update(b")")
+        return
+    text = str(item) if isinstance(item, Attribute) else item.__name__ if isinstance(item, type) else repr(item)
+    digest.update(text.encode() + b"\0")
+
+
+class Seconds(float):
+    """A number of seconds, which knows itself as its value, as TVM's numbers do."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+    def __repr__(self) -> str:
+        return float.__repr__(self)
+
+
+NEVER = 1e10
+"""The seconds of a failure, as TVM writes them."""
 
 
 @dataclass
@@ -122,6 +188,33 @@ class TuningRecord:
     run_secs: list[float] | None = None
     target: Target | None = None
     args_info: list[TensorInfo] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.run_secs is not None:
+            self.run_secs = [Seconds(s) for s in self.run_secs]
+
+    @property
+    def valid(self) -> bool:
+        """Whether it was measured, and did not fail."""
+        return bool(self.run_secs) and min(self.run_secs or ()) < NEVER
+
+    def as_json(self) -> list[Any]:
+        """TVM's form: the trace, the seconds, the target and the arguments."""
+        return [
+            self.trace.as_json(),
+            self.run_secs or [NEVER],
+            None if self.target is None else self.target.export(),
+            [info.as_json() for info in self.args_info],
+        ]
+
+    @staticmethod
+    def from_json(obj: Sequence[Any], workload: Workload) -> TuningRecord:
+        """The record of a workload that `as_json` has written."""
+        trace, seconds, config, args = obj
+        failed = not seconds or min(seconds) >= NEVER
+        infos = [TensorInfo.from_json(info) for info in args]
+        target = None if config is None else Target(config)
+        return TuningRecord(Trace.from_json(trace), workload, None if failed else seconds, target, infos)
 
     @property
     def mean(self) -> float:

@@ -17,11 +17,16 @@ from ..runtime import (
     cuda,
     device,
     get_global_func,
+    metal,
+    opencl,
     register_func,
+    rocm,
+    vulkan,
 )
 from ._names import provide
 
 if TYPE_CHECKING:
+    from ..handles.data_type import DataType
     from ..handles.module import IRModule
     from . import ir, meta_schedule, relax, script, tir, topi
     from .compilation import build, compile
@@ -38,9 +43,14 @@ if TYPE_CHECKING:
 __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
 
-_FILES = frozenset(("ir", "meta_schedule", "relax", "script", "tir", "topi"))
+_FILES = frozenset(("ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
 
-_LATE = {"IRModule": "..handles.module", "build": ".compilation", "compile": ".compilation"}
+_LATE = {
+    "DataType": "..handles.data_type",
+    "IRModule": "..handles.module",
+    "build": ".compilation",
+    "compile": ".compilation",
+}
 """Names whose modules bring most of the compiler, which is loaded when they are first asked for."""
 
 provide(
@@ -48,7 +58,7 @@ provide(
     {
         "arith": {
             "handles.arith.analyzer": """
-                Analyzer ConstIntBound ConstraintScope IntSet IntervalSet ModularSet ProofStrength
+                Analyzer ConstIntBound ConstraintScope Extension IntSet IntervalSet ModularSet ProofStrength
                 estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound neg_inf pos_inf
             """,
             "handles.arith.iter_map": """
@@ -71,14 +81,33 @@ provide(
         "runtime": {
             "runtime": """
                 Device Executable Module NDArray ShapeTuple cpu cuda device get_global_func list_global_func_names
-                load_module num_threads register_func remove_global_func
+                PackedFunc convert load_module num_threads register_func remove_global_func
             """,
+            "tvm_api.ir": "Array Map String",
+            "handles.data_type": "DataType DataTypeCode",
+            "handles.object_path": "ObjectPath",
             "tvm_api": "ndarray=nd",
         },
-        "target": {"target": "Target"},
+        "runtime.object_path": {
+            "handles.object_path": """
+                ArrayIndexPath AttributeAccessPath MapValuePath MissingArrayElementPath MissingMapEntryPath ObjectPath
+                RootPath UnknownAttributeAccessPath
+            """
+        },
+        "runtime.container": {"tvm_api.ir": "Array Map String", "runtime": "ShapeTuple"},
+        "target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
+        "target.target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
         "te": {"te.create": "create_prim_func=prim_func_of", "te": "*"},
-        "testing": {"frontend.testing": "*"},
         "transform": {"tvm_api.ir.transform": "*"},
+        # What `tir` was split into from 0.22 on, by its new names.
+        "tirx": {"tvm_api.tir": "*"},
+        "tirx.analysis": {"tvm_api.tir.analysis": "*"},
+        "tirx.stmt_functor": {"tvm_api.tir.stmt_functor": "*"},
+        "tirx.transform": {"tvm_api.tir.transform": "CommonSubexprElim=CommonSubexprElimTIR StmtSimplify=Simplify *"},
+        "s_tir": {"tvm_api.tir": "SBlock=Block SBlockRealize=BlockRealize *", "tvm_api": "meta_schedule"},
+        "s_tir.schedule": {"tvm_api.tir.schedule": "SBlockRV=BlockRV *"},
+        "s_tir.analysis": {"tvm_api.tir.analysis": "*"},
+        "s_tir.transform": {"tvm_api.tir.transform": "StmtSimplify=Simplify *"},
     },
 )
 
@@ -97,7 +126,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Device", "IRModule", "TVMError", "arith", "build", "compile", "cpu", "cuda", "device", "error",
-    "get_global_func", "ir", "meta_schedule", "nd", "register_func", "relax", "runtime", "script", "target",
-    "te", "testing", "tir", "topi", "transform",
+    "DataType", "Device", "IRModule", "TVMError", "arith", "build", "compile", "cpu", "cuda", "device", "error",
+    "get_global_func", "ir", "meta_schedule", "metal", "nd", "opencl", "register_func", "relax", "rocm", "runtime",
+    "script", "target", "te", "testing", "tir", "topi", "transform", "vulkan",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,8 @@ class NamesOnly(ModuleType):
 
     def __init__(self, name: str, sources: Sources):
         super().__init__(name, f"`{name.replace('tirax.tvm_api', 'tvm')}`: names of {', '.join(sources)}.")
+        self.__path__: list[str] = []  # modules may stand in it, for whoever imports by another way, too
+        self.__spec__ = ModuleSpec(name, None, is_package=True)
         rows = [(source, *row.partition("=")) for source, names in sources.items() for row in names.split()]
         self._names = {name: (source, old or name) for source, name, _, old in rows if name != "*"}
         self._whole = [source for source, name, *_ in rows if name == "*"]

@@ -69,7 +69,7 @@ def get_pipeline(name: str = "zero", **options: Any) -> Any:
     registered = _REGISTERED.get(name)
     if registered is not None:
         return registered(**options)
-    return Sequential(pipeline_passes(_PASSES.get(name, _PIPELINES.get(name, name))))
+    return Sequential(pipeline_passes(_PASSES.get(name, _PIPELINES.get(name, name))), name="_pipeline")
 
 
 def get_default_pipeline(target: Any = None) -> Any:

@@ -18,7 +18,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..assembly import kind_of_part
-from ..dtypes import dtype_name, is_float, numpy_dtype
+from ..dtypes import dtype_name, float_text, is_float, numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,14 +167,7 @@ def _numbers(value: object) -> str:
         return "[" + ", ".join(_numbers(v) for v in cast(list[object], value)) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _float_text(value) if isinstance(value, float) else str(value)
-
-
-def _float_text(value: float) -> str:
-    """MLIR wants a point in a mantissa: 1e-05 -> 1.0e-05."""
-    text = repr(value)
-    mantissa, e, exponent = text.partition("e")
-    return (mantissa if "." in mantissa else mantissa + ".0") + e + exponent
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def _parse_numbers(parser: AttrParser) -> object:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import NoneAttr, StringAttr, i1
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
 from .operator import BOOL, DTYPE, FLOATS, INTEGERS, INTEGERS_AND_BOOL, NUMBERS, Domain, Operator, as_dtype, operator
-from .types import TensorType
+from .types import PrimType, TensorType
 
 
 class UnaryOp(Operator):
@@ -91,20 +91,32 @@ def _broadcast_dim(op: Operator, dims: list[tuple[str, SymExpr]]) -> SymExpr | N
 
 
 class BinaryOp(Operator):
-    """Element by element on two tensors that broadcast; both have one dtype."""
+    """Element by element on two tensors that broadcast, or on one and a scalar; both have one dtype."""
 
     RESULT_DTYPE: ClassVar[Attribute | None] = None
 
     def infer(self) -> Attribute:
-        a, b = self.tensor("x1"), self.tensor("x2")
+        a, b = self._side("x1"), self._side("x2")
         if a.element is not None and b.element is not None and a.element != b.element:
             self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
+        if isinstance(a.vdevice, StringAttr) and isinstance(b.vdevice, StringAttr) and a.vdevice != b.vdevice:
+            self.fail_dtype("arguments x1 and x2 must be on one virtual device", a.vdevice, b.vdevice)
         dtype = self.RESULT_DTYPE or (a.element if b.element is not None else None)
+        if dtype is not None and all(isinstance(v.type, PrimType) for v in self.operands):
+            return PrimType.of(dtype)
         if a.dims is not None and b.dims is not None:
             dims = broadcast_dims(self, ("x1", "x2"), (a.dims, b.dims))
             return TensorType.of(dims, dtype, max(len(a.dims), len(b.dims)))
         known = a.rank is not None and b.rank is not None
         return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
+
+    def _side(self, name: str) -> TensorType:
+        """An operand as a tensor: a scalar is one of rank 0."""
+        value = getattr(self, name)
+        if not isinstance(value.type, PrimType):
+            return self.tensor(name)
+        self.check_domain(scalar := TensorType.of((), value.type.dtype), name, f"argument {name}")
+        return scalar
 
 
 class ArithmeticOp(BinaryOp):
@@ -311,6 +323,8 @@ class EwiseFMA(Operator):
                 self.fail_shape(f"argument {name} must have the rank of x1", first.rank, t.rank)
             for i, (a, b) in enumerate(zip(first.dims or (), t.dims or (), strict=False)):
                 self.require_equal(a, b, f"argument {name} has another extent than x1 in dimension {i}", a, b)
-        known = next((t for t in types if t.dims is not None), first)
+        known = next((t for t in types if t.rank is not None), first)
         dtype = first.element if all(t.element is not None for t in types) else None
-        return TensorType.of(known.dims, dtype, known.rank)
+        if all(t.shape == first.shape for t in types):
+            return TensorType(first.shape, first.ndim, dtype or NoneAttr(), NoneAttr())
+        return TensorType.of(first.dims if all(t.dims is not None for t in types) else None, dtype, known.rank)

@@ -45,7 +45,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ...diagnostics import ArgumentsError, DTypeError, ShapeError, TiraxError
 from ..assembly import (
     parse_literal,
     parse_name,
@@ -63,7 +63,7 @@ from ..sym.expr import Const, SymExpr, minimum
 from .devices import device_text
 from .parameters import PARAMETERS, REQUIRED
 from .registry import Registry
-from .types import PrimType, ShapeType, TensorType, is_base_of
+from .types import OBJECT, PrimType, ShapeType, TensorType, is_base_of, on_device
 
 
 @dataclass(frozen=True)
@@ -211,6 +211,15 @@ class Operator(IRDLOperation):
         """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
         raise NotImplementedError(self.name)
 
+    def inferred(self) -> Attribute:
+        """The struct info of the result, which is where the first tensor that says it is: see `infer`."""
+        result = self.infer()
+        for value in self.operands:
+            t = value.type
+            if isinstance(t, TensorType) and isinstance(t.vdevice, StringAttr):
+                return on_device(result, t.vdevice)
+        return result
+
     def reference(self, *args: Any, **_: Any) -> Any:
         """The result on numpy arrays, for an operator that is in no table of the interpreter."""
         raise NotImplementedError(self.name)
@@ -231,18 +240,23 @@ class Operator(IRDLOperation):
         if unknown:
             raise TiraxError(f"{cls.name} has no attribute {', '.join(sorted(unknown))}", found=", ".join(attrs))
         op = cls._create_with(args, attrs, PrimType.of(i1))
-        op.results[0]._type = op.infer()  # pyright: ignore[reportPrivateUsage]
+        op.results[0]._type = op.inferred()  # pyright: ignore[reportPrivateUsage]
         return op
+
+    @classmethod
+    def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
+        """The operator on operands that do not fit: nothing is known of its result. Inferring it raises why."""
+        return cls._create_with(args, attrs, OBJECT)
 
     @classmethod
     def _create_with(cls, args: Sequence[Arg], attrs: Mapping[str, PyValue], result: Attribute) -> Self:
         if len(args) > len(cls.ARG_NAMES):
-            raise TiraxError(f"{cls.name} takes {len(cls.ARG_NAMES)} arguments", found=len(args))
+            raise ArgumentsError(f"{cls.name} takes {len(cls.ARG_NAMES)} arguments", found=len(args))
         groups: list[Sequence[SSAValue]] = []
         for i, name in enumerate(cls.ARG_NAMES):
             arg = args[i] if i < len(args) else None
             if arg is None and not name.endswith("?"):
-                raise TiraxError(f"{cls.name}: argument {name.rstrip('*')} is missing")
+                raise ArgumentsError(f"{cls.name}: argument {name.rstrip('*')} is missing")
             groups.append(() if arg is None else (arg,) if isinstance(arg, SSAValue) else tuple(arg))
         values = {n: s.stored(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
         cls._check_attrs(values)
@@ -333,10 +347,11 @@ class Operator(IRDLOperation):
     def as_tensor(self, value: SSAValue, arg: str) -> TensorType:
         if not isinstance(value.type, TensorType):
             self.fail_dtype(f"argument {arg} must be a tensor", "a tensor", value.type)
-        self._check_domain(value.type, arg, f"argument {arg}")
+        self.check_domain(value.type, arg, f"argument {arg}")
         return value.type
 
-    def _check_domain(self, t: TensorType, arg: str, place: str) -> None:
+    def check_domain(self, t: TensorType, arg: str, place: str) -> None:
+        """Raise `DTypeError` where the operand `arg`, which stands at `place`, is of a type it is not defined for."""
         if t.element is not None and is_narrow(t.element) and self.name not in MOVES:
             expected = "a type that is computed with: R.astype converts"
             self.fail_dtype(f"{place} is of a type that is only stored and converted", expected, t.element)
@@ -354,7 +369,7 @@ class Operator(IRDLOperation):
         for i, t in enumerate(types):
             if not isinstance(t, TensorType):
                 self.fail_dtype(f"{arg}[{i}] must be a tensor", "a tensor", t)
-            self._check_domain(t, arg, f"{arg}[{i}]")
+            self.check_domain(t, arg, f"{arg}[{i}]")
         return cast(list[TensorType], types)
 
     def shape_arg(self, arg: str) -> ShapeType:
@@ -396,7 +411,7 @@ class Operator(IRDLOperation):
     def verify_(self) -> None:
         try:
             self._check_attrs(self.properties)
-            inferred = self.infer()
+            inferred = self.inferred()
         except TiraxError as error:
             raise VerifyException(str(error)) from error
         if not is_base_of(self.result_type, inferred):

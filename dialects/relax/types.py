@@ -1,7 +1,8 @@
 """Struct info as types: what is known of a Relax value.
 
 !relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
-                                 without a dtype where that is unknown
+                                 without a dtype where that is unknown; `<ndim = 2 of "s", f32>`: its shape is the
+                                 value of the variable s, of which nothing more is known
 !relax.shape<[n, 4]>             likewise
 !relax.prim<i64, n>              a scalar, its value where known
 !relax.object                    anything
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -22,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError, VerifyError
-from ..dtypes import dtype_name
+from ..dtypes import dtype_name, float_attr, float_text, is_float
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, SymExpr, Var, expr_text
 from ..sym.text import exprs_text, parse_expr
@@ -37,11 +38,14 @@ def dims_attr(shape: Iterable[ExprLike | str]) -> Dims:
     return ArrayAttr(SymAttr.of(d) for d in shape)
 
 
-def _print_dims(printer: Printer, shape: Dims | NoneAttr, ndim: int) -> None:
+def _print_dims(printer: Printer, shape: Dims | StringAttr | NoneAttr, ndim: int) -> None:
     if isinstance(shape, ArrayAttr):
         printer.print_string(exprs_text(shape))
-    else:
-        printer.print_string("*" if ndim == UNKNOWN_NDIM else f"ndim = {ndim}")
+        return
+    printer.print_string("*" if ndim == UNKNOWN_NDIM else f"ndim = {ndim}")
+    if isinstance(shape, StringAttr):
+        printer.print_string(" of ")
+        printer.print_attribute(shape)
 
 
 def _parse_dims(parser: AttrParser) -> tuple[Dims | NoneAttr, int]:
@@ -54,10 +58,17 @@ def _parse_dims(parser: AttrParser) -> tuple[Dims | NoneAttr, int]:
     return ArrayAttr(dims), len(dims)
 
 
+def _parse_tensor_shape(parser: AttrParser) -> tuple[Dims | StringAttr | NoneAttr, int]:
+    shape, ndim = _parse_dims(parser)
+    if isinstance(shape, NoneAttr) and parser.parse_optional_keyword("of") is not None:
+        return StringAttr(parser.parse_str_literal()), ndim
+    return shape, ndim
+
+
 class _Shaped:
     """What tensors and shapes share: `shape` and `ndim`."""
 
-    shape: Dims | NoneAttr
+    shape: Any
     ndim: IntAttr
 
     @property
@@ -68,11 +79,17 @@ class _Shaped:
     @property
     def dims(self) -> tuple[SymExpr, ...] | None:
         """The extents, None where unknown."""
-        return tuple(d.data for d in self.shape) if isinstance(self.shape, ArrayAttr) else None
+        known = self._known_shape()
+        return None if known is None else tuple(d.data for d in known)
+
+    def _known_shape(self) -> Dims | None:
+        shape: object = self.shape
+        return cast(Dims, shape) if isinstance(shape, ArrayAttr) else None
 
     def _verify_dims(self) -> None:
-        if isinstance(self.shape, ArrayAttr) and len(self.shape) != self.ndim.data:
-            raise VerifyException(f"{len(self.shape)} dimensions in a shape of rank {self.ndim.data}")
+        known = self._known_shape()
+        if known is not None and len(known) != self.ndim.data:
+            raise VerifyException(f"{len(known)} dimensions in a shape of rank {self.ndim.data}")
         if self.ndim.data < UNKNOWN_NDIM:
             raise VerifyException(f"rank {self.ndim.data} is negative")
 
@@ -82,7 +99,7 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
     """A tensor: shape, rank, dtype and virtual device, each as far as known."""
 
     name = "relax.tensor"
-    shape: Dims | NoneAttr
+    shape: Dims | StringAttr | NoneAttr
     ndim: IntAttr
     dtype: Attribute
     vdevice: StringAttr | NoneAttr
@@ -95,10 +112,21 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
         ndim: int | None = None,
         vdevice: str | None = None,
     ) -> TensorType:
-        """A tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown."""
-        dims = _NONE if shape is None else dims_attr(shape)
+        """A tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown.
+
+        A shape may be the name of the variable whose value it is, where its extents are unknown.
+        """
+        if isinstance(shape, str):
+            dims = StringAttr(shape)
+        else:
+            dims = _NONE if shape is None else dims_attr(shape)
         rank = len(dims) if isinstance(dims, ArrayAttr) else (UNKNOWN_NDIM if ndim is None else ndim)
         return cls(dims, IntAttr(rank), dtype or _NONE, _NONE if vdevice is None else StringAttr(vdevice))
+
+    @property
+    def shape_var(self) -> str | None:
+        """The name of the variable whose value the shape is, where its extents are unknown."""
+        return self.shape.data if isinstance(self.shape, StringAttr) else None
 
     @property
     def element(self) -> Attribute | None:
@@ -129,7 +157,7 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            shape, ndim = _parse_dims(parser)
+            shape, ndim = _parse_tensor_shape(parser)
             dtype: Attribute = _NONE
             vdevice: StringAttr | NoneAttr = _NONE
             while parser.parse_optional_punctuation(",") is not None:
@@ -171,14 +199,16 @@ class ShapeType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class PrimType(ParametrizedAttribute, TypeAttribute):
-    """A scalar of `dtype`, with its symbolic value where it is known."""
+    """A scalar of `dtype`, with its value where it is known: a symbolic integer, a float, or a variable for a float."""
 
     name = "relax.prim"
     dtype: Attribute
-    value: SymAttr | NoneAttr
+    value: SymAttr | FloatAttr | StringAttr | NoneAttr
 
     @classmethod
-    def of(cls, dtype: Attribute, value: ExprLike | str | None = None) -> PrimType:
+    def of(cls, dtype: Attribute, value: ExprLike | str | FloatAttr[Any] | StringAttr | None = None) -> PrimType:
+        if isinstance(value, FloatAttr | StringAttr):
+            return cls(dtype, value)
         return cls(dtype, _NONE if value is None else SymAttr.of(value))
 
     @property
@@ -190,13 +220,27 @@ class PrimType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.dtype)
             if self.expr is not None:
                 printer.print_string(", " + expr_text(self.expr))
+            elif isinstance(self.value, FloatAttr):
+                printer.print_string(f", {float_text(self.value.value.data)}")
+            elif isinstance(self.value, StringAttr):
+                printer.print_string(f", {self.value.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             dtype = parser.parse_type()
-            value = SymAttr(parse_expr(parser)) if parser.parse_optional_punctuation(",") is not None else _NONE
+            value = _prim_value(parser, dtype) if parser.parse_optional_punctuation(",") is not None else _NONE
         return (dtype, value)
+
+
+def _prim_value(parser: AttrParser, dtype: Attribute) -> SymAttr | FloatAttr[Any] | StringAttr:
+    if not is_float(dtype):
+        return SymAttr(parse_expr(parser))
+    sign = "-" if parser.parse_optional_punctuation("-") is not None else ""
+    name = parser.parse_optional_identifier()
+    if name is None:
+        return float_attr(float(f"{sign}{parser.parse_number()}"), dtype)
+    return float_attr(float(sign + name), dtype) if name in ("inf", "nan") else StringAttr(name)
 
 
 @irdl_attr_definition
@@ -286,6 +330,15 @@ def _exprs_of(t: Attribute) -> Iterable[SymExpr]:
             yield from _exprs_of(field)
 
 
+def on_device(t: Attribute, vdevice: StringAttr) -> Attribute:
+    """The type where tensors that say nothing of it are on a virtual device."""
+    if isinstance(t, TupleType):
+        return tuple_type(on_device(f, vdevice) for f in t.types)
+    if isinstance(t, TensorType) and isinstance(t.vdevice, NoneAttr):
+        return TensorType(t.shape, t.ndim, t.dtype, vdevice)
+    return t
+
+
 def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
     """The type with symbolic variables replaced (those of a callable are its own and stay)."""
     if isinstance(t, TensorType) and t.dims is not None:
@@ -309,8 +362,8 @@ def is_base_of(base: Attribute, derived: Attribute) -> bool:
 
 
 def _shaped_base(base: _Shaped, derived: _Shaped) -> bool:
-    if base.dims is not None:
-        return base.dims == derived.dims
+    if not isinstance(base.shape, NoneAttr):
+        return base.shape == derived.shape
     return base.rank is None or base.rank == derived.rank
 
 
@@ -334,7 +387,7 @@ def _callable_base(base: CallableType, derived: CallableType) -> bool:
 
 
 def _prim_base(base: PrimType, derived: PrimType) -> bool:
-    return base.dtype == derived.dtype and base.expr in (None, derived.expr)
+    return base.dtype == derived.dtype and base.value in (_NONE, derived.value)
 
 
 _BASE_CHECKS: dict[type[Attribute], Callable[[Any, Any], bool]] = {
@@ -354,7 +407,8 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
         return b
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         dtype = a.element if a.element == b.element else None
-        return TensorType.of(a.dims if a.dims == b.dims else None, dtype, a.rank if a.rank == b.rank else None)
+        device = a.vdevice.data if isinstance(a.vdevice, StringAttr) and a.vdevice == b.vdevice else None
+        return TensorType.of(a.dims if a.dims == b.dims else None, dtype, a.rank if a.rank == b.rank else None, device)
     if isinstance(a, ShapeType) and isinstance(b, ShapeType):
         return ShapeType.of(None, a.rank if a.rank == b.rank else None)
     if isinstance(a, PrimType) and isinstance(b, PrimType) and a.dtype == b.dtype:

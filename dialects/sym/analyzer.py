@@ -224,7 +224,7 @@ class Analyzer:
             if isinstance(x, Var) and x not in self._values and x not in y.free_vars():
                 self.bind_value(x, y)
                 return
-            step = x.args[1].constant if isinstance(x, Op) and x.kind == "floormod" else None
+            step = x.args[1].constant if isinstance(x, Op) and x.kind in ("floormod", "truncmod") else None
             if isinstance(x, Op) and step and step > 0 and y.constant is not None:
                 self._classes.append((x.args[0], Residue.of(step, y.constant)))
                 if isinstance(x.args[0], Var):

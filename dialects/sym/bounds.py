@@ -95,10 +95,15 @@ class Residue:
         return Residue.of(gcd(self.step, other.step, self.base - other.base), self.base)
 
     def meet(self, other: Residue) -> Residue:
-        """One of the two that is in the other, else the finer one: all that is needed of what is in both."""
+        """What is in both (the Chinese remainder theorem); the finer one where nothing is."""
         if self.step == 0 or other.step == 0:
             return self if self.step == 0 else other
-        return self if self.step >= other.step else other
+        common = gcd(self.step, other.step)
+        if (other.base - self.base) % common:
+            return self if self.step >= other.step else other
+        step, modulus = self.step // common * other.step, other.step // common
+        times = (other.base - self.base) // common * pow(self.step // common, -1, modulus) % modulus
+        return Residue.of(step, self.base + self.step * times)
 
     def floordiv(self, divisor: int) -> Residue:
         """Of the quotients by a positive constant."""

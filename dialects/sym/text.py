@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from keyword import iskeyword
-from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import IntegerType, Signedness, i8, i16
 from xdsl.ir import Data
 from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -18,10 +18,8 @@ from ..assembly import kind_of_part
 from .expr import INFIX, OPS, Const, ExprLike, Sum, SymExpr, Var, expr_text, i1, i32, i64
 from .operations import OPERATIONS
 
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import IntegerType
-
-_TYPES = {"i1": i1, "i32": i32, "i64": i64}
+_UNSIGNED = [IntegerType(n, Signedness.UNSIGNED) for n in (8, 16, 32, 64)]
+_TYPES = {str(t): t for t in (*_UNSIGNED, i64, i32, i16, i8, i1)}  # `i16` before `i1`, which it begins with
 
 
 def parse_expr(parser: AttrParser) -> SymExpr:

@@ -16,6 +16,7 @@ from typing import ClassVar, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BoolAttr,
     FloatAttr,
     IntAttr,
     IntegerAttr,
@@ -56,7 +57,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
-from ..dtypes import bit_width, float_attr, is_float, lanes_of, scalar_of
+from ..dtypes import bit_width, float_attr, is_float, is_scalable, lanes_of, scalar_of
 from .function import FuncOp
 from .types import HANDLE, BufferType, HandleType
 
@@ -64,7 +65,7 @@ from .types import HANDLE, BufferType, HandleType
 def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
     """`dtype` as a vector where `like` is one, of as many lanes."""
     lanes = lanes_of(like)
-    return dtype if lanes == 1 else vector_of(dtype, lanes)
+    return dtype if lanes == 1 else vector_of(dtype, lanes, is_scalable(like))
 
 
 def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
@@ -72,10 +73,13 @@ def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
     return dtype if lanes == 1 else vector_of(dtype, lanes)
 
 
+_SCALABLE = ArrayAttr([BoolAttr.from_bool(True)])
+
+
 @lru_cache(maxsize=1024)
-def vector_of(dtype: Attribute, lanes: int) -> VectorType[Attribute]:
-    """A vector of `lanes` elements of `dtype`."""
-    return VectorType(dtype, [lanes])
+def vector_of(dtype: Attribute, lanes: int, scalable: bool = False) -> VectorType[Attribute]:
+    """A vector of `lanes` elements of `dtype`; of `lanes` times what the machine has where it is `scalable`."""
+    return VectorType(dtype, [lanes], _SCALABLE if scalable else None)
 
 
 @lru_cache(maxsize=4096)
@@ -516,8 +520,8 @@ class RampOp(IRDLOperation):
     traits = traits_def(Pure())
     assembly_format = "$base `,` $stride attr-dict `:` type($base) `,` type($stride) `->` type($result)"
 
-    def __init__(self, base: SSAValue, stride: SSAValue, lanes: int):
-        Operation.__init__(self, operands=(base, stride), result_types=(vector_of(base.type, lanes),))
+    def __init__(self, base: SSAValue, stride: SSAValue, lanes: int, scalable: bool = False):
+        Operation.__init__(self, operands=(base, stride), result_types=(vector_of(base.type, lanes, scalable),))
 
 
 @irdl_op_definition
@@ -530,8 +534,8 @@ class BroadcastOp(IRDLOperation):
     traits = traits_def(Pure())
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 
-    def __init__(self, value: SSAValue, lanes: int):
-        Operation.__init__(self, operands=(value,), result_types=(vector_of(value.type, lanes),))
+    def __init__(self, value: SSAValue, lanes: int, scalable: bool = False):
+        Operation.__init__(self, operands=(value,), result_types=(vector_of(value.type, lanes, scalable),))
 
 
 @irdl_op_definition
@@ -625,6 +629,18 @@ class CallIntrinOp(CallExpr):
     def verify_(self) -> None:
         if not all(part.isidentifier() and not iskeyword(part) for part in self.func.data.split(".")):
             raise VerifyException(f"'{self.func.data}' is no name of an intrinsic")
+
+
+def vscale_factor(value: SSAValue) -> int | None:
+    """The number that multiplies `vscale()` in a number of lanes; None for what is no such product."""
+    op = value.owner
+    if not isinstance(op, BINARY["mul"]):
+        return None
+    for number, rest in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        scale = rest.owner
+        if isinstance(number.owner, ConstOp) and isinstance(scale, CallIntrinOp) and scale.func.data == "vscale":
+            return int(number.owner.py_value)
+    return None
 
 
 @irdl_op_definition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, cast
 
 from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -14,14 +14,14 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_type, parse_value, print_type
-from .expressions import element_type, parse_access, print_access
+from .expressions import element_type, parse_access, print_access, with_lanes
 from .types import BufferType
 
 
 def _check(op: Operation, buffer: SSAValue, index: SSAValue, mask: SSAValue, value: Attribute) -> None:
     if value != element_type(buffer, [index]) or not isinstance(value, VectorType):
         raise VerifyException(f"{op.name} of {value} at {index.type} of {buffer.type}")
-    if mask.type != VectorType(i1, value.get_shape()):
+    if mask.type != with_lanes(i1, cast(Attribute, value)):
         raise VerifyException(f"{op.name}: a mask of {mask.type} for {value}")
 
 
@@ -41,6 +41,11 @@ class MaskedLoadOp(IRDLOperation):
 
     def __init__(self, buffer: SSAValue, index: SSAValue, mask: SSAValue):
         Operation.__init__(self, operands=(buffer, index, mask), result_types=(element_type(buffer, [index]),))
+
+    @property
+    def indices(self) -> tuple[SSAValue, ...]:
+        """As many as the buffer has dimensions: one."""
+        return (self.index,)
 
     def verify_(self) -> None:
         _check(self, self.buffer, self.index, self.mask, self.result.type)
@@ -70,6 +75,11 @@ class MaskedStoreOp(IRDLOperation):
 
     def __init__(self, value: SSAValue, buffer: SSAValue, index: SSAValue, mask: SSAValue):
         Operation.__init__(self, operands=(value, buffer, index, mask))
+
+    @property
+    def indices(self) -> tuple[SSAValue, ...]:
+        """As many as the buffer has dimensions: one."""
+        return (self.index,)
 
     def verify_(self) -> None:
         _check(self, self.buffer, self.index, self.mask, self.value.type)

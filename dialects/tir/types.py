@@ -65,6 +65,12 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
         return (dtype, scope)
 
 
+def _offset(given: ExprLike | str | None) -> SymAttr | NoneAttr:
+    """Where a buffer begins; 0 is where it begins when nothing is said."""
+    offset = None if given is None else SymAttr.of(given)
+    return _NONE if offset is None or offset.data.constant == 0 else offset
+
+
 @irdl_attr_definition
 class BufferType(ParametrizedAttribute, TypeAttribute):
     """A buffer: extents, element type, and layout.
@@ -101,7 +107,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             dims_attr(shape),
             dtype,
             _NONE if strides is None else dims_attr(strides),
-            _NONE if offset is None else SymAttr.of(offset),
+            _offset(offset),
             GLOBAL if scope == "global" else StringAttr(scope),
             IntAttr(align),
             IntAttr(offset_factor),
@@ -148,6 +154,19 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         """The same kind of buffer with other extents, compact."""
         return BufferType(
             dims_attr(shape), self.dtype, _NONE, _NONE, self.scope, self.align, self.offset_factor, ArrayAttr([])
+        )
+
+    def with_separators(self, separators: Iterable[int]) -> BufferType:
+        """The type with other axis separators."""
+        return BufferType(
+            self.shape,
+            self.dtype,
+            self.strides,
+            self.offset,
+            self.scope,
+            self.align,
+            self.offset_factor,
+            ArrayAttr(IntAttr(s) for s in separators),
         )
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> BufferType:

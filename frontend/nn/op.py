@@ -382,7 +382,7 @@ def _at_cutoff(values: Any, cumsum_sorted: Any, top_p: Any, top_k: Any) -> Any:
     """
 
     def goes_on(row: Any, j: Any) -> Any:
-        return te.logical_and(cumsum_sorted[row, j] < top_p[row, 0], j + 1 < top_k[row, 0])
+        return te.all(cumsum_sorted[row, j] < top_p[row, 0], j + 1 < top_k[row, 0])
 
     batch = values.shape[0]
     last = te.compute((batch,), lambda i: _count(cumsum_sorted, lambda j: goes_on(i, j)), name="last")

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
@@ -23,7 +24,11 @@ from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ..tir import prim_expr
 from ..tir.domains import Range
 from ..tir.prim_expr import ExprLike, PrimExpr
+from .bounds import EVERYTHING, Interval, bounds_of
 from .ranges import ends_of, to_sym, to_view, variable
+from .residues import residue_of
+from .rewrite import Extension, RewriteSimplifier
+from .terms import Term, body_of_let, expression_of, term_of
 
 _LIMIT = (1 << 63) - 1
 
@@ -196,6 +201,7 @@ class Analyzer:
         self.known = _sym.Analyzer()
         self._told: dict[Var, object] = {}
         self._typed: set[Var] = set()
+        self.enabled_extensions = Extension.NoExtensions
 
     # What is said
 
@@ -265,9 +271,26 @@ class Analyzer:
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
         """Constant bounds of an expression."""
-        found = self.known.bounds(self._read(expr))
-        low = max(found.low, ConstIntBound.NEG_INF)
-        return ConstIntBound(int(low), int(min(found.high, ConstIntBound.POS_INF)))
+        low, high = self._bounds(prim_expr.convert(expr))
+        return ConstIntBound(int(max(low, ConstIntBound.NEG_INF)), int(min(high, ConstIntBound.POS_INF)))
+
+    def _bounds(self, expr: PrimExpr) -> Interval:
+        """What is known of the expression as a whole and what follows from its parts, whichever says more."""
+        low, high = EVERYTHING
+        if isinstance(expr.type, IntegerType):
+            found = self.known.bounds(self._read(expr))
+            low, high = found.low, found.high
+        try:
+            least, most = bounds_of(term_of(expr.ssa), self._leaf_bounds)
+        except RecursionError:  # of a tree that is too deep the whole is known alone
+            least, most = EVERYTHING
+        return max(low, least), min(high, most)
+
+    def _leaf_bounds(self, leaf: Term) -> Interval:
+        if not isinstance(leaf.dtype, IntegerType):
+            return EVERYTHING
+        found = self.known.bounds(self._read(expression_of(leaf)))
+        return found.low, found.high
 
     def const_int_bound_is_bound(self, var: PrimExpr) -> bool:
         """Whether something was said of a variable."""
@@ -275,8 +298,24 @@ class Analyzer:
 
     def modular_set(self, expr: ExprLike) -> ModularSet:
         """What an expression is modulo a constant."""
-        found = self.known.residue(self._read(expr))
+        found = self._residue(term_of(prim_expr.convert(expr).ssa))
         return ModularSet(found.step, found.base)
+
+    def residue(self, expr: PrimExpr) -> _sym.Residue:
+        """All that is known of an expression modulo a constant, by its parts and as a whole."""
+        found = self._residue(term_of(expr.ssa))
+        return found.meet(self.known.residue(self._read(expr))) if isinstance(expr.type, IntegerType) else found
+
+    def _residue(self, term: Term) -> _sym.Residue:
+        return residue_of(term, self._leaf_residue, lambda t: self._bounds(expression_of(t))[0])
+
+    def _leaf_residue(self, leaf: Term) -> _sym.Residue:
+        op = leaf.value.owner if isinstance(leaf.value, SSAValue) else None
+        if isinstance(op, tir.LetInOp):
+            return self._residue(body_of_let(op))
+        if not isinstance(leaf.dtype, IntegerType):
+            return _sym.Residue.of(1, 0)
+        return self.known.residue(self._read(expression_of(leaf)))
 
     def int_set(self, expr: ExprLike, dom_map: Mapping[Any, Any] | None = None) -> IntervalSet:
         """The values of an expression while the variables in `dom_map` take theirs."""
@@ -289,8 +328,20 @@ class Analyzer:
             return given  # unsigned arithmetic wraps around
         return to_view(normal_condition(self.known.simplify(self._read(given))))
 
-    rewrite_simplify = simplify
-    canonical_simplify = simplify
+    def bound_value(self, var: PrimExpr) -> PrimExpr:
+        """What a variable is bound to, itself where it is bound to nothing."""
+        read = self._read(var)
+        value = self.known.simplify(read)
+        return var if value == read or not isinstance(read, Var) else to_view(value)
+
+    def rewrite_simplify(self, expr: ExprLike) -> PrimExpr:
+        """An equal expression in the normal form of the rules of `rewrite_rules`; trees that are too deep stay."""
+        return RewriteSimplifier(self)(prim_expr.convert(expr))
+
+    def canonical_simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
+        """As `simplify`; a condition is brought to the normal form of `rewrite_simplify`."""
+        given = prim_expr.convert(expr)
+        return self.rewrite_simplify(given) if given.type == i1 else self.simplify(given, steps)
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for certain."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.sym.expr import Var as SymVar
 from ...ir.functions import symbolic_vars
@@ -26,8 +27,9 @@ from ..struct_info import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from ..tir.dims import dim_value
 from .expr import Call, Expr, GlobalVar, Var
-from .function import Binding, DataflowBlock, Function, binding_of
+from .function import Binding, DataflowBlock, Function, SeqExpr, binding_of
 from .functor import post_order_visit
 
 _T = TypeVar("_T")
@@ -55,8 +57,10 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     return found
 
 
-def bound_vars(func: Function) -> list[Var]:
-    """The parameters and variables that a function binds."""
+def bound_vars(func: Function | SeqExpr) -> list[Var]:
+    """The parameters and variables that a function or a sequence binds."""
+    if isinstance(func, SeqExpr):
+        return [b.var for block in func.blocks for b in block.bindings]
     blocks = (block for op in func.op.walk() for region in op.regions for block in region.blocks)
     return [*(Var.on(a) for block in blocks for a in block.args), *(b.var for b in _bindings(func.op))]
 
@@ -92,6 +96,9 @@ def all_global_vars(expr: Any) -> list[GlobalVar]:
 
 def free_vars(expr: Any) -> list[Var]:
     """The variables that an expression uses and does not bind."""
+    if isinstance(expr, SeqExpr):
+        bound = set(bound_vars(expr))
+        return [v for v in used_vars(expr) if v not in bound]
     if not isinstance(expr, Function):
         return all_vars(expr)
     inside = set(expr.op.walk())
@@ -131,14 +138,14 @@ def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None
 # Symbolic variables.
 
 
-def free_symbolic_vars(func: Function) -> list[SymVar]:
+def free_symbolic_vars(func: Function) -> list[Any]:
     """The symbolic variables that a function mentions and does not determine, in order, each once."""
-    return symbolic_vars.undefined_vars(func.op)
+    return list(map(dim_value, symbolic_vars.undefined_vars(func.op)))
 
 
-def defined_symbolic_vars(func: Function) -> list[SymVar]:
+def defined_symbolic_vars(func: Function) -> list[Any]:
     """The symbolic variables that the parameters and match_casts of a function determine, in order, each once."""
-    return symbolic_vars.defined_vars(func.op)
+    return list(map(dim_value, symbolic_vars.defined_vars(func.op)))
 
 
 # Modules.
@@ -271,8 +278,16 @@ def _may_act(op: Operation) -> bool:
     return any(is_impure_call(inner, {}) for inner in op.walk())
 
 
-def remove_all_unused(func: Function) -> Function:
-    """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs."""
+def remove_all_unused(func: Function | SeqExpr) -> Any:
+    """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs.
+
+    Of a function's body it is the body of such a copy.
+    """
+    if isinstance(func, SeqExpr):
+        around = func.block.parent_op()
+        if not isinstance(around, relax.FuncOp):
+            raise TiraxError("only the body of a function is cleaned by itself", found="a sequence without a function")
+        return remove_all_unused(Function.on(around)).body
     new = func.copy()
     remove_dead_bindings(new.op)
     return new

@@ -40,6 +40,8 @@ class Scope:
     outputs: list[tuple[SSAValue, Var]] = field(default_factory=list[tuple[SSAValue, Var]])
     first: Operation | None = None
     """The op before the binding block that was begun; None at the start of the block."""
+    detached: bool = False
+    """Whether it belongs to no function: blocks of bindings may be built by themselves."""
 
 
 class OpenScope:
@@ -250,8 +252,14 @@ class Builder:
         yield
         self._end_block()
 
+    def _around(self) -> Scope:
+        """The scope around a block of bindings; one of its own outside of functions."""
+        if not self._scopes:
+            self._scopes.append(Scope(Block(), detached=True))
+        return self._scopes[-1]
+
     def _begin_dataflow_block(self) -> None:
-        scope = self.scope
+        scope = self._around()
         if scope.dataflow is not None:
             raise TiraxError("dataflow blocks do not nest")
         op = relax.DataflowOp(Region(Block()))
@@ -259,12 +267,14 @@ class Builder:
         self._scopes.append(Scope(op.body.block, op))
 
     def _begin_binding_block(self) -> None:
-        outer = self.scope
+        outer = self._around()
         self._scopes.append(Scope(outer.block, None, first=outer.block.last_op))
 
     def _end_block(self) -> BindingBlock:
         """End the block that was begun last; its handle."""
         scope = self._scopes.pop()
+        if self._scopes and self._scopes[-1].detached:
+            self._scopes.pop()
         if scope.dataflow is None:
             after = scope.block.first_op if scope.first is None else scope.first.next_op
             return BindingBlock(_ops_from(after))
@@ -304,6 +314,10 @@ class Builder:
         handle = _Output(inner, given)
         self.scope.outputs.append((inner, handle))
         return handle
+
+    def export(self, var: Var) -> Var:
+        """Make a variable of the dataflow block visible after it, by its own name."""
+        return self._output(var, lambda: var.name_hint)
 
     def order_outputs(self, wanted: Sequence[Expr | None]) -> None:
         """Put the outputs of the dataflow block that is being built into an order; others stay behind them."""
@@ -356,7 +370,10 @@ class Builder:
             return given
         value = given.ssa
         if isinstance(value, OpResult) and value.op.parent is None and not relax.is_inline(value.op):
+            scope = self._around()
             self._place_operands(value.op)
+            if scope.detached:
+                self._scopes.pop()
         return given
 
     def lookup_binding(self, var: Var) -> Expr | None:
@@ -533,7 +550,7 @@ def _ops_from(op: Operation | None) -> Iterator[Operation]:
 def _set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
     retyped = any(new.type != old.type for new, old in zip(operands, op.operands, strict=True))
     op.operands = operands
-    if retyped:
+    if retyped or (isinstance(op, relax.Operator) and op.result_type == relax.OBJECT):
         infer_again(op)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from ...diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
+from ...diagnostics import ArgumentsError, DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.relax.composite import COMPOSITES, composite_parameters, expand
@@ -87,8 +87,8 @@ def _like(value: Any, other: Any) -> Any:
 def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     """A call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
 
-    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what
-    the inference of its struct info raises.
+    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature. Where
+    shapes or dtypes do not fit, nothing is known of the result, and a builder that normalizes or binds it raises why.
     """
     if name in COMPOSITES:
         return expand(name, call_operator, args, kwargs)
@@ -100,7 +100,13 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     if cls.name == "relax.reshape":
         operands[1] = _reshape_target(cast(SSAValue, operands[0]), given["shape"])
     attrs = {n: _attr(cls, n, given[n]) for n in cls.ATTR_SPECS if n in given}
-    return Call.on(cls.make(*operands, **attrs).results[0])
+    try:
+        op = cls.make(*operands, **attrs)
+    except (ShapeError, DTypeError) as error:
+        if f"{cls.name}: attribute " in error.message:  # it is wrong whatever the operands are
+            raise
+        op = cls.unchecked(*operands, **attrs)
+    return Call.on(op.results[0])
 
 
 def signature_names(cls: type[relax.Operator]) -> list[str]:
@@ -111,14 +117,14 @@ def signature_names(cls: type[relax.Operator]) -> list[str]:
 def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     names = signature_names(cls)
     if len(args) > len(names) and not cls.SPREAD:
-        raise TiraxError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
+        raise ArgumentsError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
     fields = cls.parameters()
     given = {fields[n]: a for n, a in zip(names, cls.gathered(args), strict=False)}
     for name, value in kwargs.items():
         if name not in fields:
             raise unknown_name(f"argument of {cls.name}", name, names)
         if fields[name] in given:
-            raise TiraxError(f"{cls.name}: argument {name} is given twice")
+            raise ArgumentsError(f"{cls.name}: argument {name} is given twice")
         given[fields[name]] = value
     return given
 

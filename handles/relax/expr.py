@@ -27,8 +27,9 @@ from ...dialects.sym.expr import Const
 from ...dialects.tir import ConstOp
 from ..base_func import StaleHandleError
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
-from ..tir.dims import Dim, dim_of, dim_value
+from ..tir.dims import Dim, dim_of, dim_value, extent_int
 from ..tir.prim_expr import PrimExpr
+from ..types import Type, type_of_attribute
 from .operators import Operators
 
 if TYPE_CHECKING:
@@ -145,6 +146,11 @@ class Expr(Operators):
     def struct_info(self) -> StructInfo:
         """What is known of the value."""
         return StructInfo.of(self.ssa.type)
+
+    @property
+    def checked_type(self) -> Type:
+        """The static type."""
+        return type_of_attribute(self.struct_info.type)
 
     @property
     def struct_info_(self) -> StructInfo:
@@ -524,6 +530,14 @@ class Call(Expr):
         return _CALL_ARGS.get(type(op), _operator_args)(op)
 
     @property
+    def struct_info(self) -> StructInfo:
+        """What is known of the value. Raises why operands do not fit where they do not."""
+        op = self.op_handle
+        if isinstance(op, relax.Operator) and op.result_type == relax.OBJECT:
+            return StructInfo.of(op.inferred())
+        return super().struct_info
+
+    @property
     def attrs(self) -> Attrs | None:
         """The attributes, None where there are none."""
         return _call_attrs(self.op_handle)
@@ -601,7 +615,7 @@ def _call_attrs(op: Operation) -> Attrs | None:
 def _attr_value(op: relax.Operator, name: str) -> Any:
     value = op.attr(name)
     if op.ATTR_SPECS[name].kind is not Kind.DTYPE:
-        return value
+        return [extent_int(v) if type(v) is int else v for v in value] if isinstance(value, list) else value
     return "void" if value is None else dtype_name(value) if isinstance(value, Attribute) else value
 
 
@@ -691,6 +705,7 @@ def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
 
 
 TensorStructInfo.shape_expr = staticmethod(ShapeExpr)
+TensorStructInfo.shape_var = Var
 
 __all__ = [
     "CALLS_BY_NAME",

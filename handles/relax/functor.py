@@ -183,7 +183,9 @@ class PyExprVisitor:
 
 
 def visitor(cls: type[_T]) -> type[_T]:
-    """TVM's decorator of subclasses of `PyExprVisitor`; nothing is left for it to do."""
+    """TVM's decorator of subclasses of `PyExprVisitor`; others may be derived from `cls._cls`, as from `cls`."""
+    undecorated: Any = cls
+    undecorated._cls = cls
     return cls
 
 

@@ -10,8 +10,10 @@ from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import relax
+from ...ir.rewriting.edit import set_type
 from ..base_func import BaseFunc
 from ..module import IRModule
+from ..struct_info import StructInfo, type_of
 from .calls import call_operator, to_expr
 from .expr import Expr, ExternFunc, PrimValue, ShapeExpr
 from .function import Function
@@ -54,23 +56,33 @@ def copy_with_new_vars(func: Function) -> Function:
     return func.copy()
 
 
-def save_json(node: IRModule | ModuleOp | BaseFunc) -> str:
-    """A module or function as JSON text, which `load_json` reads."""
+def update_struct_info(expr: Expr, struct_info: Any) -> None:
+    """Say what is known of an expression's value, in place of what was said."""
+    set_type(expr.ssa, type_of(struct_info))
+
+
+def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo) -> str:
+    """A module, function or struct info as JSON text, which `load_json` reads."""
     node = IRModule(node) if isinstance(node, ModuleOp) else node
+    if isinstance(node, StructInfo):
+        return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": "struct info", "mlir": str(node.type)})
     kind = "module" if isinstance(node, IRModule) else "function"
     if not isinstance(node, IRModule | BaseFunc):
-        raise TiraxError("only modules and functions are stored", found=type(node).__name__)
+        raise TiraxError("only modules, functions and struct info are stored", found=type(node).__name__)
     return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "mlir": str(node.op)})
 
 
 def load_json(text: str) -> Any:
-    """The module or function that `save_json` stored. Raises `TiraxError` for another text."""
+    """The module, function or struct info that `save_json` stored. Raises `TiraxError` for another text."""
     from ...ir.passes.transform import new_context
     from ...ir.text import TextParser
 
     stored = _stored(text)
+    parser = TextParser(new_context(), stored["mlir"])
     try:
-        op = TextParser(new_context(), stored["mlir"]).parse_module()
+        if stored.get("kind") == "struct info":
+            return StructInfo.of(parser.parse_type())
+        op = parser.parse_module()
     except ParseError as error:
         raise TiraxError("the stored text is no module", notes=[str(error)]) from error
     module = IRModule(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from xdsl.ir import SSAValue
@@ -11,7 +12,7 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
 from ...dialects.names import set_name
-from ...dialects.sym.expr import product
+from ...dialects.sym.expr import SymExpr, product
 from . import prim_expr as tx
 from .buffers import Buffer
 from .domains import BufferRegion, Range
@@ -51,21 +52,28 @@ def _range(index: Any, extent: PrimExpr) -> Range:
 def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
     """The indices of `lanes` elements from `begin` on."""
     given = _listed(buffer, begin)
-    return given if lanes == 1 else [*given[:-1], CLASSES["Ramp"](given[-1], 1, lanes)]
+    is_vector = isinstance(given[-1], PrimExpr) and lanes_of(given[-1].type) > 1 if given else True
+    return given if lanes == 1 or is_vector else [*given[:-1], CLASSES["Ramp"](given[-1], 1, lanes)]
 
 
-def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None) -> PrimExpr:
-    """`A.vload([i, 0], "float32x4")`"""
+def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None, predicate: PrimExpr | None = None) -> PrimExpr:
+    """`A.vload([i, 0], "float32x4")`, of the lanes that a `predicate` names."""
     wanted = buffer.type.dtype if dtype is None else dtype_of(dtype)
     if scalar_of(wanted) != buffer.type.dtype:
         raise TiraxError("the buffer is of another dtype", expected=buffer.dtype, found=dtype)
-    return CLASSES["BufferLoad"](buffer, _place(buffer, begin, lanes_of(wanted)))
+    return CLASSES["BufferLoad"](buffer, _place(buffer, begin, lanes_of(wanted)), predicate)
 
 
-def vector_store(buffer: Buffer, begin: Any, value: Any) -> BufferStore:
-    """`A.vstore([i, 0], v)`"""
+def vector_store(buffer: Buffer, begin: Any, value: Any, predicate: PrimExpr | None = None) -> BufferStore:
+    """`A.vstore([i, 0], v)`, of the lanes that a `predicate` names."""
     given = value if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
-    return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)))
+    return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)), predicate)
+
+
+def _span(t: tir.BufferType) -> SymExpr:
+    """How many elements of memory a buffer takes; those of a row that is longer than the row of data included."""
+    strides = t.explicit_strides
+    return strides[0] * t.dims[0] if strides else product(t.dims)
 
 
 def access_ptr(
@@ -82,7 +90,7 @@ def access_ptr(
     mask = access_mask
     bits = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mask) if isinstance(mask, str) else mask
     start = tx.convert(offset)
-    count = tx.simplified(tx.from_sym(product(buffer.type.dims)) - start) if extent is None else tx.convert(extent)
+    count = tx.simplified(tx.from_sym(_span(buffer.type)) - start) if extent is None else tx.convert(extent)
     if buffer.type.elem_offset is not None:
         start = tx.from_sym(buffer.type.elem_offset) + start
     annotation = tir.CallIntrinOp("type_annotation", [], buffer.type.dtype).result
@@ -100,11 +108,19 @@ def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
 
 
 def flattened(buffer: Buffer) -> Buffer:
-    """One dimension of as many elements. Raises `TiraxError` for a buffer with strides."""
+    """The same memory with one dimension for each run of axes between separators, the buffer itself where it has these.
+
+    A run of axes with strides is as long as its first one reaches.
+    """
     t = buffer.type
-    if t.explicit_strides is not None:
-        raise TiraxError("a buffer with strides has gaps", found=str(t))
-    value = tx.placeholder_value(t.with_shape([product(t.dims)]))
+    cuts = [0, *(s.data for s in t.separators), t.rank]
+    runs = [range(a, b) for a, b in pairwise(cuts)]
+    strides = t.explicit_strides
+    if len(runs) == t.rank and strides is None:
+        return buffer
+    shape = [product(t.dims[r.start : r.stop]) if strides is None else strides[r.start] * t.dims[r.start] for r in runs]
+    flat = t.with_shape(shape).with_separators(range(1, len(runs)))
+    value = tir.DeclBufferOp(buffer.data.ssa, flat).result
     set_name(value, buffer.name)
     return Buffer(value)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...diagnostics import ShapeError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
@@ -21,6 +22,10 @@ class Buffer:
     """A buffer: a parameter, an allocation, or (`decl_buffer`) one that has no function yet."""
 
     __slots__ = ("ssa",)
+
+    READ: ClassVar = 1
+    WRITE: ClassVar = 2
+    """What `access_ptr` is for, as bits of its mask."""
 
     def __init__(self, value: SSAValue):
         self.ssa = value
@@ -71,7 +76,8 @@ class Buffer:
     @property
     def data(self) -> PrimExpr:
         """The address of the memory."""
-        return PrimExpr(tir.BufferDataOp(self.ssa).result)
+        op = self.ssa.owner
+        return PrimExpr(op.data if isinstance(op, tir.DeclBufferOp) else tir.BufferDataOp(self.ssa).result)
 
     # How elements and parts are reached; `buffer_access` fills these in.
     __getitem__: ClassVar[Callable[..., Any]]
@@ -106,9 +112,12 @@ def decl_buffer(
     offset_factor: int = 1,
     axis_separators: Sequence[int] = (),
 ) -> Buffer:
-    """A buffer that has no function yet."""
+    """A buffer that has no function yet. Raises `ShapeError` for separators that are no increasing axes."""
+    dims = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]
+    if list(axis_separators) != sorted({int(s) for s in axis_separators if 0 <= int(s) <= len(dims)}):
+        raise ShapeError("wrong axis separators", expected=f"increasing, from 0 to {len(dims)}", found=axis_separators)
     t = tir.BufferType.of(
-        _extents(shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]),
+        _extents(dims),
         dtype_of(dtype),
         strides=_extents(strides) if strides else None,
         offset=None if elem_offset is None else _extents([elem_offset])[0],

@@ -6,13 +6,38 @@ import ast
 import operator
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet, WeakValueDictionary
 
-from ...diagnostics import ShapeError
+from xdsl.dialects.builtin import FloatAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import DTypeError, ShapeError
+from ...dialects.dtypes import dtype_name, float_attr, is_float
+from ...dialects.relax.types import PrimType
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
 from ...ir.python_text import python_tree
-from .prim_expr import PrimExpr, as_sym, named_var
+from .prim_expr import PrimExpr, as_sym, const, named_var
+from .prim_expr import Var as TirVar
+from .symbolic_nodes import SymbolicNodes
 
-Dim = int | SymExpr
+Dim = int | PrimExpr
+
+_GIVEN: WeakValueDictionary[SymExpr, SSAValue] = WeakValueDictionary()
+"""The variables that extents were last made of: who reads an extent finds the variable that it was given."""
+_EXTENTS: WeakSet[SSAValue] = WeakSet()
+"""The variables that extents were made of: they are known by their names."""
+
+
+class ExtentInt(int):
+    """A constant extent: an integer that knows its dtype, and itself as its value, as an `IntImm` does."""
+
+    dtype: str
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -36,10 +61,41 @@ def dim_of(value: Any) -> SymExpr:
         raise ShapeError("an extent is an integer", found=value)
     if isinstance(value, PrimExpr):
         expr = as_sym(value)
-        return expr.substitute({v: named_var(v) for v in expr.free_vars()})
+        named = {v: named_var(v) for v in expr.free_vars()}
+        for var, name in named.items():
+            if var.value is not None:
+                _GIVEN[name] = var.value
+                _EXTENTS.add(var.value)
+        return expr.substitute(named)
     if not hasattr(value, "__index__"):
         raise ShapeError("an extent is an integer or a symbolic expression", found=type(value).__name__)
     return Const(operator.index(value))
+
+
+def prim_type_of(value: Any, dtype: Attribute | None = None) -> PrimType:
+    """The struct info of a scalar that is known: as `dim_of`, or a float, a constant or variable for one.
+
+    Raises `ShapeError` for anything else, and `DTypeError` where it is not of `dtype`.
+    """
+    if isinstance(value, float):
+        value = const(value, dtype)
+    if isinstance(value, PrimExpr) and is_float(value.type):
+        found = PrimType.of(value.type, _float_value(value))
+    else:
+        expr = dim_of(value)
+        found = PrimType.of(expr.dtype, expr)
+    if dtype not in (None, found.dtype):
+        raise DTypeError("the value is of another dtype", expected=dtype_name(dtype), found=dtype_name(found.dtype))
+    return found
+
+
+def _float_value(value: PrimExpr) -> FloatAttr[Any] | StringAttr:
+    constant = value.constant
+    if constant is not None:
+        return float_attr(float(constant), value.type)
+    if not isinstance(value, TirVar):
+        raise ShapeError("a scalar's float is a constant or a variable", found=str(value))
+    return StringAttr(value.name)
 
 
 def _parse_dim(text: str) -> SymExpr:
@@ -60,6 +116,26 @@ def _fold(node: ast.expr) -> SymExpr | int:
     raise KeyError(type(node).__name__)
 
 
+def is_extent_var(value: SSAValue) -> bool:
+    """Whether a variable stands in extents, where it is known by its name."""
+    return value in _EXTENTS
+
+
 def dim_value(expr: SymExpr) -> Dim:
-    """An extent as users read it: an int where it is constant."""
-    return expr if expr.constant is None else expr.constant
+    """An extent as users read it: an int where it is constant, else an expression of the variables it was given."""
+    if expr.constant is None:
+        return expr.fold(_Given())
+    return extent_int(expr.constant, dtype_name(expr.dtype))
+
+
+def extent_int(value: int, dtype: str = "int64") -> ExtentInt:
+    """An integer that knows its dtype."""
+    extent = ExtentInt(value)
+    extent.dtype = dtype
+    return extent
+
+
+class _Given(SymbolicNodes):
+    def var(self, e: Var) -> PrimExpr:
+        given = _GIVEN.get(e)
+        return super().var(e) if given is None else TirVar.of(given)

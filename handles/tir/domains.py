@@ -91,6 +91,10 @@ class BufferRegion:
     buffer: Buffer
     region: Sequence[Range]
 
+    def __str__(self) -> str:
+        dims = (f"{r.min}:{tx.simplified(r.min + r.extent)}" for r in self.region)
+        return f"{self.buffer.name}[{', '.join(dims)}]"
+
 
 @dataclass(frozen=True, eq=False)
 class MatchBufferRegion:

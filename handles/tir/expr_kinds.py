@@ -16,14 +16,26 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.dtypes import dtype_name, dtype_of, is_scalable
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import Algebra, Const, SymExpr
+from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from . import prim_expr as tx
 from .buffers import Buffer, Param
+from .dims import ExtentInt, extent_int
+from .predicates import check_predicate, only_index
 from .prim_expr import DTypeLike, ExprLike, PrimExpr, match_types
+from .symbolic_nodes import SymbolicNodes
+
+
+class EqualOp:
+    """What TVM's `a == b` of expressions is; here that is an `EQ`, so that nothing is of this class."""
+
+
+class NotEqualOp:
+    """As `EqualOp`, of `a != b`."""
+
 
 Getter = Callable[[Any], Any]
 
@@ -55,29 +67,9 @@ def symbolic_node(expr: SymExpr) -> PrimExpr:
     return expr.fold(_Nodes())
 
 
-class _Nodes(Algebra[PrimExpr]):
-    def const(self, e: Const) -> PrimExpr:
-        return expr_node(tir.ConstOp(e.value, e.dtype).result)
-
+class _Nodes(SymbolicNodes):
     def var(self, e: SymVar) -> PrimExpr:
-        return expr_node(e.value) if e.value is not None else tx.SizeVar(str(e.name), e.dtype)
-
-    def add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        return tx.add(a, b)
-
-    def mul(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        return tx.multiply(a, b)
-
-    def apply(self, kind: str, args: list[PrimExpr]) -> PrimExpr:
-        return _SYMBOLIC[kind](*args)
-
-
-_SYMBOLIC: dict[str, Callable[..., PrimExpr]] = {
-    **tx.BINARY,
-    "truncdiv": tx.truncdiv,
-    "not": tx.logical_not,
-    "select": tx.select,
-}
+        return super().var(e) if e.value is None else expr_node(e.value)
 
 
 def dim_node(dim: SymExpr | SSAValue) -> PrimExpr:
@@ -205,12 +197,33 @@ def _call_args(op: tir.CallExpr) -> list[Any]:
     return [expr_node(tir.StringImmOp(op.func.data).result), *args] if type(op) in _CALL_NAMES else args
 
 
-def _lanes(op: Any) -> int:
-    return cast("VectorType[Attribute]", op.result.type).get_shape()[0]
+def _given_lanes(lanes: Any) -> tuple[int, bool]:
+    """How many lanes are said, and whether times `vscale()`. Raises `TiraxError` for another expression."""
+    factor = tir.vscale_factor(lanes.ssa) if isinstance(lanes, PrimExpr) else None
+    return (int(lanes), False) if factor is None else (factor, True)
 
 
-def _load(buffer: Buffer, indices: Sequence[ExprLike]) -> SSAValue:
-    return tir.LoadOp(buffer.ssa, [_ssa(i) for i in indices]).result
+def _lanes(op: Any) -> ExtentInt | PrimExpr:
+    """A number that knows its dtype, or `vscale()` times one."""
+    t = op.result.type
+    count = cast("VectorType[Attribute]", t).get_shape()[0]
+    if not is_scalable(t):
+        return extent_int(count, "int32")
+    return PrimExpr(
+        tir.BINARY["mul"](tir.CallIntrinOp("vscale", [], tx.i32).result, tx.const(count, tx.i32).ssa).result
+    )
+
+
+def _load(buffer: Buffer, indices: Sequence[ExprLike], predicate: PrimExpr | None = None) -> SSAValue:
+    places = [_ssa(i) for i in indices]
+    if predicate is None:
+        return tir.LoadOp(buffer.ssa, places).result
+    check_predicate(predicate, tir.element_type(buffer.ssa, places), "load")
+    return tir.MaskedLoadOp(buffer.ssa, only_index(places), predicate.ssa).result
+
+
+def _predicate(op: Any) -> PrimExpr | None:
+    return expr_node(op.mask) if isinstance(op, tir.MaskedLoadOp) else None
 
 
 def _select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> SSAValue:
@@ -221,7 +234,7 @@ def _ramp(base: ExprLike, stride: ExprLike, lanes: ExprLike) -> SSAValue:
     first, step = _same(base, stride)
     if not isinstance(first.type, IntegerType):
         raise DTypeError("base and stride of a ramp are integers", found=dtype_name(first.type))
-    return tir.RampOp(first, step, int(cast(Any, lanes))).result
+    return tir.RampOp(first, step, *_given_lanes(lanes)).result
 
 
 def _shuffle(vectors: Sequence[ExprLike], indices: Sequence[ExprLike]) -> SSAValue:
@@ -291,10 +304,14 @@ _ROWS: dict[str, _Row] = {
         "`true_value` where the `condition` holds, else `false_value`; all three are evaluated.",
     ),
     "BufferLoad": _Row(
-        (tir.LoadOp,),
-        {"buffer": lambda op: Buffer(op.buffer), "indices": lambda op: [expr_node(i) for i in op.indices]},
+        (tir.LoadOp, tir.MaskedLoadOp),
+        {
+            "buffer": lambda op: Buffer(op.buffer),
+            "indices": lambda op: [expr_node(i) for i in op.indices],
+            "predicate": _predicate,
+        },
         _load,
-        "An element of a buffer.",
+        "An element of a buffer; a vector of them, of which a `predicate` may leave some out.",
     ),
     "Ramp": _Row(
         (tir.RampOp,),
@@ -305,7 +322,7 @@ _ROWS: dict[str, _Row] = {
     "Broadcast": _Row(
         (tir.BroadcastOp,),
         {"value": _operand("value"), "lanes": _lanes},
-        lambda value, lanes: tir.BroadcastOp(_ssa(value), int(lanes)).result,
+        lambda value, lanes: tir.BroadcastOp(_ssa(value), *_given_lanes(lanes)).result,
         "A vector of one value.",
     ),
     "Shuffle": _Row(
@@ -375,6 +392,13 @@ def value_part(expr: PrimExpr) -> Any:
 
 def _no_part(expr: PrimExpr, name: str) -> NoReturn:
     raise AttributeError(f"'{type(expr).__name__}' object has no attribute '{name}'")
+
+
+def named_parts(expr: PrimExpr) -> dict[str, Any]:
+    """The parts of an expression by TVM's names, in order; a variable has none."""
+    op = expr.ssa.owner
+    kind = _class_of(op) if isinstance(op, Operation) else None
+    return {} if kind is None else {name: get(op) for name, get in kind.row.parts.items()}
 
 
 def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:

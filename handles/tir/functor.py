@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.rewriting.copy import Copier, is_expression
 from ...ir.rewriting.substitute import SymbolSubstitution
 from . import prim_expr as tx
-from .buffers import Buffer, Stmt
+from .buffers import Buffer, Param, Stmt
 from .expr_kinds import class_name, expr_node, parts_of
 from .prim_expr import PrimExpr, SizeVar, as_sym
 from .prim_func import PrimFunc
@@ -263,6 +263,8 @@ def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
             symbols[var] = _symbolic(key, tx.convert(new, key))
         else:
             values[key.ssa] = tx.convert(new, key).ssa
+            if isinstance(key, Param) and isinstance(key.ssa.type, IntegerType):
+                _add_size(symbols, key, tx.convert(new, key))
     copier = _Substituter(values)
     if isinstance(node, PrimExpr):
         found = copier.value(node.ssa, None, {})
@@ -277,6 +279,13 @@ def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
     return result
 
 
+def _add_size(symbols: dict[SymVar, SymExpr], key: Param, value: PrimExpr) -> None:
+    """In sizes a parameter stands by its name; there it can only become an expression of such."""
+    expr = as_sym(value)
+    if all(isinstance(v.name, str) for v in expr.free_vars()):
+        symbols[SymVar(key.name, cast(IntegerType, key.ssa.type))] = expr
+
+
 def _symbolic(key: SizeVar, value: PrimExpr) -> SymExpr:
     expr = as_sym(value)
     if any(not isinstance(v.name, str) for v in expr.free_vars()):
@@ -284,4 +293,9 @@ def _symbolic(key: SizeVar, value: PrimExpr) -> SymExpr:
     return expr
 
 
-__all__ = ["IterVar", "ir_transform", "post_order_visit", "pre_order_visit", "substitute"]
+def renew_defs(func: PrimFunc) -> PrimFunc:
+    """A copy of a tensor function all of whose variables and buffers are its own; it belongs to no module yet."""
+    return PrimFunc.on(func.op.clone())
+
+
+__all__ = ["IterVar", "ir_transform", "post_order_visit", "pre_order_visit", "renew_defs", "substitute"]

@@ -163,6 +163,11 @@ def _vector(name: str) -> Callable[..., PrimExpr]:
 vectorlow, vectorhigh, vectorcombine = (_vector(n) for n in ("vectorlow", "vectorhigh", "vectorcombine"))
 
 
+def vscale() -> PrimExpr:
+    """How many times the least length the vectors of the machine have; code is generated for fixed lengths only."""
+    return PrimExpr(tir.CallIntrinOp("vscale", [], i32).result)
+
+
 def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
     """A condition that no loop is parted for."""
     return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
@@ -209,5 +214,5 @@ __all__ = [
     "clz", "convert", "copysign", "handle_add_byte_offset", "hypot", "ignore_loop_partition", "isnullptr",
     "ldexp", "likely", "logical_and", "logical_or", "maximum", "minimum", "multiply", "nextafter", "pow",
     "q_multiply_shift", "q_multiply_shift_per_axis", "reinterpret", "shift_left", "shift_right", "subtract",
-    "tvm_access_ptr", "type_annotation", "undef", "vectorcombine", "vectorhigh", "vectorlow",
+    "tvm_access_ptr", "type_annotation", "undef", "vectorcombine", "vectorhigh", "vectorlow", "vscale",
 ]  # fmt: skip

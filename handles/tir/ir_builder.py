@@ -42,6 +42,11 @@ class BufferVar:
         self._builder, self._buffer = builder, buffer
 
     @property
+    def buffer(self) -> Buffer:
+        """The buffer itself, as a parameter of a `PrimFunc`, say."""
+        return self._buffer
+
+    @property
     def dtype(self) -> str:
         return self._buffer.dtype
 
@@ -155,6 +160,10 @@ class IRBuilder:
         address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
         self.emit(lambda body: Allocate(address, dtype, sizes, True, DeclBuffer(buffer, body, data=address)))
         return BufferVar(self, buffer)
+
+    def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:
+        """The address of as many elements as the caller says, `<name>_size`: a parameter of `PrimFunc`."""
+        return BufferVar(self, decl_buffer([tx.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope))
 
     def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
         """A buffer by its elements."""

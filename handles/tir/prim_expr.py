@@ -8,23 +8,26 @@ neutral elements dropped, nothing more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 from typing import cast as cast_type
 
-from xdsl.dialects.builtin import IntegerType, i1, i32, i64
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, StringAttr, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
 from ...dialects.attributes import to_attr
-from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned, lanes_of, scalar_of
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
+from ..types import PointerType, PrimType, Type
 
 Number = bool | int | float
 DTypeLike = str | Attribute
@@ -33,6 +36,9 @@ DTypeLike = str | Attribute
 def _type(dtype: DTypeLike) -> Attribute:
     if dtype == "handle":
         return tir.HANDLE
+    if isinstance(dtype, PointerType):
+        element = dtype_of(dtype.element_type.dtype) if isinstance(dtype.element_type, PrimType) else tir.VOID
+        return tir.HandleType(element, StringAttr(dtype.storage_scope or "global"))
     return dtype_of(dtype) if isinstance(dtype, str) else dtype
 
 
@@ -44,6 +50,10 @@ def _operator(name: str, swapped: bool = False) -> Callable[[PrimExpr, ExprLike]
         return build(other, self) if swapped else build(self, other)
 
     return operator
+
+
+class SymbolicTruthError(TiraxError, ValueError):
+    """Python asked whether an expression holds that has no value yet."""
 
 
 class PrimExpr:
@@ -75,6 +85,8 @@ class PrimExpr:
         if not isinstance(self.type, IntegerType):
             return self.ssa if _stands_alone(self.ssa) else self
         expr = as_sym(self)
+        if any(v.value is not None and isinstance(v.value.owner, Operation) for v in expr.free_vars()):
+            return self.ssa if _stands_alone(self.ssa) else self
         return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
     @property
@@ -111,9 +123,22 @@ class PrimExpr:
         """The expression converted to `dtype`; constants at once."""
         return cast(dtype, self)
 
+    def equal(self, other: ExprLike) -> PrimExpr:
+        """`self == other` as an expression."""
+        return equal(self, other)
+
+    def asobject(self) -> PrimExpr:
+        """The expression itself: comparisons are expressions already."""
+        return self
+
     def same_as(self, other: object) -> bool:
-        """Whether both handles stand for the same value."""
-        return isinstance(other, PrimExpr) and other.ssa is self.ssa
+        """Whether both handles stand for the same value; the address of a buffer is the same each time."""
+        if not isinstance(other, PrimExpr):
+            return False
+        a, b = self.ssa.owner, other.ssa.owner
+        if isinstance(a, tir.BufferDataOp) and isinstance(b, tir.BufferDataOp):
+            return a.buffer is b.buffer
+        return other.ssa is self.ssa
 
     def __hash__(self) -> int:
         return hash(self.ssa)
@@ -126,7 +151,7 @@ class PrimExpr:
         owner = self.ssa.owner
         if isinstance(owner, tir.EqOp | tir.NeOp):
             return same_tree(owner.lhs, owner.rhs) == isinstance(owner, tir.EqOp)
-        raise TiraxError(
+        raise SymbolicTruthError(
             "the truth of a symbolic expression is not known while the program is built",
             found=str(self),
             hint="use if_then_else, and logical_and / logical_or in place of `and` / `or`",
@@ -147,11 +172,11 @@ class PrimExpr:
     __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", swapped=True)
     __floordiv__, __rfloordiv__ = _operator("floordiv"), _operator("floordiv", swapped=True)
     __mod__, __rmod__ = _operator("floormod"), _operator("floormod", swapped=True)
-    __lshift__ = _operator("shift_left")
-    __rshift__ = _operator("shift_right")
-    __and__ = _operator("bitwise_and")
-    __or__ = _operator("bitwise_or")
-    __xor__ = _operator("bitwise_xor")
+    __lshift__, __rlshift__ = _operator("shift_left"), _operator("shift_left", swapped=True)
+    __rshift__, __rrshift__ = _operator("shift_right"), _operator("shift_right", swapped=True)
+    __and__, __rand__ = _operator("bitwise_and"), _operator("bitwise_and", swapped=True)
+    __or__, __ror__ = _operator("bitwise_or"), _operator("bitwise_or", swapped=True)
+    __xor__, __rxor__ = _operator("bitwise_xor"), _operator("bitwise_xor", swapped=True)
     __lt__ = _operator("less")
     __le__ = _operator("less_equal")
     __gt__ = _operator("greater")
@@ -163,7 +188,9 @@ class PrimExpr:
     def __invert__(self) -> PrimExpr:
         return bitwise_not(self)
 
-    def __eq__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __eq__(self, other: object) -> PrimExpr | bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if isinstance(other, SymExpr):
+            return _named(self) == other
         return equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
 
     def __ne__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -214,9 +241,25 @@ class Var(PrimExpr):
         set_name(value, name)
         super().__init__(value)
 
+    @classmethod
+    def of(cls, placeholder: SSAValue) -> Var:
+        """The variable that a placeholder stands for."""
+        var = cls.__new__(cls)
+        var.ssa = placeholder
+        return var
+
     @property
     def name(self) -> str:
         return name_of(self.ssa) or ""
+
+    @property
+    def type_annotation(self) -> Type:
+        """The type: a scalar's, or a pointer's."""
+        t = self.ssa.type
+        if not isinstance(t, tir.HandleType):
+            return PrimType(dtype_name(t))
+        element = "void" if t == tir.HANDLE else dtype_name(t.dtype)
+        return PointerType(PrimType(element), "" if t.scope.data == "global" else t.scope.data)
 
 
 class SizeVar(PrimExpr):
@@ -235,7 +278,9 @@ class SizeVar(PrimExpr):
 
 
 def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
-    """A constant. Without a dtype: float32, int32 or bool as the Python value is."""
+    """A constant. Without a dtype: that of a numpy scalar; float32, int32 or bool as the Python value is."""
+    if isinstance(value, np.generic):
+        dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
     element = _type(dtype)
@@ -296,17 +341,24 @@ def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
 def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
     """`value` converted to `dtype`, lane by lane: constants at once, floats to integers truncate."""
     x, element = convert(value), _type(dtype)
+    if lanes_of(x.type) == 1 < lanes_of(element):
+        return PrimExpr(tir.BroadcastOp(cast(scalar_of(element), x).ssa, lanes_of(element)).result)
     element = tir.with_lanes(element, x.type) if lanes_of(element) == 1 else element
     if x.type == element:
         return x
-    known = x.constant
+    known, made = x.constant, x.ssa.owner
+    if isinstance(x.type, tir.HandleType) or isinstance(made, tir.StringImmOp):
+        raise DTypeError("Can't cast a handle to other types", expected="a number", found=str(x))
+    if isinstance(made, tir.BroadcastOp):
+        one = cast(scalar_of(element), PrimExpr(made.value))
+        return PrimExpr(tir.BroadcastOp(one.ssa, lanes_of(element), is_scalable(element)).result)
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
         return PrimExpr(tir.CastOp(x.ssa, element).result)
     return PrimExpr(tir.ConstOp(known if is_float(element) else int(known), element).result)
 
 
-def _promoted(a: Attribute, b: Attribute) -> Attribute:
-    """The dtype that operands of two dtypes are converted to: floating point first, then the wider, then the signed."""
+def promoted(a: Attribute, b: Attribute) -> Attribute:
+    """The dtype that operands of two dtypes are converted to: a float's first, then the wider, then the unsigned."""
     for x, y in ((a, b), (b, a)):
         if is_float(x) and not is_float(y):
             return x
@@ -314,7 +366,7 @@ def _promoted(a: Attribute, b: Attribute) -> Attribute:
             return x
     if bit_width(a) != bit_width(b):
         return a if bit_width(a) > bit_width(b) else b
-    return b if is_unsigned(a) else a
+    return a if is_unsigned(a) else b
 
 
 def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
@@ -326,7 +378,7 @@ def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
     y = convert(b, x)
     if x.type == y.type:
         return x, y
-    dtype = _promoted(scalar_of(x.type), scalar_of(y.type))
+    dtype = promoted(scalar_of(x.type), scalar_of(y.type))
     x, y = cast(dtype, x), cast(dtype, y)
     return _with_lanes(x, y), _with_lanes(y, x)
 
@@ -336,7 +388,11 @@ def _with_lanes(x: PrimExpr, like: PrimExpr) -> PrimExpr:
     lanes, expected = lanes_of(x.type), lanes_of(like.type)
     if 1 != lanes != expected != 1:
         raise DTypeError("vectors of different lengths", expected=like.dtype, found=x.dtype)
-    return x if lanes >= expected else PrimExpr(tir.BroadcastOp(x.ssa, expected).result)
+    return x if lanes >= expected else PrimExpr(tir.BroadcastOp(x.ssa, expected, is_scalable(like.type)).result)
+
+
+class OperandError(TiraxError, ValueError):
+    """An operation that no value can come from: a division by 0, a shift by more bits than there are."""
 
 
 _DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
@@ -359,7 +415,7 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
     for known, e in ((a, x), (b, y)):
         if known is not None and known == _ABSORBING.get(name) and not is_float(e.type):
             return e
-    if name == "floormod" and b == 1 and not is_float(x.type):
+    if name in ("floormod", "truncmod") and b == 1 and not is_float(x.type):
         return const(0, x.type)
     return x if name in ("min", "max") and x.ssa is y.ssa else None
 
@@ -367,6 +423,8 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
 def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     def build(a: ExprLike, b: ExprLike) -> PrimExpr:
         x, y = match_types(a, b)
+        if name in _DIVISIONS and y.constant == 0 and not is_float(y.type):
+            raise OperandError("Divide by zero", expected="a divisor that is not 0", found=f"{x} and {y}")
         folded = _folded(name, x, y)
         return folded if folded is not None else PrimExpr(tir.BINARY[name](x.ssa, y.ssa).result)
 
@@ -439,6 +497,26 @@ def logical_and(*args: ExprLike) -> PrimExpr:
     return out
 
 
+def all_of(*args: ExprLike, span: object = None) -> PrimExpr:
+    """Whether all hold. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    return logical_and(*_booleans(args))
+
+
+def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
+    """Whether one holds. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    return logical_or(*_booleans(args))
+
+
+def _booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
+    if not args:
+        raise OperandError("at least one condition is needed", expected="1 or more", found="0")
+    conditions = list(map(convert, args))
+    for c in conditions:
+        if scalar_of(c.type) != i1:
+            raise DTypeError("a condition must be bool", expected="bool", found=f"{c} of {c.dtype}", hint=f"{c} != 0")
+    return conditions
+
+
 def logical_or(*args: ExprLike) -> PrimExpr:
     """Whether one holds."""
     out = _truth(args[0])
@@ -461,6 +539,20 @@ def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
     return PrimExpr(tir.CallIntrinOp(name.removeprefix("tir."), values, _type(dtype)).result)
 
 
+def _half_away(x: float) -> float:
+    """x rounded to the nearest integer, halves away from 0."""
+    return math.copysign(math.floor(abs(x) + 0.5), x)
+
+
+_ROUNDED: dict[str, Callable[[float], float]] = {
+    "floor": lambda x: float(math.floor(x)),
+    "ceil": lambda x: float(math.ceil(x)),
+    "trunc": lambda x: float(math.trunc(x)),
+    "nearbyint": lambda x: float(round(x)),
+    "round": _half_away,
+}
+
+
 def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike], PrimExpr]:
     """`integers`: the float that an integer operand becomes; `same` for functions that leave integers as they are."""
 
@@ -470,6 +562,9 @@ def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike
             if integers == "same":
                 return e
             e = cast(integers, e)
+        known = e.constant
+        if integers == "same" and isinstance(known, float) and math.isfinite(known):
+            return const(_ROUNDED[name](known), e.type)
         return call_intrin(e.type, name, e)
 
     build.__name__, build.__doc__ = name, f"{name}(x), element by element."
@@ -498,7 +593,10 @@ def abs_(value: ExprLike) -> PrimExpr:
 def isnan(value: ExprLike) -> PrimExpr:
     """Whether x is NaN; never for integers."""
     x = convert(value)
-    return call_intrin(i1, "isnan", x) if is_float(x.type) else const(False, i1)
+    truth = tir.with_lanes(i1, x.type)
+    if not is_float(scalar_of(x.type)):
+        return cast(truth, const(False, i1))
+    return call_intrin(truth, "isnan", cast("float32", x) if bit_width(scalar_of(x.type)) < 32 else x)
 
 
 def isinf(value: ExprLike) -> PrimExpr:
@@ -524,11 +622,40 @@ def power(a: ExprLike, b: ExprLike) -> PrimExpr:
     return call_intrin(x.type, "pow", x, y)
 
 
+_BITWISE: dict[str, Callable[[int, int], int]] = {
+    "shift_left": operator.lshift,
+    "shift_right": operator.rshift,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+}
+
+
+def _check_shift(x: PrimExpr, by: PrimExpr) -> None:
+    bits, distance = bit_width(scalar_of(x.type)), by.constant
+    if distance is not None and not 0 <= distance < bits:
+        raise OperandError(
+            f"Shift amount must be non-negative and less than {bits}", expected=f"0 to {bits - 1}", found=distance
+        )
+
+
+def _wrapped(value: int, dtype: Attribute) -> PrimExpr:
+    """A constant of as many bits as `dtype` has."""
+    if dtype == i1:
+        return const(value & 1, dtype)
+    low, high = _integer_range(dtype)
+    return const((value - low) % (high - low + 1) + low, dtype)
+
+
 def _integer_intrinsic(name: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     def build(a: ExprLike, b: ExprLike) -> PrimExpr:
         x, y = match_types(a, b)
         if is_float(x.type):
             raise DTypeError(f"{name} is for integers", expected="an integer dtype", found=x.dtype)
+        if name.startswith("shift"):
+            _check_shift(x, y)
+        if isinstance(x.constant, int) and isinstance(y.constant, int):
+            return _wrapped(_BITWISE[name](x.constant, y.constant), x.type)
         return call_intrin(x.type, name, x, y)
 
     build.__name__, build.__doc__ = name, f"{name}(a, b) of integers."
@@ -560,8 +687,8 @@ Select = select
 
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
-    """`true_value` where the condition holds; only the value that is taken is evaluated."""
-    c, (x, y) = _truth(condition), match_types(true_value, false_value)
+    """`true_value` where the condition, a bool, holds; only the value that is taken is evaluated."""
+    (c,), (x, y) = _booleans([condition]), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
     sides = [Region(Block([tir.YieldOp(v.ssa)])) for v in (x, y)]
@@ -639,6 +766,12 @@ def named_var(var: sym.Var) -> sym.Var:
     return sym.Var(name_of(var.name) or "n", var.dtype)
 
 
+def _named(expr: PrimExpr) -> SymExpr:
+    """The expression over symbolic variables by their names."""
+    given = as_sym(expr)
+    return given.substitute({v: named_var(v) for v in given.free_vars()})
+
+
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
     """An integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA value."""
     return sym_expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
@@ -652,75 +785,3 @@ def from_sym(expr: SymExpr) -> PrimExpr:
 def simplified(expr: PrimExpr) -> PrimExpr:
     """An index expression in canonical form (`i + 4 - 4` is `i`)."""
     return from_sym(as_sym(expr)) if expr.type in _INDEX_TYPES else expr
-
-
-def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
-
-    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Variables
-    that are not in it are symbolic ones by their names. Values that are defined in a block already stay as they are.
-    """
-    value = expr.ssa if isinstance(expr, PrimExpr) else expr
-    found = mapping.get(value)
-    if found is not None:
-        return found
-    op = ValueOp(with_names(as_sym(value))) if is_free(value) else value.owner
-    if not isinstance(op, Operation) or op.parent is not None:
-        return value
-    operands = [place(_index(op, i, v), block, mapping) for i, v in enumerate(op.operands)]
-    if isinstance(op, tir.IfThenElseOp):
-        sides = [_place_side(region, mapping) for region in op.regions]
-        new: Operation = tir.IfThenElseOp(operands[0], *sides)
-    else:
-        if isinstance(op, tir.BinaryExpr) and operands[0].type != operands[1].type:
-            operands = _unified(operands, block)
-        elif isinstance(op, tir.LoadOp):
-            operands = _retyped_indices(operands, block)
-        new = _rebuilt(op, operands)
-    block.add_op(new)
-    mapping[value] = new.results[0]
-    return new.results[0]
-
-
-def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
-    return simplified(PrimExpr(value)).ssa if isinstance(op, tir.LoadOp) and position > 0 else value
-
-
-def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """Two operands whose types the mapping made different, in one type again."""
-    dtype = _promoted(operands[0].type, operands[1].type)
-    return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
-
-
-def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """A buffer and indices; constant ones take the dtype of their dimension, which the mapping may have changed."""
-    buffer, *indices = operands
-    dims = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
-    out = [buffer]
-    for index, extent in zip(indices, dims, strict=True):
-        wrong = isinstance(index.owner, tir.ConstOp) and index.type != extent.dtype
-        out.append(place(cast(extent.dtype, PrimExpr(index)), block, {}) if wrong else index)
-    return out
-
-
-def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:
-    block = Block()
-    last = region.block.last_op
-    if not isinstance(last, tir.YieldOp):
-        raise TypeError("a side of tir.if_then_else has no tir.yield")
-    block.add_op(tir.YieldOp(place(last.value, block, dict(mapping))))
-    return Region(block)
-
-
-def _rebuilt(op: Operation, operands: list[SSAValue]) -> Operation:
-    """`op` on other operands."""
-    if isinstance(op, tir.BinaryExpr):
-        return type(op)(operands[0], operands[1])
-    if isinstance(op, tir.LoadOp):
-        return tir.LoadOp(operands[0], operands[1:])
-    return type(op).create(
-        operands=operands,
-        result_types=[r.type for r in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-    )

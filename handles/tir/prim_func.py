@@ -12,7 +12,9 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.relax.types import tuple_type
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...ir.functions.effects import first_effect
 from ...ir.rewriting.copy import copied, plant
 from ...ir.rewriting.substitute import substitute_symbols
 from ...ir.rewriting.walk import has_root_block
@@ -20,6 +22,7 @@ from ..base_func import BaseFunc
 from ..struct_info import FuncStructInfo, StructInfo
 from . import prim_expr as tx
 from .buffers import Buffer, Param, Stmt
+from .ir_builder import BufferVar
 from .prim_expr import PrimExpr, SizeVar, as_sym, attr_of
 from .stmt import add_to, body_of, operations_of, stmt_of
 
@@ -78,6 +81,11 @@ class PrimFunc(BaseFunc):
         return _specialized(self, param_map)
 
     @property
+    def __name__(self) -> str:
+        """What Python calls it: its name."""
+        return self.name
+
+    @property
     def ret_type(self) -> str:
         """The dtype of a scalar result, `""` where there is none."""
         t = self.op.ret_type
@@ -85,9 +93,10 @@ class PrimFunc(BaseFunc):
 
     @property
     def struct_info(self) -> StructInfo:
-        """What a caller knows: buffers are tensors, and nothing is returned."""
+        """What a caller knows: buffers are tensors; a function that writes into none and has no effects is pure."""
         params = [_param_info(p) for p in self.op.params]
-        return FuncStructInfo(params, StructInfo.of(relax.OBJECT), purity=False)
+        result = tuple_type(()) if self.op.ret_type is None else relax.PrimType.of(self.op.ret_type)
+        return FuncStructInfo(params, StructInfo.of(result), purity=first_effect(self.op) is None)
 
     def __repr__(self) -> str:
         return f"PrimFunc({self.name})"
@@ -96,8 +105,13 @@ class PrimFunc(BaseFunc):
 def _param_info(param: SSAValue) -> StructInfo:
     t = param.type
     if isinstance(t, tir.BufferType):
-        return StructInfo.of(relax.TensorType.of(t.dims, t.dtype))
+        return StructInfo.of(relax.TensorType.of([_extent(d) for d in t.dims], t.dtype))
     return StructInfo.of(relax.OBJECT if isinstance(t, tir.HandleType) else relax.PrimType.of(t))
+
+
+def _extent(dim: SymExpr) -> SymExpr:
+    """Constant extents of tensors are int64, whatever a buffer's are."""
+    return dim if dim.constant is None else Const(dim.constant)
 
 
 def _function_op(
@@ -112,7 +126,8 @@ def _function_op(
     symbol = given.pop("global_symbol", None)
     buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
     block, mapping, handles = Block(), dict[SSAValue, SSAValue](), list[str]()
-    for param in params:
+    for given_param in params:
+        param = given_param.buffer if isinstance(given_param, BufferVar) else given_param
         ssa = cast(SSAValue, param.ssa)
         buffer = param if isinstance(param, Buffer) else buffers.get(ssa)
         inner = ssa if buffer is None else buffer.ssa
@@ -121,7 +136,12 @@ def _function_op(
         set_name(arg, own if buffer is None else buffer.name)
         handles.append(own or "")
         mapping[inner] = arg
+        if inner is not ssa:
+            block.add_op(address := tir.BufferDataOp(arg))
+            mapping[ssa] = address.result
+    _refuse_other_buffers(buffers, mapping)
     _fill(block, body, mapping)
+    _erase_unused_addresses(block)
     attributes = {k: attr_of(v) for k, v in given.items()}
     return tir.FuncOp(
         "main" if symbol is None else str(symbol),
@@ -131,6 +151,20 @@ def _function_op(
         handle_names=handles if buffers else None,
         ret_type=None if ret_type in (None, "", "void") else dtype_of(ret_type),
     )
+
+
+def _refuse_other_buffers(buffers: Mapping[SSAValue, Buffer], mapping: Mapping[SSAValue, SSAValue]) -> None:
+    extra = next((name_of(handle) for handle in buffers if handle not in mapping), None)
+    if extra is not None:
+        raise TiraxError("the buffer map has a key that is no parameter", found=extra)
+
+
+def _erase_unused_addresses(block: Block) -> None:
+    """Addresses of buffers that nothing in the body asks for by their handles."""
+    for op in list(block.ops):
+        if isinstance(op, tir.BufferDataOp) and op.result.first_use is None:
+            op.detach()
+            op.erase()
 
 
 def _fill(block: Block, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:

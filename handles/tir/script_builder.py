@@ -409,7 +409,7 @@ class axis:  # noqa: N801 (TVM's name)
 # Other statements
 
 
-def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: object = None) -> None:
+def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: PrimExpr | None = None) -> None:
     """`buffer[indices] = value`"""
     given = list(indices) if isinstance(indices, list | tuple) else [indices]
     wanted = buffer.type.dtype

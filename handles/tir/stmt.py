@@ -31,6 +31,7 @@ from . import prim_expr as tx
 from .buffers import Buffer, Param, Stmt
 from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
 from .expr_kinds import dim_node, expr_node
+from .predicates import check_predicate, only_index
 from .prim_expr import ExprLike, PrimExpr, as_sym, attr_of
 
 T = TypeVar("T")
@@ -281,21 +282,29 @@ class BufferStore(_Built):
         buffer: Buffer,
         value: ExprLike,
         indices: Sequence[ExprLike],
-        predicate: object = None,
+        predicate: PrimExpr | None = None,
         span: object = None,
     ):
         if predicate is not None:
-            raise TiraxError("a store has no predicate", hint="put it into IfThenElse")
+            check_predicate(predicate, tx.convert(value).type, "store")
 
         def make(block: IRBlock) -> Operation:
             stored = tx.convert(value, None) if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
-            return tir.StoreOp(_planted(stored, block), buffer.ssa, [_planted(i, block) for i in indices])
+            planted, places = _planted(stored, block), [_planted(i, block) for i in indices]
+            if predicate is None:
+                return tir.StoreOp(planted, buffer.ssa, places)
+            return tir.MaskedStoreOp(planted, buffer.ssa, only_index(places), _planted(predicate, block))
 
         self._set(make)
 
     buffer = _Part(Buffer, "buffer")
     value = _Part(expr_node, "value")
     indices = _Part(_each(expr_node), "indices")
+
+    @property
+    def predicate(self) -> PrimExpr | None:
+        """Which lanes are stored; None for all."""
+        return expr_node(self.op.mask) if isinstance(self.op, tir.MaskedStoreOp) else None
 
 
 class Evaluate(_Built):
@@ -617,6 +626,7 @@ _CLASSES: dict[type[Operation], type[Stmt]] = {
     tir.WhileOp: While,
     tir.IfOp: IfThenElse,
     tir.StoreOp: BufferStore,
+    tir.MaskedStoreOp: BufferStore,
     tir.EvaluateOp: Evaluate,
     tir.AssertOp: AssertStmt,
     tir.AttrOp: AttrStmt,

@@ -85,9 +85,11 @@ class _Relaxed(Intervals):
 class _Detector:
     """Walks the body of a block; expressions are read as trees, each value once."""
 
-    def __init__(self, bounds: Mapping[SSAValue, Ends | None] | None = None) -> None:
+    def __init__(self, bounds: Mapping[SSAValue, Ends | None] | None = None, apart: bool = False) -> None:
         self.reads = _Accesses()
         self.writes = _Accesses()
+        self.hidden = _Accesses()
+        self._escaped = [self.hidden] if apart else [self.reads, self.writes]
         self._relaxed = _Relaxed(bounds or {})
         self._bounds = self._relaxed.bounds
         self.interval = self._relaxed.ends
@@ -134,6 +136,12 @@ class _Detector:
             for block in region.blocks:
                 self.visit_block(block)
 
+    def visit_let(self, op: tir.LetOp) -> None:
+        """A name that an index has stands for its value."""
+        self.visit_values([op.value])
+        if isinstance(op.value.type, IntegerType):
+            self._relaxed.expressions[op.result] = self._expr(op.value)
+
     def visit_init(self, op: tir.InitOp) -> None:
         self.visit_block(op.body.block)
 
@@ -169,6 +177,8 @@ class _Detector:
             return [op.value, *(() if last is None else last.operands)]
         if isinstance(op, tir.ReduceOp):
             return self._reduction(op)
+        if isinstance(op, tir.CallIntrinOp) and op.func.data == "tvm_access_ptr":
+            return self._address(op)
         if isinstance(op, tir.AllocBufferOp | tir.AllocConstOp | tir.MatchBufferOp):
             return []
         return list(op.operands)
@@ -179,10 +189,23 @@ class _Detector:
         yields = [region.block.last_op for region in (op.condition, *op.sources)]
         return [*op.operands, *(v for y in yields if y is not None for v in y.operands)]
 
+    def _address(self, op: tir.CallIntrinOp) -> list[SSAValue]:
+        """An address with a mask that says what it is for: 1 for reading, 2 for writing, 3 for both."""
+        pointer, mask = op.operands[1].owner, op.operands[4].owner
+        bits = int(mask.py_value) if isinstance(mask, tir.ConstOp) else 0
+        purpose = {1: [self.reads], 2: [self.writes]}.get(bits)
+        if purpose is None or not isinstance(pointer, tir.BufferDataOp):
+            return list(op.operands)
+        self._whole(purpose, pointer.buffer)
+        return list(op.operands[2:4])
+
     def _opaque(self, buffer: SSAValue) -> None:
         """A pointer to the buffer escapes: all of it may be read and written."""
+        self._whole(self._escaped, buffer)
+
+    def _whole(self, kinds: Sequence[_Accesses], buffer: SSAValue) -> None:
         rank = buffer.type.rank if isinstance(buffer.type, tir.BufferType) else 0
-        for accesses in (self.reads, self.writes):
+        for accesses in kinds:
             self._add(accesses, buffer, [None] * rank)
 
     def _access(self, accesses: _Accesses, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
@@ -227,11 +250,12 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
     tir.ForOp: _Detector.visit_for,
     tir.BlockOp: _Detector.visit_nested_block,
     tir.InitOp: _Detector.visit_init,
+    tir.LetOp: _Detector.visit_let,
     tir.AllocBufferOp: _Detector.visit_definition,
     tir.AllocConstOp: _Detector.visit_definition,
     tir.MatchBufferOp: _Detector.visit_definition,
     **dict.fromkeys(
-        (tir.EvaluateOp, tir.LetOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.YieldOp),
+        (tir.EvaluateOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.YieldOp),
         _Detector.visit_plain,
     ),
 }
@@ -396,6 +420,18 @@ def accessed(block: Block) -> tuple[Accessed, Accessed]:
     their regions.
     """
     return accessed_by(list(block.ops))
+
+
+def accessed_apart(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
+    """As `accessed` of the body of a block, and the buffers whose addresses escape, which are in the third part alone.
+
+    What the init writes is not read.
+    """
+    detector = _Detector(apart=True)
+    detector.visit_block(block.body.block)
+    written = detector.writes.dims
+    read = {b: d for b, d in detector.reads.dims.items() if block.init is None or b not in written}
+    return read, written, detector.hidden.dims
 
 
 def accessed_by(ops: Sequence[Operation]) -> tuple[Accessed, Accessed]:

@@ -97,8 +97,7 @@ def _add_loop(op: tir.ForOp, ranges: dict[Var, SymExpr], analyzer: Analyzer) -> 
         return False
     variable = _variable(op.loop_var)
     ranges[variable] = op.extent
-    high = analyzer.bounds(op.extent).high
-    analyzer.bind(variable, 0, high - 1)
+    analyzer.bind_range(variable, Const(0, variable.dtype), op.extent)
     return True
 
 

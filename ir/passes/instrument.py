@@ -102,7 +102,7 @@ class PrintBeforeAll(PassInstrument):
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        print(f"Before Running Pass: {info.name}\n{_text(mod)}")
+        print(f"Before Running Pass: {info}\n{_text(mod)}")
 
 
 class PrintAfterAll(PassInstrument):
@@ -110,7 +110,7 @@ class PrintAfterAll(PassInstrument):
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        print(f"After Running Pass: {info.name}\n{_text(mod)}")
+        print(f"After Running Pass: {info}\n{_text(mod)}")
 
 
 class DumpIR(PassInstrument):

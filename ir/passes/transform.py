@@ -48,11 +48,19 @@ def no_gc() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What instruments are told of a pass."""
+    """What instruments are told of a pass; its text has the name that TVM has for it (`title`), where there is one."""
 
     name: str
     opt_level: int = 0
     required: tuple[str, ...] = ()
+    title: str = ""
+
+    def __str__(self) -> str:
+        required = ", ".join(self.required)
+        name = self.title or self.name
+        return (
+            f"The meta data of the pass - pass name: {name}, opt_level: {self.opt_level}, required passes: [{required}]"
+        )
 
     def is_called(self, name: str) -> bool:
         """Whether `name` is the pass's name, also as TVM writes it: `LegalizeOps`, `relax.LegalizeOps`."""
@@ -163,7 +171,8 @@ class Pass(ModulePass):
 
     @property
     def info(self) -> PassInfo:
-        return PassInfo(self.name)
+        room = "tir." if ".transforms.tir." in type(self).__module__ else ""
+        return PassInfo(self.name, title=f"{room}{type(self).__name__}")
 
     def __call__(self, mod: Any) -> Any:
         """A new module, transformed and verified; `mod` stays as it is."""

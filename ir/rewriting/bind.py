@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax
 from ...dialects.dtypes import dtype_of, numpy_dtype
 from ...dialects.names import name_of
+from ...dialects.relax.types import erase_unbound, is_base_of
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
 from ..locations import location_of
-from .infer import refine_struct_info
+from .infer import infer_users, refine_struct_info
 from .substitute import substitute_symbols
 
 
@@ -78,29 +79,49 @@ def _param_name(key: Any) -> str:
 
 
 def bind_parameters(func: relax.FuncOp, arrays: Mapping[Any, Any]) -> None:
-    """Bind parameters, by name or handle, to arrays, in place.
+    """Bind parameters, by name or handle, to arrays, shapes or scalars, in place; what follows for struct info, too.
 
-    Raises `NameLookupError` for a name that is no parameter, `ShapeError` and `DTypeError` for arrays that do not fit.
+    Raises `NameLookupError` for a name that is no parameter, `ShapeError` and `DTypeError` for values that do not fit.
     """
     arrays = {_param_name(key): value for key, value in arrays.items()}
     params = {name_of(p) or "": p for p in func.params}
     for name in arrays:
         if name not in params:
             raise unknown_name(f"parameter of @{func.sym_name.data}", name, params, location_of(func))
-    contents = {name: _as_data(name, params[name], value) for name, value in arrays.items()}
+    contents = {name: _as_leaf(name, params[name], value) for name, value in arrays.items()}
     symbols: dict[str, SymExpr] = {}
-    for name, data in contents.items():
-        _bind_dims(name, params[name], data, symbols)
+    for name, leaf in contents.items():
+        _bind_dims(name, params[name].type, leaf, symbols)
     _bind_symbols_of(func, symbols)
-    block = func.body.block
-    for name, data in contents.items():
-        for use in list(params[name].uses):
-            constant = relax.ConstantOp(data)
-            user = use.operation
-            assert user.parent is not None
-            user.parent.insert_op_before(constant, user)
-            user.operands[use.index] = constant.result
-        block.erase_arg(params[name])  # pyright: ignore[reportArgumentType]
+    for name, leaf in contents.items():
+        _replace_by_leaf(params[name], leaf)
+        func.body.block.erase_arg(params[name])  # pyright: ignore[reportArgumentType]
+    given = func.return_op.value.type
+    if is_base_of(func.ret_type, given):
+        func.ret_type = erase_unbound(given, set(relax.free_symbolic_vars(p.type for p in func.params)))
+
+
+def _replace_by_leaf(param: SSAValue, leaf: Operation) -> None:
+    """Put a copy of a leaf in front of each use of a parameter, and infer what follows."""
+    users: list[Operation] = []
+    for use in list(param.uses):
+        copy, user = leaf.clone(), use.operation
+        assert user.parent is not None
+        user.parent.insert_op_before(copy, user)
+        user.operands[use.index] = copy.results[0]
+        users.append(user)
+    infer_users(users, is_base_of)
+
+
+def _as_leaf(name: str, param: SSAValue, value: Any) -> Operation:
+    """What stands for a parameter from here on: a constant, a shape or a scalar."""
+    owner = getattr(value, "ssa", None)
+    leaf = owner.owner if isinstance(owner, SSAValue) else None
+    if isinstance(leaf, relax.ShapeOp | relax.PrimValueOp):
+        if type(param.type) is not type(leaf.result.type):
+            raise TiraxError(f"parameter '{name}' cannot be bound to this", expected=param.type, found=leaf.result.type)
+        return leaf
+    return relax.ConstantOp(_as_data(name, param, value))
 
 
 def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
@@ -131,16 +152,30 @@ def _as_array(value: Any) -> Any:
         raise TiraxError("this is no array", found=error) from error
 
 
-def _bind_dims(name: str, param: SSAValue, data: relax.TensorDataAttr, symbols: dict[str, SymExpr]) -> None:
-    assert isinstance(param.type, relax.TensorType)
-    for axis, (dim, extent) in enumerate(zip(param.type.dims or (), data.data.shape, strict=False)):
+def _extents(t: Attribute) -> Sequence[SymExpr]:
+    """The extents of a tensor or of a shape, or the value of a scalar, as far as they are known."""
+    if isinstance(t, relax.TensorType | relax.ShapeType):
+        return t.dims or ()
+    return (t.expr,) if isinstance(t, relax.PrimType) and t.expr is not None else ()
+
+
+def _bind_dims(name: str, param: Attribute, leaf: Operation, symbols: dict[str, SymExpr]) -> None:
+    given = leaf.results[0].type
+    if (
+        isinstance(param, relax.ShapeType)
+        and isinstance(given, relax.ShapeType)
+        and param.rank not in (None, given.rank)
+    ):
+        raise ShapeError(f"the shape for parameter '{name}' has the wrong rank", expected=param.rank, found=given.rank)
+    for axis, (dim, value) in enumerate(zip(_extents(param), _extents(given), strict=False)):
+        extent = value.constant
         if isinstance(dim, Var):
-            bound = symbols.setdefault(str(dim.name), Const(extent, dim.dtype))
+            bound = symbols.setdefault(str(dim.name), value if extent is None else Const(extent, dim.dtype))
         else:
             bound = dim.substitute({v: symbols[str(v.name)] for v in dim.free_vars() if v.name in symbols})
         if bound.constant not in (None, extent):
             raise ShapeError(
-                f"the array for parameter '{name}' has the wrong extent in dimension {axis}",
+                f"the value for parameter '{name}' has the wrong extent in dimension {axis}",
                 expected=f"{bound.constant} ({dim})" if bound is not dim else str(dim),
                 found=extent,
             )

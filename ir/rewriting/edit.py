@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import TupleType, UnknownLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects import relax
@@ -85,9 +85,13 @@ def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether a relax binding may go where nothing uses its results: it is pure."""
+    """Whether a relax binding may go where nothing uses its results: it is pure.
+
+    A callback that gives nothing is called for its effect, whatever its type says: callables are pure by default.
+    """
     if isinstance(op, relax.CallValueOp):
-        return isinstance(op.func.type, relax.CallableType) and op.func.type.pure
+        is_callback = isinstance(op.func, BlockArgument) and op.result.type == TupleType(())
+        return isinstance(op.func.type, relax.CallableType) and op.func.type.pure and not is_callback
     return is_side_effect_free(op)
 
 

@@ -23,7 +23,7 @@ Accepts = Callable[[Attribute, Attribute], bool]
 def inferred(op: Operation) -> list[Attribute]:
     """The struct info of an op's results by its operands; none where it is declared, as by calls and casts."""
     if isinstance(op, relax.Operator):
-        return [op.infer()]
+        return [op.inferred()]
     if isinstance(op, relax.BindOp):
         return [op.value.type]
     if isinstance(op, relax.TupleOp):

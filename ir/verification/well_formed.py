@@ -117,7 +117,7 @@ def _check_symbol(op: relax.FuncOp | tir.FuncOp, name: str, found: _Problems) ->
     if op.private:
         message = f"the private function '{name}' has a global_symbol"
         found.add(ill_formed.GlobalSymbolOnPrivate, op, message, hint="make it public or remove the attribute")
-    elif symbol != StringAttr(name):
+    elif symbol != StringAttr(name) and isinstance(op, relax.FuncOp):
         message = f"the global_symbol of the function '{name}' is another name"
         found.add(ill_formed.GlobalSymbolMismatch, op, message, expected=name, found=from_attr(symbol))
 
@@ -278,7 +278,7 @@ class _Checker:
 
     def _check_operator(self, op: relax.Operator) -> None:
         try:
-            inferred = op.infer()
+            inferred = op.inferred()
         except TiraxError as error:
             details = {"expected": error.expected, "found": error.found, "hint": error.hint}
             self._add(ill_formed.OperatorArguments, op, error.message, **details)

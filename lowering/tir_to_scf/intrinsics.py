@@ -12,7 +12,7 @@ from xdsl.dialects import arith, llvm, math, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...diagnostics import unknown_name
+from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.xdsl_extras import arith_extras as extras
@@ -229,7 +229,14 @@ def _combine(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return pick_lanes(emit, args, range(2 * lane_count(args[0].type)), element_type(args[0].type))
 
 
+def _machine_lanes(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    raise UnsupportedError(
+        "T.vscale() has no value: the vectors of this machine have fixed lengths", location=location_of(op)
+    )
+
+
 INTRINSICS: dict[str, Builder] = {
+    "vscale": _machine_lanes,
     **{name: _unary(name, cls) for name, cls in _UNARY.items()},
     **{name: _binary(cls) for name, cls in _BINARY.items()},
     "pow": _power,

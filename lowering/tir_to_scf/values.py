@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, byte_size, is_float, is_unsigned, lanes_of, scalar_of
+from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Var
@@ -97,8 +97,8 @@ class Values:
         """What is lowered before `v` as it is: the operands of an `expression`."""
         if v in self._env or v in self._indices or not isinstance(v, OpResult) or type(v.op) in _SPECIAL:
             return ()
-        is_address = isinstance(v.op, tir.CallIntrinOp) and v.op.func.data in ADDRESSES
-        return () if is_address else v.op.operands
+        reads_them_itself = isinstance(v.op, tir.CallIntrinOp) and v.op.func.data in CALLS
+        return () if reads_them_itself else v.op.operands
 
     def _lower(self, v: SSAValue) -> SSAValue:
         bound = self._indices.get(v)
@@ -112,8 +112,8 @@ class Values:
         special = _SPECIAL.get(type(op))
         if special is not None:
             return special(self, op)
-        if isinstance(op, tir.CallIntrinOp) and op.func.data in ADDRESSES:
-            return ADDRESSES[op.func.data](self, op)
+        if isinstance(op, tir.CallIntrinOp) and op.func.data in CALLS:
+            return CALLS[op.func.data](self, op)
         return self.expression(op)
 
     def expression(self, op: Operation) -> SSAValue:
@@ -265,7 +265,7 @@ def _reinterpret(values: Values, op: tir.ReinterpretOp) -> SSAValue:
 
 
 def _broadcast(values: Values, op: tir.BroadcastOp) -> SSAValue:
-    return values.emit.broadcast(values.value(op.value), op.result.type.get_shape()[0])
+    return values.emit.broadcast(values.value(op.value), _fixed_lanes(op))
 
 
 def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
@@ -277,8 +277,20 @@ def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
     return pick_lanes(values.emit, vectors, lanes, element)
 
 
+def _fixed_lanes(op: tir.RampOp | tir.BroadcastOp) -> int:
+    """The number of lanes. Raises `UnsupportedError` where the machine sets it."""
+    if is_scalable(op.result.type):
+        raise UnsupportedError(
+            "a vector whose length the machine sets",
+            location=location_of(op),
+            expected="a constant number of lanes",
+            found=dtype_name(op.result.type),
+        )
+    return op.result.type.get_shape()[0]
+
+
 def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
-    emit, count = values.emit, op.result.type.get_shape()[0]
+    emit, count = values.emit, _fixed_lanes(op)
     base, stride = values.value(op.base), values.value(op.stride)
     if isinstance(op.base, OpResult) and _has_index_rule(op.base.op, op.base.type):
         # Computed without overflow, as indices are: LLVM sees that quotients and remainders of it need no signs.
@@ -359,6 +371,11 @@ def _null_test(emit: Emitter, pointer: SSAValue) -> SSAValue:
     return emit.compare("eq", address, emit.constant(0, i64))
 
 
+def _active_lanes(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    base, limit = (values.index(v) for v in op.call_args)
+    return lane_mask(values.emit, values.emit.sub(limit, base), lanes_of(op.result.type))
+
+
 ADDRESSES: dict[str, Callable[[Values, tir.CallIntrinOp], SSAValue]] = {
     "address_of": _address_of,
     "tvm_access_ptr": _access_pointer,
@@ -367,3 +384,5 @@ ADDRESSES: dict[str, Callable[[Values, tir.CallIntrinOp], SSAValue]] = {
     RAISED: _raised,
 }
 """Name of an intrinsic -> the value of a call; they look at what their arguments are made of."""
+CALLS = {**ADDRESSES, "get_active_lane_mask": _active_lanes}
+"""Those, and what looks at its arguments as indices."""

@@ -90,7 +90,7 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
 
 def _with_ranges(schedule: Schedule, arguments: dict[str, Any]) -> dict[str, Any]:
     """`gen_new_ranges` as an index map from the iterators to first index and end of each dimension, by turns."""
-    block, ranges = schedule.get(arguments["block"]), arguments["gen_new_ranges"]
+    block, ranges = schedule.operation(arguments["block"]), arguments["gen_new_ranges"]
     if isinstance(ranges, IndexMapAttr):
         return arguments
     if not callable(ranges):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, product, terms_of
+from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, offset_of, product, terms_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Ends, accessed, accessed_by
+from ...ir.buffers.regions import Ends, accessed, accessed_by, relaxed
 from .. import checks
 from .. import rewrite as rw
 from .. import state as st
@@ -26,6 +26,8 @@ from .inline import compute_inline, reverse_compute_inline
 Place = tir.ForOp | Location
 Domain = tuple[SymExpr, SymExpr]
 """First value and extent."""
+Binding = tuple[SymExpr, SymExpr | None]
+"""The first value of an iterator, and the loop that counts on from it, which is written behind it as TVM does."""
 
 
 @primitive()
@@ -53,7 +55,7 @@ def compute_at(
     _check_uses(block, loop)
     place = _position(loop, st.producers(block), consumers, index)
     reads, _ = accessed(loop.body.block)
-    needed = [(w.starts, reads[w.buffer]) for w in block.writes if w.buffer in reads]
+    needed = [(w, _seen_by_threads(w.buffer, reads[w.buffer], loop)) for w in block.writes if w.buffer in reads]
     return _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
 
 
@@ -87,10 +89,10 @@ def reverse_compute_at(
         checks.require_affine(one)
     place = _position(loop, producers, st.consumers(block), index)
     _, writes = accessed(loop.body.block)
-    provided = [(r.starts, writes[r.buffer]) for r in block.reads if r.buffer in writes]
+    provided = [(r, writes[r.buffer]) for r in block.reads if r.buffer in writes]
     top = [*st.loops_above(loop), loop][0]
     _, everything = accessed_by([top])
-    _check_covered(block, [(r.starts, everything[r.buffer]) for r in block.reads if r.buffer in writes])
+    _check_covered(block, [(r, everything[r.buffer]) for r in block.reads if r.buffer in writes])
     _move(block, loop, place, _domains(block, provided, lenient=False), preserve_unit_loops)
     if reduces:
         _check_steps(block)
@@ -98,9 +100,9 @@ def reverse_compute_at(
 
 def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:
     if st.scope_of(block) is not st.scope_of(loop):
-        fail("the block and the loop are not in one scope", block, loop)
+        fail("the block and the loop are not in the same block scope", block, loop)
     if loop in st.loops_above(block):
-        fail("the loop is around the block already", block, loop)
+        fail("the loop is an ancestor of block already", block, loop)
     _check_own_values(block)
 
 
@@ -117,7 +119,8 @@ def _check_own_values(block: tir.BlockOp) -> None:
 def _require_under(blocks: Sequence[tir.BlockOp], loop: tir.ForOp, what: str) -> None:
     outside = [b for b in blocks if loop not in st.loops_above(b)]
     if outside:
-        fail(f"a {what} of the block is not under the loop", *outside, loop)
+        which = "compute_at" if what == "consumer" else "reverse_compute_at"
+        fail(f"{which} requires all the {what}s of the block to be under the loop", *outside, loop)
 
 
 def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
@@ -186,8 +189,30 @@ def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
     return any(op.is_ancestor(b) for b in blocks)
 
 
-Regions = Sequence[tuple[Sequence[SSAValue], list[Ends | None]]]
-"""Where a block's regions begin, and the intervals of a buffer."""
+Regions = Sequence[tuple[tir.RegionOp, list[Ends | None]]]
+"""A block's regions, and the intervals of their buffers that are needed, or given."""
+
+
+def _seen_by_threads(buffer: SSAValue, dims: list[Ends | None], loop: tir.ForOp) -> list[Ends | None]:
+    """What all threads that share a memory need of it, where one of them does not have it for itself."""
+    scope = cast(tir.BufferType, buffer.type).scope.data
+    shared = [lp for lp in [loop, *reversed(st.loops_above(loop))] if lp.thread and _share(scope, lp.thread.data)]
+    bounds: dict[SSAValue, Ends | None] = {
+        lp.loop_var: (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in shared
+    }
+    return [None if ends is None else _relaxed_ends(ends, bounds) for ends in dims] if bounds else dims
+
+
+def _relaxed_ends(ends: Ends, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
+    low, high = (relaxed(e, bounds) for e in ends)
+    return None if low is None or high is None else (low[0], high[1])
+
+
+def _share(scope: str, thread: str) -> bool:
+    """Whether the threads of a loop have memory of a scope together, as those of a CUDA block have `shared`."""
+    if scope.startswith("warp"):
+        return thread == "threadIdx.x"
+    return scope.startswith("shared") and not thread.startswith("blockIdx")
 
 
 def _check_covered(block: tir.BlockOp, regions: Regions) -> None:
@@ -212,18 +237,18 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     domains: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
     whole: set[SSAValue] = set()
-    for starts, dims in regions:
+    for region, dims in regions:
         composed: list[tuple[SymExpr, Ends | None]] = []
-        for start, ends in zip(starts, dims, strict=True):
+        for start, size, ends in zip(region.starts, region.extents, dims, strict=True):
             interval = ends if ends is not None and checks.is_of_loops(ends) else None
             e = sym_expr_of(start)
             used = [v for v in e.free_vars() if v.value in iters]
-            if interval is None or len(used) != 1 or not _is_shifted(e, used[0]):
+            width = size.constant if lenient else 1
+            domain = _solved(e, used[0], interval, width) if interval is not None and len(used) == 1 else None
+            if domain is None:
                 composed += [(e, interval)] if used else []
-                continue
-            offset = e - used[0]
-            domain = (interval[0] - offset, interval[1] - interval[0] + 1)
-            _widen(domains, cast(SSAValue, used[0].value), domain)
+            else:
+                _widen(domains, cast(SSAValue, used[0].value), domain)
         solved = _inverted(block, composed)
         for var, domain in solved.items():
             _widen(domains, var, domain)
@@ -232,6 +257,26 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
         if rest and not lenient and any(v.value for _, i in composed if i is not None for v in _vars(i)):
             fail("an index of the block is no iterator by itself", block, found=composed[0][0])
     return {v: d for v, d in domains.items() if v not in whole}
+
+
+def _solved(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain | None:
+    """Where `[e, e + width)` meets an interval: the values of the variable that `e` is a multiple of, plus the rest.
+
+    None where that cannot be said: of steps of more than one, between which nothing is, `_inverted` says it.
+    """
+    step = (e.substitute({var: var + 1}) - e).constant
+    if not step or width is None:
+        return None
+    rest = e - var * step
+    if var in rest.free_vars():
+        return None
+    low, high = interval[0] - rest, interval[1] - rest
+    if abs(step) == 1 and width == 1:
+        return (low if step == 1 else -high), interval[1] - interval[0] + 1
+    if step < 1 or width == 1:
+        return None
+    first = OPS["floordiv"](low + (step - width), step)
+    return first, OPS["floordiv"](high, step) - first + 1
 
 
 def _widen(domains: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None:
@@ -269,11 +314,6 @@ def _is_increasing(e: SymExpr) -> bool:
     return isinstance(e, Var) or (isinstance(e, Sum) and all(isinstance(t, Var) and c > 0 for t, c in e.terms))
 
 
-def _is_shifted(e: SymExpr, var: Var) -> bool:
-    """Whether `e` is the variable plus what does not depend on it."""
-    return var not in (e - var).free_vars()
-
-
 def _vars(interval: Ends) -> list[Var]:
     return [v for e in interval for v in e.free_vars()]
 
@@ -307,19 +347,20 @@ def _move(
     ]
     old_parent = block.parent_op()
     loops: list[tir.ForOp] = []
-    values: list[SymExpr] = []
+    values: list[Binding] = []
     for var, (first, extent) in zip(block.iter_vars, rows, strict=True):
         dtype = cast(IntegerType, var.type)
         if extent.constant == 1 and not preserve_unit_loops:
-            values.append(first)
+            values.append((first, None))
             continue
         inner = rw.new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
         loops.append(inner)
-        values.append(first + st.loop_expr(inner))
+        values.append((first, st.loop_expr(inner)))
     insert: rw.Insert = loop.body.block.add_op if place is None else rw.before(place)
     block.detach()
     put = rw.insert_nest(loops, insert)
-    _bind(block, values, _conditions(block, values, rows, around, loops), put)
+    sums = [first if lane is None else first + lane for first, lane in values]
+    _bind(block, values, _conditions(block, sums, rows, around, loops), put)
     put(block)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
         rw.remove(old_parent)
@@ -422,11 +463,28 @@ def _conditions(
         bounds = [(OPS["le"](least, at), OPS["le"](least, first)), (OPS["lt"](at, end), OPS["lt"](last, end))]
         for condition, stronger in bounds:
             if not (checks.holds(stronger, around, analyzer) or checks.holds(condition, inside, analyzer)):
-                out.append(condition)
+                out.append(_numbers_aside(condition))
     return out
 
 
-def _bind(block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: rw.Insert) -> None:
+def _numbers_aside(condition: SymExpr) -> SymExpr:
+    """`0 <= i - 16 -> 16 <= i`, as TVM writes comparisons with numbers."""
+    a, b = cast(Op, condition).args
+    number, other = (a, b) if a.constant is not None else (b, a)
+    if number.constant is None:
+        return condition
+    return OPS[cast(Op, condition).kind](a - offset_of(other), b - offset_of(other))
+
+
+def _bind(block: tir.BlockOp, values: Sequence[Binding], bounds: Sequence[SymExpr], put: rw.Insert) -> None:
     build = Materializer(put)
-    bindings = [build(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
+
+    def bound(value: Binding, dtype: IntegerType) -> SSAValue:
+        first, lane = value
+        if lane is None or not offset_of(first) or first.constant is not None:
+            return build(first if lane is None else first + lane, dtype)
+        put(total := tir.AddOp(build(first, dtype), build(lane, dtype)))
+        return total.result
+
+    bindings = [bound(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
     rw.set_operands(block, bindings, rw.joined([build(c) for c in bounds], put))

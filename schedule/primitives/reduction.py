@@ -363,8 +363,15 @@ def _partial(
         if isinstance(op, tir.StoreOp | tir.LoadOp) and op.buffer in targets:
             _redirect(op, targets[op.buffer], axis, iters[loop])
     insert(out)
+    _annotate_like(out, block)
     rw.refresh_regions(out)
     return out
+
+
+def _annotate_like(new: tir.BlockOp, old: tir.BlockOp) -> None:
+    """What was noted at a reduction is noted at both of its parts."""
+    if old.annotations is not None:
+        new.properties["annotations"] = old.annotations
 
 
 def _copy_stores(
@@ -372,6 +379,8 @@ def _copy_stores(
 ) -> None:
     """Append copies of stores, of `values`, to `target`, after all that they store is computed."""
     copy = Cloner(target.add_op, mapping)
+    if len(values) == 1 and isinstance(values[0].owner, tir.LetOp):
+        values = [values[0].owner.value]
     for store, value in zip(stores, [copy(v) for v in values], strict=True):
         if isinstance(value.owner, tir.LetOp):
             set_name(value, f"v_{name_of(store.buffer)}_rf")
@@ -425,7 +434,7 @@ def _combined(
     """The block that combines the partial results, under the old name."""
     block = reduction.block
     spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-    kept = [lp for lp in loops if lp is loop or any(rw.depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
+    kept = [lp for lp in loops if lp is loop or _repeats(block, lp, spatial)]
     insert, mapping = rw.copied_loops(kept, place)
     every = rw.iters_of(block)
     build = Materializer(insert)
@@ -455,9 +464,16 @@ def _combined(
     for value, buffer in zip(results, reduction.buffers, strict=True):
         inside.add_op(tir.StoreOp(value, buffer, indices))
     insert(out)
+    _annotate_like(out, block)
     rw.refresh_regions(out)
     _order_reads(out, partial)
     return out
+
+
+def _repeats(block: tir.BlockOp, loop: tir.ForOp, spatial: Sequence[int]) -> bool:
+    """Whether a loop is around the combination, too: it drives a spatial iterator, or runs once and drives none."""
+    drives = any(rw.depends_on(block.bindings[k], [loop.loop_var]) for k in spatial)
+    return drives or (st.constant_extent(loop) == 1 and not _reduces(block, loop))
 
 
 def _load(block: Block, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:

@@ -18,7 +18,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks
 from .. import rewrite as rw
 from .. import state as st
-from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
+from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices, simplified
 from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
 from ..loop_builder import Cloner
 from ..registry import primitive
@@ -174,6 +174,7 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
     indices = list(places.pop())
     if any(is_conditional(op, block) for op in accesses):
         _check_unconditional(block, buffer, indices, side)
+    indices = simplified(indices, cast(Operation, accesses[0]))
     iters = {checks.iter_expr(v) for v in block.iter_vars}
     if any(v.value is not None and v not in iters for e in indices for v in e.free_vars()):
         fail("an index is not made of the block's iterators", block)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import EnumType
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, NoReturn, cast
@@ -19,9 +20,10 @@ from ...dialects import relax
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
+from .captured import NotSimpleError, bound, lambda_text, result, surroundings, text_of
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
-from .scope import Environment, Scope, closure_of, is_missing, script_value
-from .source import ScriptError, Source, file_tree, no_source
+from .scope import Scope, is_missing, script_value
+from .source import ScriptError, Source
 from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
 
 _BUILTINS: dict[str, Callable[..., Any]] = {
@@ -302,9 +304,13 @@ class Evaluator:
         args = self._elements(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.error(node, "'**' is not part of TVMScript")
-            kwargs[keyword.arg] = self.visit(keyword.value)
+            value = self.visit(keyword.value)
+            if keyword.arg is not None:
+                kwargs[keyword.arg] = value
+            elif isinstance(value, dict) and all(isinstance(key, str) for key in cast("dict[Any, Any]", value)):
+                kwargs.update(cast("dict[str, Any]", value))
+            else:
+                raise self.error(node, "'**' stands before a dictionary of names", found=describe(value))
         return CallSite(node, describe(target), args, kwargs, self.source)
 
     def visit_lambda(self, node: ast.Lambda) -> IndexMapping:
@@ -327,18 +333,37 @@ class Evaluator:
         """A captured lambda as the index map that its text says, in the names around it; anything else as it is."""
         if not isinstance(value, FunctionType) or value.__name__ != "<lambda>":
             return value
-        code = value.__code__
-        source, tree = file_tree(code.co_filename, "the index map")
-        lambdas = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
-        nodes = [n for n in lambdas if tuple(a.arg for a in n.args.args) == code.co_varnames[: code.co_argcount]]
-        if len(nodes) != 1:
-            raise no_source("the index map")
+        source, node = lambda_text(value, "the index map")
+        with self._elsewhere(value, source):
+            return self.visit_lambda(node)
+
+    @contextmanager
+    def _elsewhere(self, function: FunctionType, source: Source) -> Iterator[None]:
+        """Names and places are those of a captured function."""
         around = self.scope, self.source
-        self.scope, self.source = Scope(Environment({**value.__globals__, **closure_of(value)})), source
+        self.scope, self.source = Scope(surroundings(function)), source
         try:
-            return self.visit_lambda(nodes[0])
+            yield
         finally:
             self.scope, self.source = around
+
+    def _inlined(self, function: FunctionType, site: CallSite) -> Any:
+        """What a captured function gives for values of the script, read from its text."""
+        try:
+            text = text_of(function)
+            given = bound(text, function, site.args, site.kwargs)
+            if given is None:
+                raise site.error("wrong arguments", expected=ast.unparse(text.arguments))
+            with self._elsewhere(function, text.source), self.scope.frame() as frame:
+                frame.update((name, script_value(value)) for name, value in given.items())
+                return result(text.body, self.visit, frame.__setitem__)
+        except NotSimpleError:
+            raise self.error(
+                site.node,
+                f"the function '{function.__name__}' cannot be called in a script",
+                expected="a function that names values, chooses by constants, and returns an expression",
+                hint="a script is read, never run; what has other statements is a T.macro",
+            ) from None
 
     def _call_builtin(self, target: Builtin, site: CallSite) -> Any:
         function = _BUILTINS.get(target.name)
@@ -384,6 +409,8 @@ class Evaluator:
         raise self.error(site.node, f"'{target}' cannot be called here")
 
     def call_value(self, target: Any, site: CallSite) -> Any:
+        if isinstance(target, FunctionType):
+            return self._inlined(target, site)
         raise self.error(
             site.node,
             f"{describe(target)} cannot be called in a script",

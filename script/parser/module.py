@@ -25,7 +25,7 @@ from .values import CallSite, GlobalRef, ModuleRef, Ref, describe
 FUNCTION_KINDS = ("prim_func", "function")
 """The decorators of functions."""
 _OPTIONS = {
-    "prim_func": "private= check_well_formed= tracked=",
+    "prim_func": "private= check_well_formed= tracked= s_tir=",
     "function": "private= pure= check_well_formed=",
 }
 

@@ -565,6 +565,7 @@ BINARY_OPERATORS = {
 
 CALLS: dict[str, Builder] = {
     "const": const,
+    "ShapeExpr": _shape,
     "shape": _shape,
     "prim_value": _prim_value,
     "str": _string,

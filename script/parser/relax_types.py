@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TupleType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
-from ...dialects.dtypes import dtype_of
+from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
@@ -145,6 +145,9 @@ def tuple_type(fields: Sequence[Attribute]) -> TupleType:
 
 def _prim(p: StructInfoEvaluator, site: CallSite) -> Attribute:
     dtype, value = site.bind("dtype= value=")
+    if isinstance(value, Imm):
+        known = float_attr if is_float(value.dtype) else Const
+        return PrimType.of(value.dtype, known(value.value, value.dtype))  # pyright: ignore[reportArgumentType]
     expr = None if value is None else p.dim(value, site.node)
     element = p.dtype(dtype, site.node) or (i64 if expr is None else expr.dtype)
     return PrimType.of(element, expr)

@@ -174,6 +174,10 @@ class Scope:
                 return frame[name]
         return _MISSING
 
+    def innermost(self, name: str) -> Any:
+        """What the innermost frame calls so, None for nothing."""
+        return self._frames[-1].get(name)
+
     def lookup(self, name: str) -> Any:
         found = self.local(name)
         return self.environment.lookup(name) if found is _MISSING else found

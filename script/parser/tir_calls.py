@@ -13,7 +13,7 @@ from ...diagnostics import suggestion
 from ...dialects import tir
 from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, lanes_of, ui32
 from ...dialects.names import set_name
-from ...dialects.sym.expr import SymExpr, i32
+from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.tir.types import HANDLE
 from .folding import as_sym, fold_symbolic
 from .tir_expr import TirEvaluator, convert, element, promote
@@ -154,11 +154,16 @@ def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
     return p.emit(tir.ReinterpretOp(value, wanted), site.node)
 
 
-def _count(p: TirCalls, value: Any, site: CallSite) -> int:
-    count = as_sym(value)
-    if count is None or count.constant is None or count.constant < 1:
-        raise site.error("the number of lanes must be a positive constant", found=describe(value))
-    return count.constant
+def _count(p: TirCalls, value: Any, site: CallSite) -> tuple[int, bool]:
+    """How many lanes are said, and whether times `T.vscale()`."""
+    symbolic = as_sym(value)
+    scalable = symbolic is None and isinstance(value, SSAValue)
+    count = tir.vscale_factor(value) if scalable else symbolic and symbolic.constant
+    if count is None or count < 1:
+        raise site.error(
+            "the number of lanes must be a positive constant, or T.vscale() times one", found=describe(value)
+        )
+    return count, scalable
 
 
 def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
@@ -166,12 +171,21 @@ def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
     a, b = p.match((base, stride), site.node)
     if not isinstance(a.type, IntegerType):
         raise site.error("base and stride must be integers", found=a.type)
-    return p.emit(tir.RampOp(a, b, _count(p, count, site)), site.node)
+    return p.emit(tir.RampOp(a, b, *_count(p, count, site)), site.node)
 
 
 def _broadcast(p: TirCalls, site: CallSite) -> SSAValue:
     value, count = site.bind("value lanes")
-    return p.emit(tir.BroadcastOp(p.expr(value, site.node), _count(p, count, site)), site.node)
+    return p.emit(tir.BroadcastOp(p.expr(value, site.node), *_count(p, count, site)), site.node)
+
+
+def _active_lane_mask(p: TirCalls, site: CallSite) -> SSAValue:
+    """`T.get_active_lane_mask("uint1x4", base, limit)`: which of the numbers from `base` on are below `limit`."""
+    dtype, base, limit = site.bind("dtype base limit")
+    return p.emit(
+        tir.CallIntrinOp("get_active_lane_mask", p.match((base, limit), site.node), p.dtype(dtype, site.node)),
+        site.node,
+    )
 
 
 def _shuffle(p: TirCalls, site: CallSite) -> SSAValue:
@@ -285,7 +299,7 @@ def _typed_call(cls: type[tir.CallExpr]) -> Builder:
     def build(p: TirCalls, site: CallSite) -> SSAValue:
         name = _name_argument(site, 1)
         rest = site.args[2:]
-        if cls in _LLVM_CALLS and rest and isinstance(rest[0], Imm) and rest[0].dtype == ui32:
+        if cls in _LLVM_CALLS and rest and isinstance(rest[0], Imm | Const) and rest[0].dtype == ui32:
             rest = rest[1:]  # TVM's count of the arguments that are part of the signature
         return p.emit(cls(name, _arguments(p, rest, site), _result_type(p, site)), site.node)
 
@@ -429,7 +443,7 @@ _DTYPE_FIRST = frozenset(
 _OF_A_DTYPE = frozenset(
     (
         "Cast", "FloatImm", "IntImm", "SizeVar", "Var", "cast", "const", "handle", "infinity", "max_value", "min_value",
-        "reinterpret", "type_annotation", "var", "vectorcombine", "vectorhigh", "vectorlow",
+        "get_active_lane_mask", "reinterpret", "type_annotation", "var", "vectorcombine", "vectorhigh", "vectorlow",
     )
 )  # fmt: skip
 """Calls that have a parameter `dtype`. Others may be told one, which says nothing."""
@@ -488,6 +502,8 @@ CALLS: dict[str, Builder] = {
     "vectorlow": _vector_half(True),
     "vectorhigh": _vector_half(False),
     "vectorcombine": _vector_combine,
+    "vscale": lambda p, site: (site.bind(""), p.emit(tir.CallIntrinOp("vscale", [], i32), site.node))[1],
+    "get_active_lane_mask": _active_lane_mask,
 }
 """The expressions of `T` by name."""
 

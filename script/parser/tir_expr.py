@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError, suggestion
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -54,7 +54,9 @@ def promote(a: Attribute, b: Attribute) -> Attribute:
     bits = max(bit_width(a), bit_width(b))
     if is_unsigned(a) == is_unsigned(b):
         return a if bit_width(a) == bits else b
-    return IntegerType(bits)
+    if bit_width(a) == bit_width(b):
+        return a if is_unsigned(a) else b
+    return a if bit_width(a) == bits else b
 
 
 class TirEvaluator(Evaluator):
@@ -130,9 +132,10 @@ class TirEvaluator(Evaluator):
         if imm is not None and not isinstance(dtype, VectorType):
             return self.emit(tir.ConstOp(convert(imm, dtype).value, dtype), node)
         ssa = self.expr(value, node)
-        if lanes(ssa.type) == 1 and lanes(dtype) > 1:
-            scalar = self.cast(ssa, element(dtype), node)
-            return self.emit(tir.BroadcastOp(scalar, lanes(dtype)), node)
+        if isinstance(dtype, VectorType) and (not isinstance(ssa.type, VectorType) or _is_uniform(ssa, dtype)):
+            one = ssa.owner.value if isinstance(ssa.owner, tir.BroadcastOp) else ssa
+            scalar = self.cast(_constant(one), element(dtype), node)
+            return self.emit(tir.BroadcastOp(scalar, lanes(dtype), is_scalable(dtype)), node)
         return ssa if ssa.type == dtype else self.emit(tir.CastOp(ssa, dtype), node)
 
     def match(self, values: Sequence[Any], node: ast.AST) -> list[SSAValue]:
@@ -142,10 +145,10 @@ class TirEvaluator(Evaluator):
         dtype = element(types[0])
         for t in types[1:]:
             dtype = promote(dtype, element(t))
-        widths = {lanes(t) for t in types} - {1}
+        widths = {tir.with_lanes(dtype, t) for t in types if isinstance(t, VectorType)}
         if len(widths) > 1:
             raise self.error(node, "vectors of different lengths", found=", ".join(dtype_name(t) for t in types))
-        wanted = VectorType(dtype, [widths.pop()]) if widths else dtype
+        wanted = widths.pop() if widths else dtype
         return [self.cast(v, wanted, node) for v in ready]
 
     def condition(self, value: Any, node: ast.AST) -> SSAValue:
@@ -202,7 +205,8 @@ class TirEvaluator(Evaluator):
             neutral = (_NEUTRAL_RIGHT if right else _NEUTRAL_LEFT)[kind]
             if imm.value == neutral:
                 x = self.expr(value, node)
-                return x if promote(element(x.type), imm.dtype) == element(x.type) else None
+                fits = promote(element(x.type), imm.dtype) == element(x.type)
+                return x if fits and (kind != "div" or is_float(element(x.type))) else None
         return None
 
     def _operator(self, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
@@ -405,7 +409,18 @@ class TirEvaluator(Evaluator):
         )
 
 
-_NEUTRAL_RIGHT: dict[str, int] = {"add": 0, "sub": 0, "mul": 1, "floordiv": 1, "truncdiv": 1}
+def _is_uniform(value: SSAValue, dtype: Attribute) -> bool:
+    """Whether a vector is one value in all lanes, and of another type than `dtype`."""
+    return isinstance(value.owner, tir.BroadcastOp) and value.type != dtype
+
+
+def _constant(value: SSAValue) -> Any:
+    """The constant that a value is, else the value itself."""
+    op = value.owner
+    return Imm(op.py_value, value.type) if isinstance(op, tir.ConstOp) else value
+
+
+_NEUTRAL_RIGHT: dict[str, int] = {"add": 0, "sub": 0, "mul": 1, "div": 1, "floordiv": 1, "truncdiv": 1}
 _NEUTRAL_LEFT: dict[str, int] = {"add": 0, "mul": 1}
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, lanes_of, scalar_of
+from ...dialects.dtypes import dtype_name, is_scalable, lanes_of, scalar_of
 from ...dialects.names import name_of
 from ...dialects.sym.expr import product
 from ...dialects.tir.types import HANDLE
@@ -44,19 +45,37 @@ def _access_ptr(p: TirCalls, buffer: SSAValue, site: CallSite) -> SSAValue:
 
 
 def _vload(p: TirCalls, buffer: SSAValue, site: CallSite) -> SSAValue:
-    """`A.vload([i, j], "float32x4")`: a vector from an element on."""
-    begin, dtype = site.bind("begin dtype=")
+    """`A.vload([i, j], "float32x4")`: a vector from an element on; lanes that a `predicate` leaves out are 0."""
+    begin, dtype, predicate = site.bind("begin dtype= predicate=")
     t = cast(tir.BufferType, buffer.type)
     wanted = p.dtype(dtype, site.node, dtype_name(t.dtype))
-    return p.emit(tir.LoadOp(buffer, _vector_indices(p, t, begin, wanted, site)), site.node)
+    indices = _vector_indices(p, t, begin, wanted, site)
+    if predicate is None:
+        return p.emit(tir.LoadOp(buffer, indices), site.node)
+    return p.emit(tir.MaskedLoadOp(buffer, *_masked(p, buffer, indices, predicate, site)), site.node)
 
 
 def _vstore(p: TirCalls, buffer: SSAValue, site: CallSite) -> None:
-    """`A.vstore([i, j], value)`: a statement that stores a vector from an element on."""
-    begin, value = site.bind("begin value")
+    """`A.vstore([i, j], value)`: a statement that stores a vector from an element on, where a `predicate` holds."""
+    begin, value, predicate = site.bind("begin value predicate=")
     stored = p.expr(value, site.node)
     indices = _vector_indices(p, cast(tir.BufferType, buffer.type), begin, stored.type, site)
-    p.emit(tir.StoreOp(stored, buffer, indices), site.node)
+    if predicate is None:
+        p.emit(tir.StoreOp(stored, buffer, indices), site.node)
+    else:
+        p.emit(tir.MaskedStoreOp(stored, buffer, *_masked(p, buffer, indices, predicate, site)), site.node)
+
+
+def _masked(
+    p: TirCalls, buffer: SSAValue, indices: list[SSAValue], predicate: Any, site: CallSite
+) -> tuple[SSAValue, SSAValue]:
+    """The index of a flat buffer, and the mask of its lanes."""
+    mask, wanted = p.expr(predicate, site.node), tir.element_type(buffer, indices)
+    if len(indices) != 1:
+        raise site.error("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
+    if not isinstance(wanted, VectorType) or mask.type != tir.with_lanes(i1, wanted):
+        raise site.error("a predicate is as many booleans as there are lanes", expected=wanted, found=mask.type)
+    return indices[0], mask
 
 
 def _vector_indices(p: TirCalls, t: tir.BufferType, begin: Any, wanted: Attribute, site: CallSite) -> list[SSAValue]:
@@ -64,9 +83,9 @@ def _vector_indices(p: TirCalls, t: tir.BufferType, begin: Any, wanted: Attribut
     indices = [p.expr(i, site.node) for i in (cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin])]
     if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
         raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
-    if lanes_of(wanted) > 1:
+    if isinstance(wanted, VectorType) and not isinstance(indices[-1].type, VectorType):
         one = p.cast(1, indices[-1].type, site.node)
-        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted)), site.node)
+        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted), is_scalable(wanted)), site.node)
     return indices
 
 

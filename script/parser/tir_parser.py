@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float
@@ -203,9 +203,20 @@ class TirParser(TirFunctions):
             for name, item in zip(target.elts, items, strict=True):
                 self.assign(name, item, node)
         elif isinstance(target, ast.Name):
+            self._check_new(target.id, node)
             self.scope.define(target.id, self._named(target.id, value, node))
         else:
             raise self.error(target, "this cannot be assigned", expected="a name or an element of a buffer")
+
+    def _check_new(self, name: str, node: ast.AST) -> None:
+        """Refuse a second meaning for a buffer or an iterator of the block that is being read."""
+        known = self.scope.innermost(name)
+        if not isinstance(known, SSAValue):
+            return
+        iterator = bool(self.blocks) and any(known is a for a in self.block.args)
+        if iterator or isinstance(known.type, tir.BufferType) and not isinstance(known, BlockArgument):
+            what = "an iterator of this block" if iterator else "a buffer"
+            raise self.error(node, f"'{name}' is {what} already", hint="give it another name")
 
     def _named(self, name: str, value: Any, node: ast.AST) -> Any:
         """What a name stands for after `name = value`; an expression becomes a let."""
@@ -492,6 +503,8 @@ class TirParser(TirFunctions):
 
     @contextmanager
     def _block(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        if target is not None:
+            raise self.error(target, "a block has no value", hint="write 'with T.block(…):', without 'as'")
         name, *_ = self.call_site(node, Ref("tir", "block")).bind("name= no_realize=")
         if name is not None and not isinstance(name, str):
             raise self.error(node, "the name of a block is a string", found=describe(name))
@@ -704,6 +717,10 @@ class TirParser(TirFunctions):
     def _regions(self, site: CallSite) -> None:
         kind = site.name.rpartition(".")[2]
         frame = self.frame(site.node, site.name, root=True)
+        if kind in frame.given:
+            raise site.error(
+                "what a block reads, and what it writes, is given once", hint="list all regions in one call"
+            )
         frame.given.add(kind)
         cls = tir.ReadsOp if kind == "reads" else tir.WritesOp
         args = site.args
@@ -719,9 +736,9 @@ class TirParser(TirFunctions):
 
     def _block_attr(self, site: CallSite) -> None:
         frame = self.frame(site.node, site.name, root=True)
-        found = attribute_dict(self.source, site.node, site.bind("attrs")[0])
-        old = {} if frame.annotations is None else frame.annotations.data
-        frame.annotations = DictionaryAttr({**old, **found.data})
+        if frame.annotations is not None:
+            raise site.error("the annotations of a block are given once", hint="list all in one dictionary")
+        frame.annotations = DictionaryAttr(attribute_dict(self.source, site.node, site.bind("attrs")[0]).data)
 
     def _evaluate(self, site: CallSite) -> None:
         (value,) = site.bind("value")

@@ -11,7 +11,6 @@ _GPU = "it is for GPUs; tirax compiles for CPUs"
 _THREADS = "use T.thread_binding, or T.parallel on CPUs"
 _ABI = "it is a step of TVM's lowering of packed calls; write T.call_packed"
 _VM = "it is a step of TVM's lowering to its virtual machine; call from Relax"
-_SCALABLE = "vectors have a constant number of lanes"
 _BUILDER = "it is a step of TVM's builder of programs; write the Python statement"
 _NODE = "it is a class of TVM's IR; write the expression"
 _REDUCER = "it stands in the axis of T.reduce only; a block has T.axis.reduce"
@@ -29,7 +28,7 @@ UNSUPPORTED: dict[str, str] = {
     "dp4a": _GPU,
     "CommReducer": "write T.comm_reducer(lambda x, y: x + y, [T.float32(0)])",
     **dict.fromkeys(("iter_var", "IterVar", "Range"), _REDUCER),
-    **dict.fromkeys(("vscale", "get_active_lane_mask", "masked_load", "masked_store"), _SCALABLE),
+    **dict.fromkeys(("masked_load", "masked_store"), "write A.vload(…, predicate=mask), or A.vstore"),
     **dict.fromkeys(("If", "Then", "Else", "While", "arg", "func_name", "func_ret", "buffer_decl"), _BUILDER),
     **dict.fromkeys(("block_name_suffix_context", "add_to_parent"), _BUILDER),
     **dict.fromkeys(("Call", "CallEffectKind", "BufferLoad", "ProducerLoad"), _NODE),

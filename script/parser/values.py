@@ -13,6 +13,11 @@ from ...diagnostics import SourceLocation, suggestion
 from ...dialects.dtypes import dtype_name
 from .source import ScriptError, Source
 
+_MODULES = {"relax": "relax", "tir": "tir", "tirx": "tir"}
+"""The dialects by their modules in `tvm`."""
+_RENAMED = {"sblock": "block", "sblock_attr": "block_attr", "sblock_alloc_buffer": "alloc_buffer"}
+"""Names of `T` in TVM from 0.22 on, and those that they had before."""
+
 
 @dataclass(frozen=True)
 class Ref:
@@ -23,8 +28,12 @@ class Ref:
 
     def member(self, name: str) -> Ref:
         """What `name` is in it; `tvm.relax` and `tvm.tir` are the dialects, and `relax.op.add` is `R.add`."""
-        if self.dialect == "tvm" and name in ("relax", "tir") or self == Ref("relax") and name == "op":
-            return Ref("relax" if name == "op" else name)
+        if self == Ref("tvm") and name in _MODULES:
+            return Ref(_MODULES[name])
+        if self == Ref("relax") and name == "op":
+            return self
+        if self == Ref("tir"):
+            name = _RENAMED.get(name, name)
         return Ref(self.dialect, f"{self.path}.{name}" if self.path else name)
 
     def __str__(self) -> str:

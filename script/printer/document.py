@@ -145,6 +145,12 @@ class Document:
         self.used.add("ir")
         return f"{self.config.ir_prefix}.{name}"
 
+    def imports(self) -> list[str]:
+        """Notes on the languages whose names the text has mentioned."""
+        c = self.config
+        names = {"ir": c.ir_prefix, "tir": c.tir_prefix, "relax": c.relax_prefix}
+        return [f"# from tvm.script import {kind} as {name}" for kind, name in names.items() if kind in self.used]
+
     def tir(self, name: str) -> str:
         """A name of the TIR language: `T.grid`."""
         self.used.add("tir")

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
+from ...dialects.sym.expr import SymExpr, Var
 from .document import Document, Expr, PrinterConfig, atom
+from .struct_info import struct_info
+from .symbolic import symbolic
 from .tir import TIRPrinter
 from .tir_expressions import EXPRESSIONS
 
@@ -65,6 +70,35 @@ class FragmentPrinter(TIRPrinter):
             self.doc.line(f"{self.doc.tir('reads')}()")
             self.doc.line(f"{self.doc.tir('writes')}()")
             self._statements(func.body.block.ops)
+
+
+class StructInfoPrinter:
+    """Prints struct info by itself; `declared` are the lines for the variables that it mentions."""
+
+    def __init__(self, doc: Document):
+        self.doc = doc
+        self.declared: dict[str, str] = {}
+
+    def literal(self, value: int, dtype: Attribute) -> Expr:
+        return atom(str(bool(value)) if dtype == i1 else str(value))
+
+    def symbol(self, var: Var) -> Expr:
+        return atom(self.variable(str(var.name), var.dtype))
+
+    def variable(self, key: str, dtype: Attribute) -> str:
+        self.declared[key] = f"{key} = {self.doc.tir(dtype_name(dtype))}()"
+        return key
+
+    def dim(self, e: SymExpr) -> str:
+        return symbolic(self, e).text
+
+
+def print_struct_info(t: Attribute, **options: Any) -> str:
+    """The text of struct info, after the variables that it mentions."""
+    doc = Document(PrinterConfig(**options))
+    printer = StructInfoPrinter(doc)
+    text = struct_info(printer, t)
+    return "\n".join([*doc.imports(), "", *printer.declared.values(), text])
 
 
 def print_expression(value: SSAValue, **options: Any) -> str:

@@ -49,10 +49,8 @@ def print_script(op: Any, *, obj_to_underline: Sequence[Operation] = (), **optio
 
 
 def _header(doc: Document) -> list[str]:
-    c = doc.config
-    names = {"ir": c.ir_prefix, "tir": c.tir_prefix, "relax": c.relax_prefix}
-    lines = [f"# from tvm.script import {kind} as {name}" for kind, name in names.items() if kind in doc.used]
-    if doc.constants and c.show_meta:
+    lines = doc.imports()
+    if doc.constants and doc.config.show_meta:
         lines.append(f'metadata = tvm.ir.load_json("""{encode_metadata(doc.constants)}""")')
     return lines
 

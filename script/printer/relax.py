@@ -54,7 +54,7 @@ class RelaxPrinter:
         self._func = func
         self._values: dict[SSAValue, str] = {}
         self._symbols: dict[str, str] = {}
-        self._undeclared: list[Var] = []
+        self._undeclared: list[str] = []
         self._in_signature = False
         self._own_symbols: set[str] = set()
         self._prologue: tuple[list[str], int] = (doc.lines, 0)
@@ -67,17 +67,20 @@ class RelaxPrinter:
         return atom(str(bool(value))) if dtype == i1 else atom(str(value))
 
     def symbol(self, var: Var) -> Expr:
-        key = str(var.name)
+        return atom(self.variable(str(var.name), var.dtype))
+
+    def variable(self, key: str, dtype: Attribute) -> str:
         name = self._symbols.get(key)
         if name is None:
             name = self._symbols[key] = self._names.define(key)
             self._own_symbols.add(key)
+            declaration = f"{name} = {self.doc.tir(dtype_name(dtype))}()"
             if self._in_signature:
-                self._undeclared.append(var)
+                self._undeclared.append(declaration)
             else:
                 lines, depth = self._prologue
-                lines.append(self.doc.indent(depth) + self._declaration(var))
-        return atom(name)
+                lines.append(self.doc.indent(depth) + declaration)
+        return name
 
     def dim(self, e: SymExpr) -> str:
         """A dimension; in a signature a string where it mentions a variable of the function's own."""
@@ -86,12 +89,9 @@ class RelaxPrinter:
         return string(text) if own else text
 
     def _declare(self) -> None:
-        for var in self._undeclared:
-            self.doc.line(self._declaration(var))
+        for line in self._undeclared:
+            self.doc.line(line)
         self._undeclared.clear()
-
-    def _declaration(self, var: Var) -> str:
-        return f"{self._symbols[str(var.name)]} = {self.doc.tir(dtype_name(var.dtype))}()"
 
     @contextmanager
     def _signature(self) -> Iterator[None]:
@@ -204,7 +204,7 @@ class RelaxPrinter:
         """Whether the annotation may be left out: only where asked, and where inference gives the same."""
         if self.doc.config.show_all_struct_info or not isinstance(op, relax.Operator):
             return False
-        return op.infer() == op.result_type
+        return op.inferred() == op.result_type
 
     def _expression(self, op: Operation, bare_tuple: bool) -> str:
         if isinstance(op, relax.TupleOp):

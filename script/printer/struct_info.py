@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, NoneAttr, StringAttr, TupleType, i1, i64
 from xdsl.ir import Attribute
 
 from ...diagnostics import UnsupportedError
@@ -13,7 +13,7 @@ from ...dialects import relax
 from ...dialects.dtypes import dtype_name
 from ...dialects.sym.expr import SymExpr
 from .document import Document
-from .literals import parenthesized, string
+from .literals import parenthesized, string, tir_float
 
 
 class DimPrinter(Protocol):
@@ -23,6 +23,10 @@ class DimPrinter(Protocol):
 
     def dim(self, e: SymExpr) -> str:
         """A dimension: a string in a signature, where it declares variables."""
+        ...
+
+    def variable(self, key: str, dtype: Attribute) -> str:
+        """The name that a variable is declared by."""
         ...
 
 
@@ -42,11 +46,13 @@ def _tensor(p: DimPrinter, t: relax.TensorType) -> str:
     args: list[str] = []
     if t.dims is not None:
         args.append(parenthesized([p.dim(d) for d in t.dims]))
+    elif t.shape_var is not None:
+        args.append(t.shape_var)
     if t.element is not None:
         args.append(f"dtype={string(dtype_name(t.element))}")
     if isinstance(t.vdevice, StringAttr):
         args.append(f"vdevice={string(t.vdevice.data)}")
-    if t.dims is None and t.rank is not None:
+    if isinstance(t.shape, NoneAttr) and t.rank is not None:
         args.append(f"ndim={t.rank}")
     return _call(p, "Tensor", args)
 
@@ -58,7 +64,21 @@ def _shape(p: DimPrinter, t: relax.ShapeType) -> str:
 
 
 def _prim(p: DimPrinter, t: relax.PrimType) -> str:
-    return _call(p, "Prim", [string(dtype_name(t.dtype)) if t.expr is None else f"value={p.dim(t.expr)}"])
+    if isinstance(t.value, NoneAttr):
+        return _call(p, "Prim", [string(dtype_name(t.dtype))])
+    return _call(p, "Prim", [f"value={_prim_value(p, t)}"])
+
+
+def _prim_value(p: DimPrinter, t: relax.PrimType) -> str:
+    if isinstance(t.value, FloatAttr):
+        return tir_float(p.doc, t.value.value.data, t.dtype).text
+    if isinstance(t.value, StringAttr):
+        return p.variable(t.value.data, t.dtype)
+    expr = cast(SymExpr, t.expr)
+    known = expr.constant
+    if known is None or t.dtype == i64:
+        return p.dim(expr)
+    return p.doc.tir(f"{dtype_name(t.dtype)}({bool(known) if t.dtype == i1 else known})")
 
 
 def _tuple(p: DimPrinter, t: TupleType) -> str:

@@ -334,6 +334,10 @@ class TIRPrinter:
     def store(self, op: tir.StoreOp) -> None:
         self.doc.line(f"{access(self, op.buffer, op.indices).text} = {self._values[op.value].text}", op)
 
+    def masked_store(self, op: tir.MaskedStoreOp) -> None:
+        buffer, index, value, mask = (self._values[v].text for v in (op.buffer, op.index, op.value, op.mask))
+        self.doc.line(f"{buffer}.vstore([{index}], {value}, predicate={mask})", op)
+
     def evaluate(self, op: tir.EvaluateOp) -> None:
         text = self._values[op.value].text
         is_call = isinstance(op.value.owner, CALL_LIKE)
@@ -384,6 +388,7 @@ _STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
     tir.ForOp: TIRPrinter.for_loop,
     tir.BlockOp: TIRPrinter.block,
     tir.StoreOp: TIRPrinter.store,
+    tir.MaskedStoreOp: TIRPrinter.masked_store,
     tir.EvaluateOp: TIRPrinter.evaluate,
     tir.LetOp: TIRPrinter.let,
     tir.IfOp: TIRPrinter.branch,

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, is_float
+from ...dialects.dtypes import dtype_name, is_float, is_scalable, lanes_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const
 from .document import Document, Expr, Level, atom, infix, prefix
@@ -143,16 +142,17 @@ def _shuffle(p: ExpressionPrinter, op: tir.ShuffleOp) -> Expr:
     return atom(f"{p.doc.tir('Shuffle')}([{vectors}], [{lanes}])")
 
 
-def _lanes(op: Any) -> Expr:
-    return atom(str(op.result.type.get_shape()[0]))
+def _lanes(p: ExpressionPrinter, op: Any) -> Expr:
+    number = lanes_of(op.result.type)
+    return atom(f"{p.doc.tir('vscale')}() * {number}" if is_scalable(op.result.type) else str(number))
 
 
 def _ramp(p: ExpressionPrinter, op: tir.RampOp) -> Expr:
-    return call(p.doc.tir("Ramp"), p.value(op.base), p.value(op.stride), _lanes(op))
+    return call(p.doc.tir("Ramp"), p.value(op.base), p.value(op.stride), _lanes(p, op))
 
 
 def _broadcast(p: ExpressionPrinter, op: tir.BroadcastOp) -> Expr:
-    return call(p.doc.tir("Broadcast"), p.value(op.value), _lanes(op))
+    return call(p.doc.tir("Broadcast"), p.value(op.value), _lanes(p, op))
 
 
 def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
@@ -160,14 +160,10 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     args = [p.value(a) for a in op.call_args]
     if name in TYPED_INTRINSICS:
         return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), *args)
-    if name in INFIX and len(args) == 2:
-        return infix(*INFIX[name], *args)
-    if name == "bitwise_not":
-        return prefix("~", Level.UNARY, args[0])
     return call(p.doc.tir(name), *args)
 
 
-TYPED_INTRINSICS = frozenset({"vectorlow", "vectorhigh", "vectorcombine", "type_annotation"})
+TYPED_INTRINSICS = frozenset({"vectorlow", "vectorhigh", "vectorcombine", "type_annotation", "get_active_lane_mask"})
 """Intrinsics that name the type of their result first."""
 
 
@@ -206,6 +202,11 @@ def _load(p: ExpressionPrinter, op: tir.LoadOp) -> Expr:
     return access(p, op.buffer, op.indices)
 
 
+def _masked_load(p: ExpressionPrinter, op: tir.MaskedLoadOp) -> Expr:
+    mask = p.value(op.mask).text
+    return atom(f"{p.value(op.buffer).text}.vload([{p.value(op.index).text}], predicate={mask})")
+
+
 EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     **dict.fromkeys(tir.BINARY.values(), _binary),
     tir.ConstOp: _const,
@@ -218,6 +219,7 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.ReduceOp: _reduce,
     tir.ShuffleOp: _shuffle,
     tir.LoadOp: _load,
+    tir.MaskedLoadOp: _masked_load,
     tir.RampOp: _ramp,
     tir.BroadcastOp: _broadcast,
     tir.CallIntrinOp: _intrinsic,
@@ -245,7 +247,7 @@ def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) 
 
 def _index(p: ExpressionPrinter, index: SSAValue) -> str:
     ramp = index.owner
-    if not isinstance(ramp, tir.RampOp) or not isinstance(ramp.result.type, VectorType):
+    if not isinstance(ramp, tir.RampOp) or is_scalable(ramp.result.type):
         return p.value(index).text
     lanes = ramp.result.type.get_shape()[0]
     stride = constant_of(ramp.stride)

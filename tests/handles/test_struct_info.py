@@ -6,6 +6,8 @@ import pytest
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.dialects import relax
 from tirax.dialects.sym.expr import Var
+from tirax.handles.equality import structural_equal
+from tirax.handles.from_script import from_mlir, from_source
 from tirax.handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -14,10 +16,12 @@ from tirax.handles.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    struct_info_lca,
     type_of,
 )
 from tirax.handles.tir.dims import dim_of
 from tirax.handles.tir.prim_expr import Var as TirVar
+from tirax.handles.tir.prim_expr import const
 
 
 def test_a_tensor():
@@ -90,3 +94,34 @@ def test_what_is_refused():
         PrimStructInfo()
     with pytest.raises(DTypeError, match="no struct info"):
         StructInfo.of(type_of(TensorStructInfo()).dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "script"),
+    [
+        (const(0.5, "float16"), "!relax.prim<f16, 0.5>", "T.float16(0.5)"),
+        (const(float("inf"), "float32"), "!relax.prim<f32, inf>", 'T.float32("inf")'),
+        (const(-1e-30, "float64"), "!relax.prim<f64, -1.0e-30>", "T.float64(-1.0000000000000001e-30)"),
+        (TirVar("N", "float16"), "!relax.prim<f16, N>", "N"),
+        (const(0, "int8"), "!relax.prim<i8, 0 : i8>", "T.int8(0)"),
+        (const(1, "bool"), "!relax.prim<i1, 1 : i1>", "T.bool(True)"),
+        (const(3, "uint64"), "!relax.prim<ui64, 3 : ui64>", "T.uint64(3)"),
+        (3, "!relax.prim<i64, 3>", "3"),
+    ],
+)
+def test_scalars_of_any_dtype_have_values(value, text, script):
+    info = PrimStructInfo(value=value)
+    assert str(info) == text and info.dtype == getattr(value, "dtype", "int64")
+    other = PrimStructInfo("bool") if info.dtype == "bool" else PrimStructInfo(value=const(7, info.dtype))
+    assert struct_info_lca(info, other) == PrimStructInfo(info.dtype) and struct_info_lca(info, info) == info
+    module = from_mlir(f"relax.func @main(%x: {text}) -> {text} {{\n  relax.return %x : {text}\n}}")
+    assert StructInfo.of(module["main"].params[0].struct_info.type) == info
+    assert f"R.Prim(value={script})" in module.script()
+    if script != "N":  # a variable for a float is no symbolic variable, which a signature declares
+        assert structural_equal(from_source(module.script()), module)
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(TirVar("N", "float16") + 1, None), (const(1, "int8"), "int64")])
+def test_scalars_that_do_not_fit_are_refused(value, dtype):
+    with pytest.raises((ShapeError, DTypeError)):
+        PrimStructInfo(dtype, value=value)

@@ -6,12 +6,13 @@
 import itertools
 
 import pytest
+from xdsl.dialects.builtin import i32
 
 from tirax.diagnostics import DTypeError, ShapeError
 from tirax.dialects.relax import is_base_of
 from tirax.dialects.sym.expr import Var
 from tirax.handles.relax import names as rx
-from tirax.handles.relax.calls import make_call
+from tirax.handles.relax.calls import call_operator, make_call
 from tirax.handles.relax.names import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -30,6 +31,17 @@ from tirax.handles.struct_info import (
     struct_info_base_check,
     struct_info_lca,
     tir_vars_in_struct_info,
+)
+from tirax.handles.tir.prim_expr import Var as TirVar
+from tirax.handles.types import (
+    FuncType,
+    ObjectType,
+    PackedFuncType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+    type_of_attribute,
 )
 from tirax.ir.struct_info import BaseCheckResult
 
@@ -111,11 +123,47 @@ def test_common_ancestors():
 
 
 def test_static_types():
-    assert get_static_type(T(2, "n")) == ranked(2) and get_static_type(O) == O
-    assert get_static_type(TupleStructInfo([SHAPE, PrimStructInfo(value="n")])) == TupleStructInfo(
-        [ShapeStructInfo(ndim=2), PrimStructInfo("int64")]
+    assert get_static_type(T(2, "n")) == TensorType(2, "float32") and get_static_type(O) == ObjectType()
+    assert get_static_type(T(2, dtype=None)) == TensorType(1, "void") != TensorType(1, "float32")
+    assert get_static_type(TupleStructInfo([SHAPE, PrimStructInfo(value="n")])) == TupleType(
+        [ShapeType(2), PrimType("int64")]
     )
-    assert get_static_type(F) == FuncStructInfo([ranked(2)], ranked(2))
+    assert get_static_type(F) == FuncType([TensorType(2)], TensorType(2))
+    assert get_static_type(FuncStructInfo.opaque_func()) == PackedFuncType()
+    assert rx.Var("x", T(2)).checked_type.same_as(TensorType(1))
+    with pytest.raises(DTypeError, match="no struct info"):
+        type_of_attribute(i32)
+
+
+def test_shapes_that_are_values_of_variables():
+    s = rx.Var("s", ShapeStructInfo(ndim=2))
+    shaped = TensorStructInfo(s, "float32")
+    assert str(shaped) == '!relax.tensor<ndim = 2 of "s", f32>' and shaped.shape.name_hint == "s"
+    assert shaped.script().endswith('R.Tensor(s, dtype="float32")')
+    assert shaped != ranked(2) and shaped.ndim == 2
+    assert TensorStructInfo(rx.Var("t", ShapeStructInfo((2, "n")))) == T(2, "n")
+    assert struct_info_base_check(ranked(2), shaped) == BaseCheckResult.PASS
+    assert struct_info_base_check(shaped, ranked(2)) == BaseCheckResult.FAIL_L2
+    assert struct_info_lca(shaped, T(2, 4)) == ranked(2)
+    assert erase_to_well_defined(shaped) == ranked(2)
+    assert erase_to_well_defined(shaped, {}, {s: rx.Var("t")}) == TensorStructInfo(rx.Var("t", ShapeStructInfo(ndim=2)))
+    assert erase_to_well_defined(shaped, {}, {s: rx.ShapeExpr([2, 3])}) == T(2, 3)
+    assert call_operator("relax.exp", rx.Var("x", shaped)).struct_info == shaped
+    assert call_operator("relax.add", *[rx.Var("x", shaped)] * 2).struct_info == ranked(2)
+
+
+def test_virtual_devices():
+    here, there = (TensorStructInfo([2, 4], "float32", vdevice=f"llvm:{i}") for i in (0, 1))
+    assert struct_info_base_check(here, there) == BaseCheckResult.FAIL_L0
+    assert struct_info_base_check(here, T(2, 4)) == BaseCheckResult.FAIL_L1
+    assert struct_info_base_check(T(2, 4), here) == BaseCheckResult.PASS
+    assert struct_info_lca(here, TensorStructInfo(ndim=2, dtype="float32", vdevice="llvm:0")) != ranked(2)
+    x, y, z = (rx.Var(n, t) for n, t in zip("xyz", (here, there, T(2, 4)), strict=True))
+    assert call_operator("relax.add", z, x).struct_info == here
+    assert call_operator("relax.concat", [z, x], axis=0).struct_info.vdevice == "llvm:0"
+    assert [f.vdevice for f in call_operator("relax.split", y, 2).struct_info.fields] == ["llvm:1"] * 2
+    with pytest.raises(DTypeError, match="one virtual device"):
+        rx.Call("relax.add", [x, y]).op_handle.inferred()
 
 
 def test_equal_shapes():
@@ -133,13 +181,13 @@ def test_erasing_what_is_not_defined():
 
 
 def test_symbolic_variables():
-    n, m = Var("n"), Var("m")
-    sinfo = TupleStructInfo([T("n", "n + 1"), ShapeStructInfo(["m * 2", 4]), PrimStructInfo(value="m")])
+    n, m = TirVar("n", "int64"), TirVar("m", "int64")
+    sinfo = TupleStructInfo([T(n, n + 1), ShapeStructInfo([m * 2, 4]), PrimStructInfo(value=m)])
     assert tir_vars_in_struct_info(sinfo) == [n, m] == definable_tir_vars_in_struct_info(sinfo)
-    assert definable_tir_vars_in_struct_info(T("n", "m * 2")) == [n]
+    assert set(definable_tir_vars_in_struct_info(T("n", "m * 2"))) == {n}
     assert tir_vars_in_struct_info(FuncStructInfo([T("n")], T("m"))) == [n, m]
     assert tir_vars_in_struct_info(O) == [] == definable_tir_vars_in_struct_info(ranked(2))
-    assert collect_non_negative_expressions(sinfo) == [n, n + 1, m * 2]
+    assert [str(e) for e in collect_non_negative_expressions(sinfo)] == ["n", "n + T.int64(1)", "m * T.int64(2)"]
 
 
 def derived(func, *args, sinfo_args=()):

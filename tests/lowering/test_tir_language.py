@@ -175,7 +175,7 @@ PROGRAMS = {
         """, [*(A16[:4] + A16[4:8]), *[0] * 12]),
     "reinterpret": ("""
         for i in range(16):
-            B[i] = T.reinterpret("float32", T.reinterpret("int32", A[i]) ^ -2147483648)
+            B[i] = T.reinterpret("float32", T.bitwise_xor(T.reinterpret("int32", A[i]), -2147483648))
         """, -A16),
     "fmod": ("""
         for i in T.vectorized(16):
@@ -453,7 +453,7 @@ REFUSED = {
     "B[0] = T.Let(A[0], where={z: 1})": "undefined name 'z'",
     "B[0] = T.call_llvm_pure_intrin('float32', 'llvm.nosuch', A[0])": "llvm.nosuch",
     "T.call_llvm_intrin('void', 'llvm.nosuch', A[0])": "llvm.nosuch",
-    "T.evaluate(T.vscale())": "T.vscale is not supported",
+    "B[0] = T.Cast('float32', T.vscale())": r"T.vscale\(\) has no value",
     "T.evaluate(T.ptx_commit_group())": "T.ptx_commit_group is not supported",
     "B[0] = T.call_extern('float32', 'f', A[0])\n    T.call_extern('void', 'f', A[0])": "or results of two kinds",
     "T.evaluate(T.call_packed('f', 1))": "is called from a kernel that is built by itself",

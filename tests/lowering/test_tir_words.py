@@ -153,7 +153,7 @@ def test_layouts_are_kept():
     text = """
 @T.prim_func
 def f(a: T.handle, b: T.handle):
-    A = T.match_buffer(a, (4, 4), strides=(8, 2), elem_offset=0, align=32, offset_factor=4)
+    A = T.match_buffer(a, (4, 4), strides=(8, 2), elem_offset=4, align=32, offset_factor=4)
     B = T.match_buffer(b, (4, 4), axis_separators=[1])
     C = T.alloc_buffer((4, 4), scope="local", align=128)
     for i, j in T.grid(4, 4):
@@ -162,7 +162,7 @@ def f(a: T.handle, b: T.handle):
         B[i, j] = C[i, j]
 """
     shown = print_script(parsed(text.strip()))
-    assert "strides=(8, 2), elem_offset=0, align=32, offset_factor=4)" in shown
+    assert "strides=(8, 2), elem_offset=4, align=32, offset_factor=4)" in shown
     assert "axis_separators=[1])" in shown and 'scope="local", align=128)' in shown
 
 

@@ -24,6 +24,8 @@ def tir(params: str, body: str):
 
 NOTHING = {
     "tile": "R.tile(x, (2, 3))",
+    "repeat": "R.repeat(x, 2, axis=0)",
+    "flat": "R.flatten(x)",
     "triu": "R.triu(x)",
     "flip": "R.flip(x, axis=1)",
     "permute_dims": "R.permute_dims(x, [1, 0])",

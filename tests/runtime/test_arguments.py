@@ -288,6 +288,13 @@ def test_casts_use_what_is_bound_already():
         normalize_value("x", tensor(N, M), {"n": 4}, f32(3, 5))
 
 
+def test_none_is_the_empty_tuple_where_a_python_function_gave_it_and_no_argument():
+    assert normalize_value("x", TupleInfo(()), {}, None) == ()
+    assert "not a tuple" in error(ArgumentError, function(TupleInfo(())), None)
+    with pytest.raises(ArgumentError, match="not a tuple"):
+        normalize_value("x", TupleInfo((PrimInfo("int64"),)), {}, None)
+
+
 def test_keywords():
     info = function(tensor(N), PrimInfo("int64"))
     assert bind_keywords(info, (1,), {"y": 2}) == (1, 2)

@@ -41,12 +41,12 @@ def test_override():
 
 
 def test_unknown_names_get_a_suggestion():
-    register_func("env.linear", lambda: 1)
-    with pytest.raises(NameLookupError, match="did you mean 'env.linear'"):
-        get_global_func("env.linaer")
+    register_func("registry.linear", lambda: 1)
+    with pytest.raises(NameLookupError, match="did you mean 'registry.linear'"):
+        get_global_func("registry.linaer")
     with pytest.raises(NameLookupError):
-        remove_global_func("env.linaer")
-    assert get_global_func("env.linaer", allow_missing=True) is None
+        remove_global_func("registry.linaer")
+    assert get_global_func("registry.linaer", allow_missing=True) is None
 
 
 def test_what_cannot_be_registered():

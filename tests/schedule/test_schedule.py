@@ -168,6 +168,11 @@ def test_levels_of_errors(module) -> None:
         Schedule(module, error_render_level="loud")
 
 
+def target_of(sch, value):
+    """The operation, or the number, behind a handle."""
+    return sch.operation(value)
+
+
 @pytest.mark.parametrize("name", [n for n, p in PRIMITIVES.items() if p.kinds])
 def test_arguments_of_another_kind_are_refused(module, name) -> None:
     """A sampled integer is neither a block nor a loop; a block is no loop, and the other way round."""
@@ -177,7 +182,7 @@ def test_arguments_of_another_kind_are_refused(module, name) -> None:
     number = sch.sample_perfect_tile(i, 2)[0]
     for parameter, kinds in PRIMITIVES[name].kinds.items():
         for value in (block, i, number):
-            if kinds.wrong([sch.get(value)] if kinds.many else sch.get(value)):
+            if kinds.wrong([target_of(sch, value)] if kinds.many else target_of(sch, value)):
                 with pytest.raises(ScheduleError, match=f"{name}: {parameter} is not what the step takes"):
                     sch.step(name, {parameter: [value] if kinds.many else value})
 
@@ -249,7 +254,8 @@ def test_places_of_statements(module) -> None:
     block = sch.get_block("C")
     i, j, k = sch.get_loops(block)
     place = sch.get_sref(block)
-    assert sch.get(place) is place.stmt is sch.get(block)
+    assert sch.get(place) == place.stmt == sch.get(block) and place.stmt.op is place.op
+    assert sch.get(block).same_as(sch.get(sch.get_block("C"))) and not sch.get(block).same_as(sch.get(k))
     assert place.parent == sch.get_sref(k)
     assert sch.get_sref(i).parent == sch.get_sref(sch.get_block("root"))
     assert sch.get_sref(sch.get_block("root")).parent is None

@@ -67,7 +67,8 @@ SAME = {
         """,
     "integers": """
         for i in range(16):
-            A[i] = T.Cast("float32", i // 4 + i % 4 + (i << 2) + (i & 3) + (i | 1) + (i ^ 2) + (i >> 1) + ~i)
+            A[i] = T.Cast("float32", i // 4 + i % 4 + T.shift_left(i, 2) + T.bitwise_and(i, 3))
+            B[i] = T.Cast("float32", T.bitwise_or(i, 1) + T.bitwise_xor(i, 2) + T.shift_right(i, 1) + T.bitwise_not(i))
         """,
     "calls": """
         T.call_extern("int32", "f", A.data, 3)

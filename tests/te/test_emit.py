@@ -88,8 +88,8 @@ def test_errors() -> None:
     assert "'x'" in str(error.value.found) and "match_cast" in str(error.value.hint)
     with pytest.raises(TiraxError, match="cannot be an argument"):
         call_te(topi.exp, y)
-    with pytest.raises(TiraxError, match="value of a scalar argument is not known"):
-        call_te(topi.full, [2], "float32", z)
+    filled = call_te(topi.full, [2], "int64", z)
+    assert filled.args == [z] and [p.type for p in filled.func.params][0] == i64
     (t,) = values(tensor(2))
     with pytest.raises(TiraxError, match="must return tensors"):
         call_te(lambda a: a(0), t)

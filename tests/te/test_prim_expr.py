@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,12 @@ from tirax.diagnostics import DTypeError, TiraxError
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const
+from tirax.handles.tir import buffers as tir_handles
 from tirax.handles.tir import prim_expr as tx
+from tirax.handles.tir.expr_kinds import CLASSES
+from tirax.handles.tir.place import place
+from tirax.handles.tir.stmt import BufferStore
+from tirax.handles.types import PointerType, PrimType
 
 
 @pytest.mark.parametrize(
@@ -25,7 +31,8 @@ from tirax.handles.tir import prim_expr as tx
         ("int64", "float32", "float32"),
         ("float16", "float32", "float32"),
         ("uint8", "int32", "int32"),
-        ("uint32", "int32", "int32"),
+        ("uint32", "int32", "uint32"),
+        ("uint16", "int32", "int32"),
         ("bool", "int8", "int8"),
         ("bfloat16", "int64", "bfloat16"),
     ],
@@ -72,7 +79,7 @@ _RAMP = tx.PrimExpr(tir.RampOp(_X.ssa, tx.const(2).ssa, 4).result)
         (lambda: _RAMP + _Y, "T.Ramp(x, 2, 4) + T.Broadcast(y, 4)", "int32x4"),
         (lambda: 3 - _RAMP, "T.Broadcast(3, 4) - T.Ramp(x, 2, 4)", "int32x4"),
         (lambda: -_RAMP, "T.Ramp(x, 2, 4) * T.Broadcast(-1, 4)", "int32x4"),
-        (lambda: _RAMP < _Y, "T.Ramp(x, 2, 4) < T.Broadcast(y, 4)", "boolx4"),
+        (lambda: _RAMP < _Y, "T.Ramp(x, 2, 4) < T.Broadcast(y, 4)", "uint1x4"),
         (lambda: _RAMP * 0.5, 'T.Cast("float32x4", T.Ramp(x, 2, 4)) * T.Broadcast(T.float32(0.5), 4)', "float32x4"),
         (lambda: _K + _RAMP, 'T.Broadcast(k, 4) + T.Cast("int64x4", T.Ramp(x, 2, 4))', "int64x4"),
     ],
@@ -104,8 +111,50 @@ def test_folding() -> None:
     assert (f * 0).constant is None  # NaN and infinities are not 0
 
 
-def test_division_by_a_constant_zero_is_left_to_run_time() -> None:
-    assert (tx.const(1) // 0).constant is None
+@pytest.mark.parametrize("kind", [tx.div, tx.floordiv, tx.floormod, tx.truncmod])
+def test_a_division_by_0_is_refused_where_it_is_written(kind) -> None:
+    for value in (tx.const(1), tx.Var("a")):
+        with pytest.raises(ValueError, match="Divide by zero"):
+            kind(value, 0)
+    assert kind(tx.Var("x", "float32"), 0.0).dtype == "float32"
+
+
+def test_integers_are_shifted_by_no_more_than_their_bits() -> None:
+    for shift in (tx.shift_left, tx.shift_right):
+        for by in (-1, 32):
+            with pytest.raises(ValueError, match="non-negative and less than 32"):
+                shift(tx.Var("a"), by)
+        assert str(shift(tx.Var("a"), 31)).endswith("(a, 31)")
+
+
+def test_operations_on_the_bits_of_constants_are_done() -> None:
+    a, b = np.int8(-77), np.int8(6)
+    pairs = [
+        (tx.bitwise_and, a & b), (tx.bitwise_or, a | b), (tx.bitwise_xor, a ^ b),
+        (tx.shift_left, np.left_shift(a, b)), (tx.shift_right, np.right_shift(a, b)),
+    ]  # fmt: skip
+    for operation, expected in pairs:
+        assert operation(tx.const(a), tx.const(b)).constant == expected
+
+
+def test_roundings_of_constants_are_done() -> None:
+    for x in (-2.5, -0.5, 0.4, 1.5, 2.5, 3.55):
+        known = tx.const(x, "float64")
+        for mine, theirs in ((tx.floor, np.floor), (tx.ceil, np.ceil), (tx.trunc, np.trunc), (tx.nearbyint, np.rint)):
+            assert mine(known).constant == theirs(x)
+    assert [tx.round_(tx.const(x)).constant for x in (-2.5, 2.5)] == [-3.0, 3.0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint64", "float16", "float64", "bool"])
+def test_scalars_of_numpy_keep_their_dtype(dtype) -> None:
+    assert tx.const(np.dtype(dtype).type(1)).dtype == dtype
+
+
+def test_broadcasts_are_converted_by_their_element() -> None:
+    wide = tx.cast("float32x4", tx.cast("int32x4", tx.const(3)))
+    assert str(wide) == "T.Broadcast(T.float32(3.0), 4)"
+    with pytest.raises(DTypeError, match="Can't cast a handle"):
+        tx.cast("int32", tx.Var("h", "handle"))
 
 
 def test_division_of_integers_must_say_how() -> None:
@@ -192,7 +241,7 @@ def test_place_substitutes_and_shares() -> None:
     i = tx.Var("i", "int64")
     shared = i * i
     block = Block(arg_types=[i64])
-    value = tx.place(shared + shared, block, {i.value: block.args[0]})
+    value = place(shared + shared, block, {i.value: block.args[0]})
     assert [op.name for op in block.ops] == ["tir.mul", "tir.add"]
     assert value.owner is block.last_op
 
@@ -200,7 +249,7 @@ def test_place_substitutes_and_shares() -> None:
 def test_place_puts_the_sides_of_a_branch_into_it() -> None:
     i = tx.Var("i", "int64")
     block = Block(arg_types=[i64])
-    value = tx.place(tx.if_then_else(i < 3, i * 2, 0), block, {i.value: block.args[0]})
+    value = place(tx.if_then_else(i < 3, i * 2, 0), block, {i.value: block.args[0]})
     assert isinstance(value.owner, tir.IfThenElseOp)
     assert [op.name for op in value.owner.then_region.block.ops] == ["tir.const", "tir.mul", "tir.yield"]
     assert "tir.mul" not in [op.name for op in block.ops]
@@ -209,9 +258,44 @@ def test_place_puts_the_sides_of_a_branch_into_it() -> None:
 def test_place_widens_indices() -> None:
     i = tx.Var("i", "int32")
     block = Block(arg_types=[i64])
-    value = tx.place(i + 1, block, {i.value: block.args[0]})
+    value = place(i + 1, block, {i.value: block.args[0]})
     assert value.type == i64
 
 
 def test_names() -> None:
     assert name_of(tx.Var("i_0").value) == "i_0"
+
+
+def test_conditions_are_booleans() -> None:
+    a, b = tx.Var("a", "bool"), tx.Var("b", "bool")
+    assert [str(kind(a, b)) for kind in (tx.all_of, tx.any_of)] == ["a and b", "a or b"]
+    assert tx.all_of(a, True).same_as(a) and tx.any_of(False, a).same_as(a)
+    for kind in (tx.all_of, tx.any_of):
+        with pytest.raises(ValueError, match="at least one condition"):
+            kind()
+        with pytest.raises(DTypeError, match="must be bool"):
+            kind(a, tx.Var("n"))
+    with pytest.raises(DTypeError, match="must be bool"):
+        tx.if_then_else(tx.Var("n"), 1, 2)
+    with pytest.raises(ValueError, match="truth of a symbolic"):
+        bool(a)
+
+
+def test_the_type_of_a_variable() -> None:
+    pointer = PointerType(PrimType("float"), "local")
+    assert tx.Var("p", pointer).type_annotation == pointer and tx.Var("p", pointer).dtype == "handle"
+    assert tx.Var("n", "int64").type_annotation == PrimType("int64")
+
+
+def test_predicates_of_accesses() -> None:
+    buffer = tir_handles.decl_buffer((24,), "int32")
+    ramp, value = CLASSES["Ramp"](0, 1, 4), CLASSES["Broadcast"](1, 4)
+    mask = CLASSES["Broadcast"](tx.const(True), 4)
+    assert BufferStore(buffer, value, [ramp], mask).predicate.equal(mask)
+    assert CLASSES["BufferLoad"](buffer, [ramp], mask).predicate.equal(mask)
+    assert str(CLASSES["BufferLoad"](buffer, [ramp], mask)).endswith("predicate=T.Broadcast(T.bool(True), 4))")
+    assert buffer.vload([ramp], "int32x4", mask).dtype == "int32x4"
+    short = CLASSES["Broadcast"](tx.const(True), 2)
+    for wrong, words in ((value, "must be boolean"), (short, "number of lanes must match")):
+        with pytest.raises(DTypeError, match=words):
+            BufferStore(buffer, value, [ramp], wrong)

@@ -67,7 +67,7 @@ def test_a_union_has_the_spaces_of_all() -> None:
 def test_blocks_can_be_left_out() -> None:
     space = PostOrderApply(lambda block: block.block_name.data != "C")
     (sch,) = context_of(SMALL, space=space).generate_design_space()
-    assert annotation(sch.get(sch.get_block("C")), TILING_STRUCTURE) is None
+    assert annotation(sch.operation(sch.get_block("C")), TILING_STRUCTURE) is None
 
 
 def test_rules_are_given_or_the_targets() -> None:

@@ -93,7 +93,7 @@ def test_wrong_schedules_are_found_out(tmp_path, monkeypatch):
 
     def wrong(sch):
         sch = tiled(sch)
-        loop = sch.get(sch.get_loops(sch.get_block("C_init", "main"))[0])
+        loop = sch.get(sch.get_loops(sch.get_block("C_init", "main"))[0]).op
         loop.properties["extent_attr"] = type(loop.extent_attr)(loop.extent - 1)
         return sch
 

@@ -116,7 +116,6 @@ _SREF = (
 
 LEFT_OUT: dict[str, dict[str, str]] = {
     "arith": {
-        "Extension": "the rewriting rules are one table: dialects/sym/rules.py",
         "PresburgerSet": "sets are intervals of expressions: IntervalSet",
         "detect_common_subexpr": "common subexpressions are a pass: CommonSubexprElimTIR",
         "solve_linear_inequalities": "deduce_bound and detect_clip_bound solve them for one variable",
@@ -132,17 +131,13 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("tvm_store_matrix_sync", "tvm_thread_allreduce", "dp4a", "mma_fill", "mma_store"), _DEVICES),
         **dict.fromkeys(("ptx_commit_group", "ptx_cp_async", "ptx_ldmatrix", "ptx_mma", "ptx_mma_sp"), _DEVICES),
         **dict.fromkeys(("ptx_wait_group", "start_profile_intrinsic", "end_profile_intrinsic"), _DEVICES),
-        **dict.fromkeys(("vscale", "get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
+        **dict.fromkeys(("get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
         **dict.fromkeys(("get_tir_pipeline", "get_default_tir_pipeline"), "relax.get_pipeline names all pipelines"),
         "CallEffectKind": _CPP,
         "call_tir": "Relax calls tensor functions: R.call_tir",
         "ret": "a result is a statement: T.ret in a script",
     },
     "relax": {
-        **dict.fromkeys(
-            ("FuncType", "ObjectType", "PackedFuncType", "ShapeType", "TensorType", "TupleType", "Type", "ty"),
-            _OLD_TYPES,
-        ),
         **dict.fromkeys(("ExecBuilder", "VMInstrumentReturnKind", "exec_builder", "vm_build"), _BYTECODE),
         "DummyGlobalInfo": "a module has attributes in the place of global infos",
         "global_info": "a module has attributes in the place of global infos",
@@ -155,20 +150,18 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "make_shape": "ShapeExpr makes one",
         "te_tensor": "BlockBuilder.call_te turns Relax values into tensors",
     },
-    "relax.testing": {"dump_ast": "print(func.op) shows the IR"},
     "relax.testing.nn": dict.fromkeys(
         ("checkpoint", "emit_checkpoint", "emit_checkpoint_sequential", "start_checkpoint", "end_checkpoint"),
         _CHECKPOINT,
     ),
     "relax.testing.vm": {"get_device_id": _DEVICES},
     "ir": {
-        **dict.fromkeys(("PointerType", "PrimType", "TupleType", "Type", "TypeConstraint"), _OLD_TYPES),
+        "TypeConstraint": _OLD_TYPES,
         **dict.fromkeys(("CallingConv", "EnvFunc", "Node", "make_node"), _CPP),
         **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
         **dict.fromkeys(("register_intrin_lowering", "register_op_attr"), _RULE),
         "DummyGlobalInfo": "a module has attributes in the place of global infos",
         "GlobalInfo": "a module has attributes in the place of global infos",
-        "get_first_structural_mismatch": "assert_structural_equal shows it",
     },
     "testing": {
         **dict.fromkeys(("exclude_targets", "known_failing_targets"), "there is one kind of target to test"),

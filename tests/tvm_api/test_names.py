@@ -198,6 +198,63 @@ def test_from_source_gives_a_module_or_a_function():
     tvm.ir.assert_structural_equal(module["f"], function)
 
 
+def test_intrinsics_and_classes_outside_of_scripts():
+    assert T.exp2(tvm.tir.Var("x", "float32")).dtype == "float32" and isinstance(T.Ramp(0, 1, 4), tvm.tir.Ramp)
+    scalable = T.Broadcast(T.float32(1), T.vscale() * 4)
+    assert scalable.dtype == "float32xvscalex4" and str(scalable) == "T.Broadcast(T.float32(1.0), T.vscale() * 4)"
+    assert scalable.lanes.a.equal(T.vscale()) and scalable.lanes.b == 4
+    assert [T.Broadcast(0, 4).lanes, T.Broadcast(0, 4).lanes.dtype] == [4, "int32"]
+    for lanes in (T.vscale(), tvm.tir.Var("n", "int32")):
+        with pytest.raises(TiraxError, match="integer"):
+            T.Broadcast(0, lanes)
+    with pytest.raises(AttributeError, match="no attribute 'missing'"):
+        _ = T.missing
+
+
+def test_a_function_by_itself_has_the_name_of_its_symbol():
+    @T.prim_func
+    def before(A: T.Buffer((4,), "float32")):
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        A[0] = T.float32(0)
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        T.func_attr({"tir.noalias": True})
+        A[0] = T.float32(0)
+
+    tvm.ir.assert_structural_equal(before, main)
+    assert "def main(" in before.script() and before.attrs["global_symbol"] == "main"
+    text = before.script().replace("def main", "def other").replace('{"tir', '{"global_symbol": "main", "tir')
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), main)
+
+
+def test_an_executable_of_one_function_is_called():
+    @T.prim_func
+    def add_one(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] + T.float32(1)
+
+    out = tvm.nd.array(np.zeros(4, "float32"))
+    tvm.compile(add_one)(tvm.nd.array(np.arange(4, dtype="float32")), out)
+    assert out.numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_a_renderer_sees_what_a_script_is_refused_for():
+    seen = []
+    tvm.ir.diagnostics.override_renderer(lambda context: seen.extend(context.diagnostics))
+    try:
+        with pytest.raises(tvm.error.DiagnosticError):
+            tvm.script.from_source("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = missing\n")
+    finally:
+        tvm.ir.diagnostics.override_renderer(None)
+    assert [d.span.line for d in seen] == [3] and "missing" in seen[0].message
+
+
+def test_a_target_of_a_target_is_equal_to_it():
+    target = tvm.target.Target("llvm -num-cores=2")
+    assert tvm.target.Target(target) == target
+
+
 def test_names_stay_what_they_are_in_any_order():
     for first, second in (("tvm.relax.build", "tvm.build"), ("tvm.build", "tvm.relax.build")):
         code = f"import tirax.tvm_api as tvm; {first}; {second}; print(all(map(callable, ({first}, {second}))))"

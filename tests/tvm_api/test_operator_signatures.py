@@ -397,4 +397,4 @@ def test_python_values(call: Callable[[Any], Any], same: Callable[[Any], Any]):
 )
 def test_refused(call: Callable[[Any], Any], message: str):
     with pytest.raises(TiraxError, match=message):
-        call(Vars())
+        rx.BlockBuilder().normalize(call(Vars()))

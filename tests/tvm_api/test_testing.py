@@ -13,6 +13,7 @@ from tirax.tvm_api.script import tir as T
 size = testing.parameter(1, 16, ids=["small", "large"])
 named = testing.parameter(by_dict={"zero": 0, "one": 1})
 height, width = testing.parameters((2, 3), (4, 5))
+pytest_plugins = ["pytester"]
 seen: list[tuple[int, int, int]] = []
 made: list[int] = []
 
@@ -86,7 +87,7 @@ class TestMethods(testing.CompareBeforeAfter):
 class TestFunctions(testing.CompareBeforeAfter):
     transform = tvm.transform.Sequential([])
 
-    @T.prim_func
+    @T.prim_func(private=True)
     def before(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
         for i in range(4):
             with T.block("B"):
@@ -100,6 +101,32 @@ class TestFunctions(testing.CompareBeforeAfter):
                 C[u] = A[u]
 
 
+class TestClasses(testing.CompareBeforeAfter):
+    """A class of functions without decorators is a module; the parameters of a class are its own."""
+
+    transform = tvm.transform.Sequential([])
+    size = testing.parameter(1, 8)
+    small, large = testing.parameters((1, 2), (3, 4))
+
+    class Before:
+        def func(A: T.Buffer(4, "float32")):
+            for i in range(4):
+                A[i] = T.float32(0)
+
+    @testing.fixture
+    def expected(self, size, small, large):
+        assert size in (1, 8) and large == small + 1
+
+        @I.ir_module
+        class module:  # noqa: N801
+            @T.prim_func
+            def func(A: T.Buffer(4, "float32")):
+                for i in range(4):
+                    A[i] = T.float32(0)
+
+        return module
+
+
 class TestErrors(testing.CompareBeforeAfter):
     def transform(self):
         def fail(mod):
@@ -109,6 +136,32 @@ class TestErrors(testing.CompareBeforeAfter):
 
     before = Before
     expected = TypeError
+
+
+def test_both_spellings_are_refused():
+    with pytest.raises(TiraxError, match="says the same twice"):
+
+        class Twice(testing.CompareBeforeAfter):
+            before = Before = Before
+
+
+def test_the_plugin_names_tests_by_their_values(pytester):
+    pytester.makepyfile(
+        """
+        from tirax.tvm_api import testing
+        pytest_plugins = ["tirax.tvm_api.testing.plugin"]
+        function, number = testing.parameters((abs, 1), (len, 2))
+        named, = testing.parameters((1,), (2,), ids=["one", "two"])
+        def test_both(function, number): pass
+        def test_one(function): pass
+        def test_named(named): pass
+        def test_device(target, dev): assert dev.device_type == 1
+        """
+    )
+    wanted = ["both[abs-1]", "both[len-2]", "one[abs]", "one[len]", "named[one]", "named[two]", "device[llvm]"]
+    result = pytester.runpytest("--collect-only", "-q", "-p", "tirax.tvm_api.testing.plugin")
+    assert [line.split("::test_")[1] for line in result.outlines if "::" in line] == wanted
+    pytester.runpytest("-p", "tirax.tvm_api.testing.plugin").assert_outcomes(passed=7)
 
 
 def test_a_difference_is_found():

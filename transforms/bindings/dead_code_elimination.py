@@ -18,10 +18,10 @@ from ...ir.rewriting.walk import operations
 
 @dataclass(frozen=True)
 class DeadCodeElimination(Pass):
-    """`entry_functions`: where execution may begin; the public functions where none is named, all if none is public."""
+    """`entry_functions`: where execution may begin, besides the public functions; all if there are neither."""
 
     name = "dead-code-elimination"
-    entry_functions: tuple[str, ...] = ()
+    entry_functions: tuple[str, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.body.block.ops:
@@ -31,14 +31,14 @@ class DeadCodeElimination(Pass):
 
     def _remove_unreachable(self, module: ModuleOp) -> None:
         table = functions(module)
-        for entry in self.entry_functions:
+        entries = self.entry_functions or ()
+        for entry in entries:
             if entry not in table:
                 raise unknown_name("entry function", entry, table)
-        roots = self.entry_functions or tuple(n for n, f in table.items() if not f.private)
-        if not roots:
-            return
         reached = set[str]()
-        stack = list(roots)
+        stack = [*entries, *(n for n, f in table.items() if not f.private)]
+        if not stack:
+            return
         while stack:
             name = stack.pop()
             if name in reached or name not in table:

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.dtypes import byte_size
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
 from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, erase_unused
 
 
@@ -46,7 +47,9 @@ class FoldConstant(Pass):
                     if self._foldable(binding, table):
                         self._fold(binding, interpreter, semantics)
             for block in reversed(blocks):  # inner blocks first: what they used may go then
+                _constants_leave(block)
                 erase_unused(block.ops)
+            remove_dead_bindings(func)
 
     def _foldable(self, op: Operation, table: dict[str, Any]) -> bool:
         if not isinstance(op, relax.Operator | relax.CallTIROp) or not op.PURE or not op.operands:
@@ -75,6 +78,18 @@ class FoldConstant(Pass):
         except InterpreterError:
             return  # no meaning on these constants: left to fail, if ever it runs, at run time
         _replace(op, value)
+
+
+def _constants_leave(block: Block) -> None:
+    """What a dataflow block gives and is a constant is one outside of it, too."""
+    for op in block.ops:
+        if not isinstance(op, relax.DataflowOp):
+            continue
+        for outer, inner in zip(op.outputs, op.output_op.values_, strict=True):
+            if isinstance(inner.owner, relax.ConstantOp):
+                constant = relax.ConstantOp(inner.owner.value)
+                block.insert_op_before(constant, op)
+                _stand_in(outer, constant.result)
 
 
 def _is_constant(value: SSAValue) -> bool:
@@ -161,15 +176,14 @@ def _replace(op: Operation, value: Any) -> None:
     else:
         new = _constant(value, old.type)
         block.insert_op_before(new, op)
-    # A leaf with a name is a binding of its own; only what leaves the block needs one.
-    name = name_of(old) if _is_output(old) else None
-    old.replace_all_uses_with(new.results[0])
-    set_name(new.results[0], name)
+    _stand_in(old, new.results[0])
     erase(op)
 
 
-def _is_output(value: SSAValue) -> bool:
-    return any(isinstance(use.operation, relax.OutputOp | relax.ReturnOp | relax.YieldOp) for use in value.uses)
+def _stand_in(old: SSAValue, leaf: SSAValue) -> None:
+    """Let a leaf stand where a value does, without its name: a leaf with a name is a binding."""
+    old.replace_all_uses_with(leaf)
+    set_name(leaf, None)
 
 
 def _constant(value: Any, t: Attribute) -> relax.ConstantOp:

@@ -43,9 +43,9 @@ class RunCodegen(Pass):
 
     y = relax.call @fused_lib(x) : T  ->  y = relax.call_dps_packed "fused_lib"(x) : T
 
-    `target_options`: options by code generator. `entry_functions`: where execution may begin; what these do not reach
-    is removed. The module gets the attributes `external_mods` (what was compiled; `build` puts it into the executable)
-    and `const_name_to_constant`.
+    `target_options`: options by code generator. `entry_functions`: where execution may begin, besides the public
+    functions; what these do not reach is removed. The module gets the attributes `external_mods` (what was compiled;
+    `build` puts it into the executable) and `const_name_to_constant`.
 
     Raises `NameLookupError` for code generators that are not registered, `TiraxError` for functions that they do not
     give, `UnsupportedError` for results without a shape and for functions that are used as values.

@@ -13,10 +13,11 @@ from ...dialects import relax, tir
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
-from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.names import NameSupply, fresh_suffix
+from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.rewriting.walk import operations
 from .outline import PRIMITIVE
@@ -226,13 +227,15 @@ class _Fuser:
         block = Block(arg_types=[*(b.type for b in (*self._inputs, *outputs)), *(v.dtype for v in self._scalars)])
         self._declare(block, outputs)
         blocks = NameSupply()
+        args = list(block.args)[len(self._inputs) + len(outputs) :]
+        scalars = {v: Var(arg, v.dtype) for v, arg in zip(self._scalars, args, strict=True)}
         for call in self._calls:
-            _inline(call, block, blocks)
+            _inline(call, block, blocks, scalars)
         handles = [f"p_{b.name}" for b in self._inputs] + [f"p_output{i}" for i in range(len(outputs))]
         handles += [str(v.name) for v in self._scalars]
-        name, private = func.sym_name.data, func.private
+        name = func.sym_name.data
         attrs = function_attrs(func)
-        fused = tir.FuncOp(name, Region(block), private=private, attrs=attrs, handle_names=handles)
+        fused = tir.FuncOp(name, Region(block), private=True, attrs=attrs, handle_names=handles)
         return FusedFunction(fused, inplace)
 
     def _check_results(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> None:
@@ -345,17 +348,15 @@ class _Matcher:
                     raise NotFusable(f"nothing determines the variable {v} of @{self._name}")
 
 
-def _inline(call: _Call, block: Block, names: NameSupply) -> None:
-    """Copy the body of a called function to the end of `block`."""
+def _inline(call: _Call, block: Block, names: NameSupply, scalars: Mapping[Var, SymExpr]) -> None:
+    """Copy the body of a called function to the end of `block`; in it, scalar parameters stand as values."""
     values: dict[SSAValue, SSAValue] = {}
     params = call.callee.params
     for param, buffer in zip(params, call.buffers, strict=False):
         values[param] = cast(SSAValue, buffer.value)
     for param, expr in zip(params[len(call.buffers) :], call.scalars, strict=True):
         if param.first_use is not None:
-            value = ValueOp(expr)
-            block.add_op(value)
-            values[param] = value.result
+            values[param] = Materializer(block.add_op)(expr.substitute(scalars))
     for op, buffer in call.allocated:
         values[op.result] = cast(SSAValue, buffer.value)
     substitution = SymbolSubstitution(call.symbols) if _renames(call.symbols) else None
@@ -369,6 +370,17 @@ def _inline(call: _Call, block: Block, names: NameSupply) -> None:
         for inner in operations(copy):
             if isinstance(inner, tir.BlockOp):
                 inner.block_name = StringAttr(names.fresh(inner.block_name.data))
+                _drop_repeated_regions(inner)
+
+
+def _drop_repeated_regions(block: tir.BlockOp) -> None:
+    """Two parameters that are one buffer now: what is read of both in the same places is read once."""
+    seen: set[tuple[type[Operation], SSAValue, tuple[SymExpr, ...], tuple[SymExpr, ...]]] = set()
+    for op in [*block.reads, *block.writes]:
+        key = (type(op), op.buffer, tuple(map(sym_expr_of, op.starts)), tuple(op.extents))
+        if key in seen:
+            erase(op)
+        seen.add(key)
 
 
 def _renames(symbols: Mapping[Var, SymExpr]) -> bool:

@@ -68,14 +68,20 @@ def _like(letter: str, model: str) -> str:
 def without(layout: DataLayout, letters: Sequence[str]) -> DataLayout:
     """The layout of what is left when dimensions go, in letters of the new order."""
     kept = [a for a in layout.axes if a.primal not in letters]
-    names = dict(zip(sorted(a.letter for a in kept), DataLayout.initial(len(kept)).dims, strict=True))
-    return DataLayout(tuple(Axis(names[a.letter]) for a in kept))
+    primals = sorted({a.primal for a in kept})
+    names = dict(zip(primals, DataLayout.initial(len(primals)).dims, strict=True))
+    return DataLayout(tuple(Axis(_like(names[a.primal], a.letter), a.factor) for a in kept))
 
 
 def _letters(operand: Operand, axes: int | Sequence[int] | None) -> list[str]:
     """The dimensions that axes of the program name, all for None."""
     chosen = range(operand.rank) if axes is None else [axes] if isinstance(axes, int) else axes
     return [sorted(operand.layout.dims)[a] for a in chosen]
+
+
+def _is_cut(operand: Operand, axes: int | Sequence[int] | None) -> bool:
+    """Whether one of the axes stands in blocks."""
+    return any(operand.layout.block(c) is not None for c in _letters(operand, axes))
 
 
 def _places(operand: Operand, axes: int | Sequence[int] | None) -> list[int]:
@@ -181,24 +187,48 @@ def normalized(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | 
     first = operands[0]
     given_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
     before, axes = [a % first.rank for a in given_axes], _places(first, given_axes)
-    if sorted(range(len(axes)), key=axes.__getitem__) != sorted(range(len(axes)), key=before.__getitem__):
+    in_order = sorted(range(len(axes)), key=axes.__getitem__) == sorted(range(len(axes)), key=before.__getitem__)
+    if not in_order or _is_cut(first, given_axes):
         return None
     return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout], {"axes": axes})
 
 
-def reduction(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """sum(x, axis): x as it stands; what is left keeps its order."""
-    first = operands[0]
-    letters = _letters(first, op.attr("axis"))
+def reduction(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
+    """sum(x, axis): x as it stands; what is left keeps its order. Of a dimension in blocks both parts go."""
+    first, axes = operands[0], op.attr("axis")
+    letters = _letters(first, axes)
+    if op.attr("keepdims") and _is_cut(first, axes):
+        return None
+    places = [i for i, a in enumerate(first.layout.axes) if a.primal in letters]
     result = first.layout if op.attr("keepdims") else without(first.layout, letters)
-    return Plan([first.layout], [result], {"axis": sorted(_places(first, op.attr("axis")))})
+    return Plan([first.layout], [result], {"axis": places})
 
 
-def split(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """Each part as x stands."""
-    first = operands[0]
-    parts = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
-    return Plan([first.layout], [first.layout] * parts, {"axis": _places(first, op.attr("axis"))[0]})
+def concatenation(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
+    """All as the first stands: blocks follow blocks."""
+    return along(op, operands, _)
+
+
+def split(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
+    """Each part as x stands; of a dimension in blocks a part is of whole ones."""
+    first, axis, sections = operands[0], op.attr("axis"), op.attr("indices_or_sections")
+    layouts = [first.layout] * (len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1)
+    attrs: dict[str, Any] = {"axis": _places(first, axis)[0]}
+    block = first.layout.block(_letters(first, axis)[0])
+    if block is not None:
+        cuts = _in_blocks(first, cast(int, axis), sections, block)
+        if cuts is None:
+            return None
+        attrs["indices_or_sections"] = cuts
+    return Plan([first.layout], layouts, attrs)
+
+
+def _in_blocks(operand: Operand, axis: int, sections: int | Sequence[int], block: int) -> int | list[int] | None:
+    """Where a dimension is split, in blocks; None where that is inside of one."""
+    if not isinstance(sections, int):
+        return None if any(cut % block for cut in sections) else [cut // block for cut in sections]
+    extent = None if operand.type.dims is None else operand.type.dims[axis].constant
+    return None if extent is None or extent % (sections * block) else sections
 
 
 def squeeze(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
@@ -221,7 +251,7 @@ def expand_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     names = dict(zip(sorted(first.layout.dims), (c for i, c in enumerate(initial) if i not in new), strict=True))
     rest = iter(names[a.letter] for a in first.layout.axes)
     result = DataLayout(tuple(Axis(initial[i] if i in new else next(rest)) for i in range(rank)))
-    return Plan([first.layout], [result], {"axis": new})
+    return Plan([first.layout], [result], {"axis": op.attr("axis")})
 
 
 def permute_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
@@ -277,7 +307,9 @@ def scatter_nd(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | 
     return Plan([data.layout, None, follow(data.layout, updates.rank)], [data.layout])
 
 
-CARRY_BLOCKS: frozenset[Rule] = frozenset((elementwise, broadcast, agreeing, convolution, pooling))
+CARRY_BLOCKS: frozenset[Rule] = frozenset(
+    (elementwise, broadcast, agreeing, convolution, pooling, reduction, normalized, concatenation, split)
+)
 """Rules that take tensors in blocks, where a dimension stands in two places."""
 
 RULES: dict[str, Rule] = {
@@ -301,7 +333,7 @@ RULES: dict[str, Rule] = {
     "relax.nn.instance_norm": grouped,
     "relax.nn.layer_norm": normalized,
     "relax.nn.rms_norm": normalized,
-    "relax.concat": along,
+    "relax.concat": concatenation,
     "relax.split": split,
     "relax.squeeze": squeeze,
     "relax.expand_dims": expand_dims,

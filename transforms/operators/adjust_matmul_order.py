@@ -14,6 +14,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
+from ..params.weights import is_of_weights
 from .rules import producer
 
 
@@ -25,8 +26,9 @@ class AdjustMatmulOrder(Pass):
 
     The inner product may be transposed: `matmul(x, permute_dims(matmul(b, a)))`; `a` and `b` are transposed then. What
     an order costs is its multiplications, as expressions in symbolic sizes, none of which is negative; an inner product
-    that something else uses, too, costs nothing where it stands. A product accumulates in the dtype of its factors, or
-    it stays.
+    that something else uses, too, costs nothing where it stands. One of weights (the parameters after the first
+    `num_input`) stays, for they are multiplied ahead of time, and so does a product that does not accumulate in the
+    dtype of its factors.
     """
 
     name = "adjust-matmul-order"
@@ -86,6 +88,8 @@ def _factor(op: Operator, value: SSAValue) -> _Factor | None:
 
 def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | None:
     """The factors of a product, perhaps transposed, that is a factor itself; and whether something else uses it."""
+    if is_of_weights(value):
+        return None
     shared = not value.has_one_use()
     transpose = producer(value, "permute_dims")
     if transpose is not None:

@@ -13,6 +13,7 @@ from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
+from ..params.weights import is_of_weights
 from .rules import producer
 
 
@@ -23,7 +24,8 @@ class ExpandMatmulOfSum(Pass):
     y = matmul(x, a + b)  ->  y = matmul(x, a) + matmul(x, b)
     y = matmul(x, permute_dims(a + b))  ->  y = matmul(x, permute_dims(a)) + matmul(x, permute_dims(b))
 
-    So it does over a sum of several terms. Where the addition broadcasts, or both of its terms are constants, it stays.
+    So it does over a sum of several terms. Where the addition broadcasts, where both of its terms are constants or
+    weights (the parameters after the first `num_input`), it stays.
     """
 
     name = "expand-matmul-of-sum"
@@ -66,5 +68,7 @@ def _sum_of(value: SSAValue) -> Operator | None:
     """The addition that gives a value, where it may be expanded."""
     total = producer(value, "add")
     if total is None or total.tensor("x1").dims is None or any(t.type != value.type for t in total.operands):
+        return None
+    if is_of_weights(value):
         return None
     return None if all(isinstance(t.owner, relax.ConstantOp) for t in total.operands) else total

@@ -66,3 +66,28 @@ def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[
                 value = insert_before(op, load(where[operand])).results[0]
                 set_name(value, names.fresh(name_of(operand) or "param"))
                 op.operands[i] = value
+
+
+def is_of_weights(value: SSAValue) -> bool:
+    """Whether a value is computed of weights and constants alone, so that it may be computed ahead of time.
+
+    The weights are those of the function around it; where it has no `num_input`, there are none.
+    """
+    seen: set[SSAValue] = set()
+    stack, found = [value], False
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if isinstance(v.owner, Block):
+            func = v.owner.parent_op()
+            number = num_input(func) if isinstance(func, relax.FuncOp) else None
+            if number is None or v not in list(v.owner.args)[number:]:
+                return False
+            found = True
+        elif v.owner.regions:
+            return False
+        else:
+            stack.extend(v.owner.operands)
+    return found

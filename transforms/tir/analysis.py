@@ -5,39 +5,30 @@ A function, statement or block is given as a handle (`PrimFunc`, `Stmt`) or as t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...diagnostics import TiraxError, VerifyError
 from ...dialects import tir
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import byte_size
+from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr
 from ...handles.tir.buffers import Buffer, Param, Stmt
+from ...handles.tir.domains import BufferRegion, Range
 from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
-from ...ir.buffers.regions import Accessed, accessed
+from ...ir.buffers.regions import Accessed, accessed_apart
+from ...ir.functions.effects import first_effect
 from ...ir.verification.verify import verify_module
 from .plan_and_update_buffer_allocation_location import common_scopes, scopes_of
 from .verify_memory import outside_of_threads
-from .walk import bound_expr, functions
+from .walk import bind_loop, bound_expr, functions
 
 _FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp, tir.CallExpr, tir.BroadcastOp, tir.RampOp)
 """Expressions that are no arithmetic, as TVM counts it."""
-
-
-@dataclass(frozen=True)
-class BufferRegion:
-    """A part of a buffer: the first index and the extent of each dimension."""
-
-    buffer: Buffer
-    region: tuple[tuple[PrimExpr, PrimExpr], ...]
-
-    def __str__(self) -> str:
-        dims = (f"{low}:{low + extent}" for low, extent in self.region)
-        return f"{self.buffer.name}[{', '.join(dims)}]"
 
 
 def _op(given: Any) -> Operation:
@@ -110,16 +101,38 @@ def _is_defined_in(value: SSAValue, op: Operation) -> bool:
 
 
 def estimate_tir_flops(stmt_or_mod: Any) -> float:
-    """How many operations on numbers are done; loops of unknown extent count once, index arithmetic does not count."""
-    root = _op(stmt_or_mod)
-    total = 0.0
-    for op in root.walk():
-        if isinstance(op, tir.StoreOp) and not isinstance(op.parent_op(), tir.InitOp):
-            total += _times(op, root) * _arithmetic(op.value)
-    return total
+    """How many operations on numbers are done, at most: of two branches the longer one, of loops the largest extent.
+
+    Loops of unknown extent count once; index arithmetic, comparisons and what initializes reductions do not count. What
+    the attribute `estimated_flops` of a function says goes before.
+    """
+    return _flops(_op(stmt_or_mod), Analyzer())
+
+
+def _flops(op: Operation, analyzer: Analyzer) -> float:
+    if isinstance(op, tir.FuncOp):
+        said = None if op.func_attrs is None else from_attr(op.func_attrs.data.get("estimated_flops"))
+        if isinstance(said, int | float):
+            return float(said)
+    if isinstance(op, tir.InitOp):
+        return 0
+    if isinstance(op, tir.StoreOp | tir.LetOp):
+        return _arithmetic(op.value)
+    if isinstance(op, tir.ForOp):
+        bind_loop(analyzer, op)
+        most = analyzer.bounds(bound_expr(op.extent)).high
+        return (int(most) if most < float("inf") else 1) * _inside(op.body, analyzer)
+    sides = [_inside(region, analyzer) for region in op.regions]
+    return max(sides) if isinstance(op, tir.IfOp) else sum(sides)
+
+
+def _inside(region: Region, analyzer: Analyzer) -> float:
+    statements = (op for block in region.blocks for op in block.ops if type(op) not in tir.EXPRESSION_OPS)
+    return sum(_flops(op, analyzer) for op in statements)
 
 
 def _times(op: Operation, root: Operation) -> int:
+    """How often a statement is done where `root` is; loops of unknown extent count once."""
     count = 1
     parent = op.parent_op()
     while parent is not None:
@@ -137,7 +150,8 @@ def _arithmetic(value: SSAValue) -> int:
     if isinstance(op, tir.IfThenElseOp):
         sides = (op.then_region.block.last_op, op.else_region.block.last_op)
         inner += [v for side in sides if side is not None for v in side.operands]
-    return sum(map(_arithmetic, inner)) + (not isinstance(op, _FREE))
+    counts = not isinstance(op, (*_FREE, tir.IfThenElseOp, tir.SelectOp)) and value.type != i1
+    return sum(_arithmetic(v) for v in inner if v.type != i1) + counts
 
 
 def calculate_allocated_bytes(func_or_mod: Any) -> dict[str, dict[str, int]]:
@@ -182,26 +196,15 @@ def find_anchor_block(mod: Any) -> Stmt | None:
 
 def is_pure_function(func: Any) -> bool:
     """Whether a function writes into none of its parameters and calls nothing that may have effects."""
-    return _first_effect(func) is None
+    return first_effect(_op(func)) is None
 
 
 def assert_pure_function(func: Any) -> bool:
     """True for a pure function. Raises `TiraxError` for others, and says what has an effect."""
-    effect = _first_effect(func)
+    effect = first_effect(_op(func))
     if effect is not None:
         raise TiraxError("the function is not pure", expected="no writes to parameters, no calls", found=effect.name)
     return True
-
-
-def _first_effect(func: Any) -> Operation | None:
-    op = _op(func)
-    own = {inner.results[0] for inner in op.walk() if isinstance(inner, tir.AllocBufferOp)}
-    for inner in op.walk():
-        if isinstance(inner, tir.CallExternOp | tir.CallPackedOp | tir.AssertOp):
-            return inner
-        if isinstance(inner, tir.StoreOp) and inner.buffer not in own:
-            return inner
-    return None
 
 
 def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
@@ -221,26 +224,29 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
 
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
     """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
-    body = cast(tir.BlockOp, _op(block)).body.block
-    read, written = accessed(body)
-    opaque = [b for b in read if b in written and any(isinstance(u.operation, tir.BufferDataOp) for u in b.uses)]
-    hidden: Accessed = {b: read[b] for b in opaque}
-    shown = ({b: d for b, d in found.items() if b not in hidden} for found in (read, written))
-    return [_regions(found) for found in (*shown, hidden)]
+    return [_regions(_among(found, buffer_var_map)) for found in accessed_apart(cast(tir.BlockOp, _op(block)))]
 
 
 def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
     """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
-    read, written = accessed(cast(tir.BlockOp, _op(block)).body.block)
-    return [_regions(read), _regions(written)]
+    read, written, hidden = (_among(f, buffer_var_map) for f in accessed_apart(cast(tir.BlockOp, _op(block))))
+    return [_regions({**found, **hidden}) for found in (read, written)]
+
+
+def _among(found: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Accessed:
+    """Of the buffers of a map by their addresses alone, of all where none is given."""
+    if buffer_var_map is None:
+        return found
+    wanted = {buffer.ssa for buffer in buffer_var_map.values()}
+    return {value: dims for value, dims in found.items() if value in wanted}
 
 
 def _regions(found: Accessed) -> list[BufferRegion]:
     out: list[BufferRegion] = []
     for value, dims in found.items():
-        region: list[tuple[PrimExpr, PrimExpr]] = []
+        region: list[Range] = []
         for whole, span in zip(cast(tir.BufferType, value.type).dims, dims, strict=True):
             low, extent = (whole - whole, whole) if span is None else (span[0], span[1] - span[0] + 1)
-            region.append((from_sym(low), from_sym(extent)))
-        out.append(BufferRegion(Buffer(value), tuple(region)))
+            region.append(Range.from_min_extent(from_sym(low), from_sym(extent)))
+        out.append(BufferRegion(Buffer(value), region))
     return out

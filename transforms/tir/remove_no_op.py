@@ -9,30 +9,43 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 
 from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
 from ...handles.tir.prim_expr import same_tree
-from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter
+from ...ir.passes.transform import Pass, configured
+from ...ir.rewriting.edit import insert_before, inserter
 from .asserts import is_assume
-from .walk import bound_expr, erase_with_tree, functions, is_empty, is_pure, remove_dead
+from .overwritten import remove_overwritten
+from .walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, is_pure, remove_dead
 
 
 @dataclass(frozen=True)
 class RemoveNoOp(Pass):
     """Remove statements without effect, inner ones first.
 
-    A store of what stands there already is one, and so are the stores into a buffer that nothing reads.
+    A store of what stands there already is one, and so are the stores into a buffer that nothing reads; with
+    `use_dataflow_analysis` those that later statements of their block overwrite, too. Options may come from
+    `PassContext(config={"tir.RemoveNoOp": {…}})`.
     """
 
     name = "remove-no-op"
+    use_dataflow_analysis: bool = False
+    max_simplification_steps: int = 0
+    """Accepted for TVM's sake: the analysis is bounded anyway."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = configured(self, "tir.RemoveNoOp")
         for func in functions(op):
             remove_dead(func)
+            if options.use_dataflow_analysis:
+                remove_overwritten(func)
+                remove_dead(func)
             for inner in reversed(list(func.walk())[1:]):
                 if inner.parent is None:
                     continue
                 if _is_no_op(inner):
                     erase_with_tree(inner)
+                elif isinstance(inner, tir.LetOp) and inner.result.first_use is None:
+                    _evaluate(inner)
                 elif isinstance(inner, tir.IfOp) and is_empty(inner.then_region):
                     _turn_around(inner)
             remove_dead(func)
@@ -40,7 +53,7 @@ class RemoveNoOp(Pass):
 
 def _is_no_op(op: Operation) -> bool:
     if isinstance(op, tir.ForOp):
-        return bound_expr(op.extent).constant == 0 or is_empty(op.body)
+        return _never_runs(op) or is_empty(op.body)
     if isinstance(op, tir.IfOp):
         return is_empty(op.then_region) and is_empty(op.else_region)
     if isinstance(op, tir.AttrOp):
@@ -51,7 +64,27 @@ def _is_no_op(op: Operation) -> bool:
         return op.result.first_use is None and is_pure(op.value.owner)
     if isinstance(op, tir.StoreOp):
         return _keeps_what_is_there(op) or _is_never_read(op)
-    return isinstance(op, tir.AllocBufferOp) and op.result.first_use is None
+    return isinstance(op, tir.AllocBufferOp | tir.AllocateOp) and op.result.first_use is None
+
+
+def _evaluate(name: tir.LetOp) -> None:
+    """A name that nothing uses goes; what its value does stays."""
+    insert_before(name, tir.EvaluateOp(name.value))
+    erase_with_tree(name)
+
+
+def _never_runs(loop: tir.ForOp) -> bool:
+    """Whether a loop has no iteration, wherever the loops around it are."""
+    extent = bound_expr(loop.extent)
+    if extent.constant is not None:
+        return extent.constant <= 0
+    known = Analyzer()
+    around = loop.parent_op()
+    while around is not None:
+        if isinstance(around, tir.ForOp):
+            bind_loop(known, around)
+        around = around.parent_op()
+    return known.bounds(extent).high <= 0
 
 
 def _turn_around(branch: tir.IfOp) -> None:

@@ -26,11 +26,16 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of
+from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64, logical_not
+from ...handles.arith.analyzer import Analyzer as Rewriting
+from ...handles.arith.rewrite import Extension, RewriteSimplifier
+from ...handles.arith.terms import Term, const, expression_of, substituted, term_of
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, configured
+from ...ir.rewriting.copy import plant
 from ...ir.rewriting.edit import inline_before, inserter
 from ...ir.rewriting.walk import operations
 from .walk import (
@@ -52,28 +57,50 @@ _FLOORED = {"truncdiv": "floordiv", "truncmod": "floormod"}
 
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """Simplify integer expressions, remove branches that are decided and stores of what is there already."""
+    """Simplify expressions to TVM's normal forms, remove branches that are decided and stores of what is there already.
+
+    The options are the extensions of the analyzer's `rewrite_simplify`; `PassContext(config={"tir.Simplify": {…}})`
+    gives them, too.
+    """
 
     name = "simplify"
+    transitively_prove_inequalities: bool = False
+    convert_boolean_to_and_of_ors: bool = False
+    apply_constraints_to_boolean_branches: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
+    """Accepted for TVM's sake, as the next: what buffers hold is not followed from store to load."""
+    propagate_knowns_to_simplify_expressions: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in filter(self.wants, functions(op)):
-            _Simplifier(func).block(func.body.block)
+        options = configured(self, "tir.Simplify")
+        for func in functions(op):
+            _Simplifier(func, options.extensions).block(func.body.block)
             remove_dead(func)
 
-    def wants(self, func: tir.FuncOp) -> bool:
-        """Whether a function is simplified."""
-        return True
+    @property
+    def extensions(self) -> Extension:
+        """What is asked for beyond the rules."""
+        chosen = {
+            Extension.TransitivelyProveInequalities: self.transitively_prove_inequalities,
+            Extension.ConvertBooleanToAndOfOrs: self.convert_boolean_to_and_of_ors,
+            Extension.ApplyConstraintsToBooleanBranches: self.apply_constraints_to_boolean_branches,
+        }
+        found = Extension.NoExtensions
+        for extension, on in chosen.items():
+            found |= extension if on else Extension.NoExtensions
+        return found
 
 
 @dataclass(frozen=True)
-class SimplifyScheduled(Simplify):
+class SimplifyScheduled(Pass):
     """Simplify integer expressions and branches of scheduled functions."""
 
     name = "simplify-scheduled"
 
-    def wants(self, func: tir.FuncOp) -> bool:
-        return is_scheduled(func)
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in filter(is_scheduled, functions(op)):
+            _Simplifier(func).block(func.body.block)
+            remove_dead(func)
 
 
 @dataclass(frozen=True)
@@ -115,8 +142,15 @@ def _simplify_if(branch: tir.IfOp) -> None:
 
 
 class _Simplifier:
-    def __init__(self, func: tir.FuncOp) -> None:
+    """Simplifies one function: to the normal forms of `rewrite_simplify` where `extensions` of it are given."""
+
+    def __init__(self, func: tir.FuncOp, extensions: Extension | None = None) -> None:
         self.analyzer = Analyzer()
+        self.rules: Rewriting | None = None
+        if extensions is not None:
+            self.rules = Rewriting()
+            self.rules.known, self.rules.enabled_extensions = self.analyzer, extensions
+        self.lets: dict[SSAValue, Term] = {}
         for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
             dtype, name = integer_type(param), name_of(param)
             if dtype is not None and dtype != i1 and name is not None:
@@ -149,12 +183,16 @@ class _Simplifier:
     def _simplified(self, value: SSAValue, user: Operation) -> SSAValue:
         """A shorter form of an integer expression in front of its user; itself where there is none."""
         dtype = integer_type(value)
-        if dtype is None or not isinstance(value.owner, tir.BinaryExpr | tir.NotOp):
+        if dtype is None or not isinstance(value.owner, tir.BinaryExpr | tir.NotOp | ValueOp):
+            return value
+        if isinstance(value.owner, ValueOp) and (self.rules is None or isinstance(value.owner.expr.data, Var)):
             return value
         given = sym_expr_of(value)
         if not _is_index(given):
             return value
         known = self._decision(given)
+        if self.rules is not None and dtype == i1:
+            return self._normal(value, user, self.rules, known)
         found = self.analyzer.simplify(given.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
         block = Block()
         new = Materializer(block.add_op)(found, dtype)
@@ -162,6 +200,35 @@ class _Simplifier:
             return value
         inline_before(block, user)
         return new
+
+    def _normal(self, value: SSAValue, user: Operation, rules: Rewriting, known: bool | None) -> SSAValue:
+        """The normal form of a condition in front of its user, or what is known of it."""
+        term = term_of(value)
+        found = const(known, i1) if known is not None else RewriteSimplifier(rules).simplified(term)
+        if found.op != "const" and self._by_lets(found, rules) is not None:
+            found = const(self._by_lets(found, rules) or 0, i1)
+        if found is term:
+            return value
+        block = Block()
+        new = plant(expression_of(found).ssa, block, {})
+        inline_before(block, user)
+        return new
+
+    def _by_lets(self, condition: Term, rules: Rewriting) -> int | float | None:
+        """What a condition is where the values of names are put into it; None where that decides nothing."""
+        for name, value in self.lets.items():
+            condition = substituted(condition, term_of(name), value)
+        return RewriteSimplifier(rules).simplified(condition).number
+
+    def _let(self, op: tir.LetOp) -> None:
+        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions."""
+        if self.rules is None:
+            return
+        value = term_of(op.value)
+        if value.op in ("const", "leaf"):
+            op.result.replace_all_uses_with(op.value)
+        elif isinstance(op.result.type, IntegerType):
+            self.lets[op.result] = value
 
     def _decision(self, condition: SymExpr) -> bool | None:
         """Whether a condition holds for certain, or does not; None where that is not known."""
@@ -179,7 +246,7 @@ class _Simplifier:
 
     def _store(self, op: tir.StoreOp) -> None:
         source = op.value.owner
-        if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or source.next_op is not op:
+        if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _stands_before(source, op):
             return
         if all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True)):
             erase_with_tree(op)
@@ -232,6 +299,7 @@ class _Simplifier:
 
     _SPECIAL: ClassVar[dict[type[Operation], Callable[[_Simplifier, Any], None]]] = {
         tir.StoreOp: _store,
+        tir.LetOp: _let,
         tir.ForOp: _loop,
         tir.BlockOp: _tir_block,
         tir.IfOp: _branch,
@@ -254,6 +322,14 @@ class _Floored(Rebuild):
         if floored is None or self.analyzer.bounds(args[0]).low < 0 or self.analyzer.bounds(args[1]).low <= 0:
             return OPS[kind](*args)
         return OPS[floored](*args)
+
+
+def _stands_before(expression: Operation, statement: Operation) -> bool:
+    """Whether only expressions stand between the two."""
+    following = expression.next_op
+    while following is not None and following is not statement and type(following) in tir.EXPRESSION_OPS:
+        following = following.next_op
+    return following is statement
 
 
 def _is_index(e: SymExpr) -> bool:

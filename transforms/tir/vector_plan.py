@@ -23,6 +23,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
+from .walk import is_pure
 
 STRIDES = (1, 2, 3, 4, -1)
 """Steps between lanes at which vectors are loaded as such, and perhaps shuffled: those that can be masked."""
@@ -30,6 +31,8 @@ _INTEGER = frozenset[type[Operation]]((*tir.BINARY.values(), tir.CastOp, tir.Sel
 _PURE = _INTEGER | {tir.NotOp, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp}
 _ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp}
 """What may be done once for all lanes where it does not vary; calls with effects may not."""
+_LANEWISE = frozenset(f"llvm.{name}" for name in ["fma", "fmuladd", "sqrt", "fabs", "exp", "log", "pow"])
+"""LLVM's intrinsics that take vectors for scalars."""
 _ADDRESSES = ("address_of", "tvm_access_ptr", "handle_add_byte_offset", "isnullptr")
 
 
@@ -41,9 +44,10 @@ def _values() -> set[SSAValue]:
 class VectorPlan:
     """What was found out about a loop: the values that vary, and the widest elements in memory, in bits.
 
-    `numbers` are those of the varying values that are computed from the loop variable by arithmetic alone. Where it
-    `gathers`, only full vectors can run: lanes that do not run may not be loaded. Without `masks` no condition may
-    vary; then lanes may be stored at any places.
+    `serial` are branches that run lane by lane; where the target `predicates`, those by `lane < limit` need not, if all
+    that they access is at the lane. `numbers` are those of the varying values that are computed from the loop variable
+    by arithmetic alone. Where it `gathers`, only full vectors can run: lanes that do not run may not be loaded. Without
+    `masks` no condition may vary; then lanes may be stored at any places.
     """
 
     lane: SSAValue
@@ -52,6 +56,9 @@ class VectorPlan:
     numbers: set[SSAValue] = field(default_factory=_values)
     widest: int = 8
     gathers: bool = False
+    predicates: bool = False
+    serial: set[Operation] = field(default_factory=lambda: set[Operation]())
+    predicated: set[Operation] = field(default_factory=lambda: set[Operation]())
     _masked: bool = False
     _slopes: dict[tuple[SSAValue, bool], int | None] = field(default_factory=dict[tuple[SSAValue, bool], "int | None"])
     _exprs: tuple[dict[SSAValue, SymExpr], dict[SSAValue, SymExpr]] = field(default_factory=lambda: ({}, {}))
@@ -116,6 +123,12 @@ class VectorPlan:
             self._note(op)
         return op.func.data not in _ADDRESSES and type(op.result.type) is not VectorType
 
+    def llvm_call(self, op: tir.CallLLVMIntrinOp, varies: bool) -> bool:
+        """Some intrinsics do the same in each lane; of others it is not known."""
+        if varies:
+            self._note(op)
+        return not varies or op.func.data in _LANEWISE
+
     def _note(self, op: Operation) -> None:
         """The results of an operation vary."""
         self.varying.update(op.results)
@@ -126,13 +139,52 @@ class VectorPlan:
         """A varying condition decides which lanes run."""
         if isinstance(op, tir.IfThenElseOp) and not varies and self._is_uniform(op):
             return self.masks and not self._masked
-        if (varies or isinstance(op, tir.IfThenElseOp)) and not self.masks:
-            return False
+        if not self.masks:
+            return self._without_masks(op, varies)
         outer, self._masked = self._masked, self._masked or varies or isinstance(op, tir.IfThenElseOp)
         fits = self._regions(op)
         self._masked = outer
         self.varying.update(op.results)
         return fits
+
+    def _without_masks(self, op: tir.IfOp | tir.IfThenElseOp, varies: bool) -> bool:
+        if varies and isinstance(op, tir.IfOp):
+            if not (self.predicates and self._is_predicable(op)):
+                self.serial.add(op)
+                return self._can_be_repeated(op)
+            self.predicated.add(op)
+        fits = not (varies and isinstance(op, tir.IfThenElseOp)) and self._regions(op)
+        self.varying.update(op.results)
+        return fits
+
+    def _can_be_repeated(self, op: tir.IfOp) -> bool:
+        """Whether what varies in a branch can be computed where it stands, lane by lane."""
+        return all(self._computed_before(op, value) for value in self.inputs(op))
+
+    def _computed_before(self, op: Operation, value: SSAValue) -> bool:
+        made = value.owner
+        if value is self.lane:
+            return True
+        if isinstance(made, Block) or not is_pure(made) or isinstance(made, tir.LetOp):
+            return False
+        if isinstance(made, tir.LoadOp) and not _is_read_at(made, op):
+            return False
+        return all(self._computed_before(op, o) for o in made.operands if o in self.varying)
+
+    def inputs(self, op: Operation) -> list[SSAValue]:
+        """What varies and is used in an operation, and made outside of it."""
+        inside = set(op.walk())
+        used = dict.fromkeys(o for each in inside for o in each.operands if o in self.varying)
+        return [v for v in used if v.owner not in inside]
+
+    def _is_predicable(self, op: tir.IfOp) -> bool:
+        """Whether a branch by `lane < limit` accesses nothing but the place of its lane."""
+        cond = op.cond.owner
+        if not isinstance(cond, tir.LtOp) or op.has_else or self.slope(cond.rhs) != 0 or self.slope(cond.lhs) != 1:
+            return False
+        at = sym_expr_of(cond.lhs)
+        accesses = [o for o in op.then_region.walk() if isinstance(o, tir.LoadOp | tir.StoreOp)]
+        return bool(accesses) and all(len(o.indices) == 1 and sym_expr_of(o.indices[0]) == at for o in accesses)
 
     def _is_uniform(self, op: tir.IfThenElseOp) -> bool:
         """Whether nothing in a lazy expression varies: then it is one branch for all lanes."""
@@ -157,6 +209,16 @@ class VectorPlan:
         return slope in STRIDES or not self._masked
 
 
+def _is_read_at(load: Operation, op: Operation) -> bool:
+    """Whether a load, in the block of `op`, reads the same where `op` stands."""
+    between = load.next_op
+    while between is not None and between is not op:
+        if not is_pure(between):
+            return False
+        between = between.next_op
+    return between is op
+
+
 def _memory_bits(buffer: SSAValue) -> int:
     """Bits of an element in memory: a bool takes eight."""
     return max(8, bit_width(cast(BufferType, buffer.type).dtype))
@@ -169,11 +231,12 @@ _RULES: dict[type[Operation], Callable[[VectorPlan, Any, bool], bool]] = {
     tir.IfOp: VectorPlan.branches,
     tir.IfThenElseOp: VectorPlan.branches,
     tir.CallIntrinOp: VectorPlan.call,
+    tir.CallLLVMIntrinOp: VectorPlan.llvm_call,
     tir.YieldOp: lambda plan, op, varies: True,
 }
 
 
-def vector_plan(loop: tir.ForOp, *, masks: bool = True) -> VectorPlan | None:
+def vector_plan(loop: tir.ForOp, *, masks: bool = True, predicates: bool = False) -> VectorPlan | None:
     """The plan for a loop that can become vectors, None where it cannot."""
-    plan = VectorPlan(loop.loop_var, masks, {loop.loop_var}, {loop.loop_var})
+    plan = VectorPlan(loop.loop_var, masks, {loop.loop_var}, {loop.loop_var}, predicates=predicates)
     return plan if plan.block(loop.body.block) else None

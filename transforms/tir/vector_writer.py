@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import tir
@@ -30,11 +31,13 @@ class VectorWriter:
         lanes: int,
         insert: Callable[[Operation], object],
         number: Callable[[int, Attribute], SSAValue],
+        scalable: bool = False,
     ):
         self.plan = plan
         self.lanes = lanes
         self.insert = insert
         self.number = number
+        self.scalable = scalable
         self.mask: SSAValue | None = None
         self._same: dict[SSAValue, SSAValue] = {}
         self._firsts = {plan.lane: at}
@@ -85,7 +88,7 @@ class VectorWriter:
 
     def _vector(self, value: SSAValue) -> SSAValue:
         if value not in self.plan.varying:
-            return self._add(tir.BroadcastOp(self._same.get(value, value), self.lanes))
+            return self._add(tir.BroadcastOp(self._same.get(value, value), self.lanes, self.scalable))
         slope = self.plan.slope(value, through_casts=False)
         if slope is not None and bit_width(value.type) >= _LONG:
             return self._ramp(self.first(value), slope)
@@ -98,13 +101,13 @@ class VectorWriter:
         return self._add(new)
 
     def _types(self, op: Operation) -> list[Attribute]:
-        return [tir.vector_of(r.type, self.lanes) for r in op.results]
+        return [tir.vector_of(r.type, self.lanes, self.scalable) for r in op.results]
 
     def _ramp(self, base: SSAValue, slope: int) -> SSAValue:
         key = base, slope
         if key not in self._ramps:
             step = self.number(slope, base.type)
-            self._ramps[key] = self._add(tir.RampOp(base, step, self.lanes))
+            self._ramps[key] = self._add(tir.RampOp(base, step, self.lanes, self.scalable))
         return self._ramps[key]
 
     def first_lanes(self, count: SSAValue) -> SSAValue:
@@ -141,8 +144,12 @@ class VectorWriter:
     def let(self, op: tir.LetOp) -> None:
         if op.result not in self.plan.varying:
             self.copy(op)
-        else:
+        elif self.plan.masks:
             self._vectors[op.result] = self.vector(op.value)
+        else:
+            self.insert(let := tir.LetOp(self.vector(op.value)))
+            set_name(let.result, name_of(op.result))
+            self._vectors[op.result] = let.result
 
     def loop(self, op: tir.ForOp) -> None:
         """A loop of as many iterations in each lane."""
@@ -156,6 +163,13 @@ class VectorWriter:
         self.insert(tir.ForOp(first, extent, Region(body), kind, annotations=op.annotations))
 
     def branch(self, op: tir.IfOp) -> None:
+        if op in self.plan.serial:
+            self._lane_by_lane(op)
+            return
+        if op in self.plan.predicated:
+            with self._masked(self._active_lanes(cast(tir.BinaryExpr, op.cond.owner))):
+                self.block(op.then_region.block)
+            return
         if op.cond in self.plan.varying:
             with self._masked(then := self.vector(op.cond)):
                 self.block(op.then_region.block)
@@ -170,10 +184,43 @@ class VectorWriter:
                     self.block(old.block)
         self.insert(tir.IfOp(self.first(op.cond), *regions))
 
+    def _active_lanes(self, cond: tir.BinaryExpr) -> SSAValue:
+        mask = tir.vector_of(i1, self.lanes, self.scalable)
+        return self._add(tir.CallIntrinOp("get_active_lane_mask", [self.first(o) for o in cond.operands], mask))
+
+    def _lane_by_lane(self, op: tir.IfOp) -> None:
+        """A loop over the lanes, in which what varies is computed again."""
+        body = Block(arg_types=[self.plan.lane.type])
+        lane = body.args[0]
+        set_name(lane, f"{name_of(self.plan.lane) or 'i'}_s")
+        values = {**self._same, self.plan.lane: lane}
+        for made in self._made_again(op):
+            body.add_op(made.clone(values))
+        body.add_op(op.clone(values))
+        loop = cast(tir.ForOp, cast(Block, self.plan.lane.owner).parent_op())
+        self.insert(tir.ForOp(loop.min, loop.extent, Region(body)))
+
+    def _made_again(self, op: tir.IfOp) -> list[Operation]:
+        """The operations before `op` that what varies in it is made of, in order."""
+        found: dict[Operation, None] = {}
+
+        def visit(value: SSAValue) -> None:
+            if isinstance(value.owner, Operation) and value.owner not in found and value in self.plan.varying:
+                for operand in value.owner.operands:
+                    visit(operand)
+                found[value.owner] = None
+
+        for value in self.plan.inputs(op):
+            visit(value)
+        return list(found)
+
     def choice(self, op: tir.IfThenElseOp) -> None:
         """Both sides, each for its lanes, and of each lane the one that counts."""
         if op.result not in self.plan.varying:
             self.copy(op)
+            return
+        if not self.plan.masks:
+            self._one_side(op)
             return
         cond = self.vector(op.cond)
         with self._masked(cond):
@@ -181,6 +228,14 @@ class VectorWriter:
         with self._masked(self._add(tir.NotOp(cond))):
             other = self._yielded(op.else_region)
         self._vectors[op.result] = self._add(tir.SelectOp(cond, then, other))
+
+    def _one_side(self, op: tir.IfThenElseOp) -> None:
+        """One side for all lanes: the condition does not vary."""
+        sides = [Region(Block()), Region(Block())]
+        for new, old in zip(sides, op.regions, strict=True):
+            with self._inside(new.block):
+                self.insert(tir.YieldOp(self._yielded(old)))
+        self._vectors[op.result] = self._add(tir.IfThenElseOp(self.first(op.cond), *sides))
 
     def _yielded(self, region: Region) -> SSAValue:
         self.block(region.block)

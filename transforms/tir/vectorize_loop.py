@@ -3,7 +3,9 @@
     for vectorized %i to 8 {store load %A[%j * 8 + %i], %B[%i]}
       ->  store load %A[ramp(%j * 8, 1, 8)], %B[ramp(0, 1, 8)]
 
-By `vectorize-loop` a loop becomes one vector of as many lanes as it has iterations, as in TVM; by
+By `vectorize-loop` a loop becomes one vector of as many lanes as it has iterations, as in TVM, or of a multiple of
+`T.vscale()` lanes where the target has such vectors; a branch that varies from lane to lane runs lane by lane, or, by
+`PassContext(config={"tir.enable_buffer_level_predication": True})`, under a mask. By
 `vectorize-for-target` vectors of the target's width, up to eight of them in a loop to be unrolled, more in a serial
 one. The lanes that are left over are a shorter vector, or one under a mask:
 
@@ -22,20 +24,21 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
+from ...dialects.dtypes import dtype_name, is_scalable
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.edit import inserter
-from ...target import Target
+from ...target import Target, has_scalable_vectors
 from .vector_plan import VectorPlan, vector_plan
 from .vector_writer import VectorWriter
 from .walk import bound_expr, erase_with_tree, functions, move_out, outermost, remove_dead
@@ -48,7 +51,8 @@ _WRITTEN_OUT = 8
 class VectorizeLoop(Pass):
     """Vectorize loops of kind `vectorized`; with `enable_vectorize` false these are made serial.
 
-    Raises `UnsupportedError` for a vectorized loop whose extent is no constant.
+    Raises `UnsupportedError` for a vectorized loop whose extent is neither a constant nor, for a target with vectors
+    of lengths that the machine sets, a multiple of `T.vscale()`.
     """
 
     name = "vectorize-loop"
@@ -85,22 +89,79 @@ def _each_loop(func: tir.FuncOp, vectorize: Callable[[tir.ForOp], bool]) -> bool
 
 def _one_vector(loop: tir.ForOp) -> bool:
     """A vector in place of a loop; false where that cannot be done, and the loop is serial now."""
-    lanes = bound_expr(loop.extent).constant
-    if lanes is None:
-        raise UnsupportedError(
-            "a vectorized loop has no constant extent",
-            location=location_of(loop),
-            expected="a constant",
-            found=loop.extent,
-        )
+    target = _target_of(loop)
+    lanes, scalable = _lanes(loop, target)
     move_out(loop)
-    plan = vector_plan(loop, masks=False)
+    plan = vector_plan(loop, masks=False, predicates=_predicates(target))
     if plan is None:
+        _refuse_vectors_in(loop, scalable)
         set_name(loop.loop_var, f"{name_of(loop.loop_var) or 'i'}_s")
         return False
-    _Strips(loop, plan, lanes).whole(Const(1))
+    _Strips(loop, plan, lanes, scalable).whole(Const(1))
     erase_with_tree(loop)
     return True
+
+
+def _lanes(loop: tir.ForOp, target: Target | str | None) -> tuple[int, bool]:
+    """How many lanes a loop becomes, and whether times what the machine has."""
+    extent = loop.extent
+    lanes = bound_expr(extent).constant
+    if lanes is not None:
+        return lanes, False
+    factor = tir.vscale_factor(extent) if isinstance(extent, SSAValue) else None
+    if factor is not None and has_scalable_vectors(target):
+        return factor, True
+    text = _described(extent) if factor is None else f"T.vscale() * {factor}"
+    raise UnsupportedError(
+        f"Failed to vectorize loop with extent {text} for target {'(nullptr)' if target is None else target}",
+        location=location_of(loop),
+        expected="a constant, or T.vscale() times one for a target with such vectors",
+        found=text,
+    )
+
+
+def _described(extent: SymExpr | SSAValue) -> str:
+    if isinstance(extent, Var):
+        return str(extent.name)
+    return str(extent) if isinstance(extent, SymExpr) else name_of(extent) or "an expression"
+
+
+def _refuse_vectors_in(loop: tir.ForOp, scalable: bool) -> None:
+    """A serial loop of so many iterations as the machine has lanes would do the same; who wrote it meant vectors."""
+    vectors = (r for op in loop.body.walk() for r in op.results if isinstance(r.type, VectorType))
+    found = next((v for v in vectors if scalable or is_scalable(v.type)), None)
+    if found is None:
+        return
+    what = (
+        "Creating scalable vectors from existing vectors" if scalable else "Vectorizing over existing scalable vectors"
+    )
+    raise UnsupportedError(f"{what} is not supported.", location=location_of(found.owner), found=dtype_name(found.type))
+
+
+def _target_of(op: Operation) -> Target | str | None:
+    """What code is written for: by a note around `op`, by the function, by the target that was entered."""
+    around = op.parent_op()
+    while around is not None:
+        noted = _noted_target(around)
+        if noted is not None:
+            return noted
+        around = around.parent_op()
+    return Target.current()
+
+
+def _noted_target(op: Operation) -> str | None:
+    about: Attribute | SSAValue | None = None
+    if isinstance(op, tir.AttrOp) and op.key.data == "target":
+        about = op.on
+    elif isinstance(op, tir.FuncOp) and op.func_attrs is not None:
+        about = op.func_attrs.data.get("target")
+    return about.data if isinstance(about, StringAttr) else None
+
+
+def _predicates(target: Target | str | None) -> bool:
+    """Whether branches may become masks: as it is configured, else where the target has them for all vectors."""
+    chosen = (PassContext.current().config or {}).get("tir.enable_buffer_level_predication")
+    return has_scalable_vectors(target) if chosen is None else bool(chosen)
 
 
 def _vectors(loop: tir.ForOp, bits: int) -> bool:
@@ -119,10 +180,11 @@ def _vectors(loop: tir.ForOp, bits: int) -> bool:
 class _Strips:
     """Writes the vectors of a loop before it, `width` lanes at once."""
 
-    def __init__(self, loop: tir.ForOp, plan: VectorPlan, width: int):
+    def __init__(self, loop: tir.ForOp, plan: VectorPlan, width: int, scalable: bool = False):
         self.loop = loop
         self.plan = plan
         self.width = width
+        self.scalable = scalable
         self.insert = inserter(loop)
         self.dtype = cast(IntegerType, loop.loop_var.type)
         self.build = Materializer(self.insert)
@@ -168,9 +230,7 @@ class _Strips:
     ) -> None:
         """The body once for `lanes` values of the loop variable from `start`, of which the first `room` run."""
         at = self._value(start) if room is not None else Materializer(insert)(start, self.dtype)
-        writer = VectorWriter(
-            self.plan, at, lanes, insert, lambda n, dtype: self.build(Const(n), cast(IntegerType, dtype))
-        )
+        writer = VectorWriter(self.plan, at, lanes, insert, self._number, self.scalable)
         if room is not None:
             writer.mask = writer.first_lanes(self._value(room))
         writer.block(self.loop.body.block)

@@ -39,9 +39,9 @@ class Gradient(Pass):
     def f(x, y): …; return z  ->  def f_adjoint(x, y): …; return (z, (x_adjoint, y_adjoint))
 
     `func_name`: the function; it has one dataflow block, and returns a value of it or a tuple of such values.
-    `require_grads`: parameters, as variables or by name; all tensors where None. `target_index`: which field of the
-    result is differentiated, a scalar of floating point. Integers have zeros for a gradient. Parts between
-    `grad.start_checkpoint` and `grad.end_checkpoint` are computed again rather than kept.
+    `require_grads`: parameters and variables of the block, or their names; all parameters where None. `target_index`:
+    which field of the result is differentiated, a scalar of floating point. Integers have zeros for a gradient. Parts
+    between `grad.start_checkpoint` and `grad.end_checkpoint` are computed again rather than kept.
 
     Raises `UnsupportedError`, which lists every operator on the way that has no gradient.
     """
@@ -86,9 +86,9 @@ def _names(given: Any) -> tuple[str, ...] | None:
 
 def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_index: int) -> None:
     dataflow = dataflow_block(func)
-    params = _required(func, names)
     target = _target(func, dataflow, target_index)
     bind_outputs(dataflow)
+    params = _required(func, dataflow, names)
     inside = remove_marks(dataflow.body.block)
     end = dataflow.output_op
     seed = end.values_[dataflow.outputs.index(target)]
@@ -99,19 +99,29 @@ def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_ind
     make_unique(func, set(backward.tape.placed))
 
 
-def _required(func: relax.FuncOp, names: tuple[str, ...] | None) -> list[SSAValue]:
-    """The parameters whose gradients are wanted. Raises where one is unknown or is no tensor."""
+def _required(func: relax.FuncOp, dataflow: relax.DataflowOp, names: tuple[str, ...] | None) -> list[SSAValue]:
+    """The parameters and variables whose gradients are wanted. Raises where one is unknown or is no tensor."""
     if names is None:
         return [p for p in func.params if _is_tensors(p.type)]
-    known = {name_of(p) or "": p for p in func.params}
+    known: dict[str, SSAValue] = {name_of(r) or "": r for op in dataflow.body.block.ops for r in op.results}
+    known.update((name_of(r) or "", v) for r, v in zip(dataflow.outputs, dataflow.output_op.values_, strict=True))
+    known.update((name_of(p) or "", p) for p in func.params)
     out: list[SSAValue] = []
     for n in names:
         if n not in known:
-            raise unknown_name(f"parameter of '{func.sym_name.data}'", n, known, location_of(func))
+            raise unknown_name(f"variable of '{func.sym_name.data}'", n, known, location_of(func))
         if not _is_tensors(known[n].type):
-            raise DTypeError(f"the parameter '{n}' is no tensor", expected="tensors", found=known[n].type)
+            raise DTypeError(f"'{n}' is no tensor", expected="tensors", found=known[n].type)
         out.append(known[n])
     return out
+
+
+def _takes(value: SSAValue) -> bool:
+    """Whether a gradient can be added to a value: to a field of it, where it is a tuple in place."""
+    owner = value.owner
+    if isinstance(owner, relax.TupleOp) and relax.is_inline(owner):
+        return any(map(_takes, owner.fields_))
+    return is_differentiable(value.type) and not isinstance(owner, relax.LEAVES)
 
 
 def _is_tensors(t: Attribute) -> bool:
@@ -262,7 +272,10 @@ class _Backward:
         if not is_differentiable(value.type) or isinstance(owner, relax.LEAVES):
             discard(gradient)
         elif isinstance(owner, relax.TupleOp) and relax.is_inline(owner):
-            for i, inner in enumerate(owner.fields_):
+            wanted = [(i, inner) for i, inner in enumerate(owner.fields_) if _takes(inner)]
+            if not wanted:
+                discard(gradient)
+            for i, inner in wanted:
                 self.add(inner, field(gradient, i))
         else:
             known = self._adjoints.get(value)

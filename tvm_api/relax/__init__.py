@@ -29,6 +29,7 @@ _NAMES = NamesOnly(
         """,
         "handles.relax.utils": "convert_to_expr extern get_shape_of prim_value",
         "handles.struct_info": "VDevice",
+        "handles.types": "FuncType ObjectType PackedFuncType ShapeType TensorType TupleType Type",
         "runtime": "Executable VirtualMachine VMExecutable=Executable",
         "tvm_api.compilation": "build=build_relax get_default_pipeline get_pipeline register_pipeline",
     },
@@ -75,7 +76,7 @@ provide(
                 Function GlobalVar Id If MatchCast NullValue PrimValue SeqExpr ShapeExpr StringImm Tuple TupleGetItem
                 Var VarBinding const
             """,
-            "handles.relax.utils": "extern get_shape_of prim_value",
+            "handles.relax.utils": "_update_struct_info=update_struct_info extern get_shape_of prim_value",
         },
         "expr_functor": {
             "frontend.mutator": "PyExprMutator mutator",
@@ -101,6 +102,7 @@ provide(
                 TupleStructInfo
             """
         },
+        "ty": {"handles.types": "FuncType ObjectType PackedFuncType ShapeType TensorType TupleType Type"},
         "training": {
             "frontend.training": "AppendLoss SetupTrainer Trainer",
         },
@@ -127,5 +129,5 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     *_NAMES.__all__, *_FILES, "analysis", "backend", "binding_rewrite", "block_builder", "dpl", "expr", "expr_functor",
-    "frontend", "pipeline", "struct_info", "training", "utils",
+    "frontend", "pipeline", "struct_info", "training", "ty", "utils",
 ]  # fmt: skip

@@ -5,14 +5,17 @@ from __future__ import annotations
 from types import ModuleType
 
 from ...frontend import relax_testing as relax_testing  # registers the packed functions
+from ...handles.relax.ast_printer import dump_ast
 from .._names import provide
 
+ast_printer: ModuleType
 nn: ModuleType
 transform: ModuleType
 vm: ModuleType
 provide(
     __name__,
     {
+        "ast_printer": {"handles.relax.ast_printer": "ASTPrinter dump_ast"},
         "nn": {
             "frontend.relax_testing": """
                 Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params
@@ -28,4 +31,4 @@ provide(
     },
 )
 
-__all__ = ["nn", "transform", "vm"]
+__all__ = ["ast_printer", "dump_ast", "nn", "transform", "vm"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from ...handles.from_script import from_mlir, from_source
 from .._names import provide
 from . import ir, relax, tir
 from .ir import ir_module
 
-parser: ModuleType
+_FILES = frozenset(("parser",))
+
 provide(
     __name__,
     {
         "ir_builder": {"handles.tir.script_builder": "IRBuilder"},
+        "ir_builder.base": {"handles.tir.script_builder": "IRBuilder"},
+        "ir_builder.relax": {"handles.relax.script_builder": "*", "tvm_api.script.relax": "*"},
         "ir_builder.tir": {
             "handles.tir.script_builder": """
                 Assert Else If LetStmt=LetStmt_ Then While alloc_buffer allocate arg attr axis block block_attr
@@ -23,8 +29,21 @@ provide(
             "tvm_api.tir": "*",
             "tvm_api.script.tir": "Buffer *",  # dtypes
         },
-        "parser": {"tvm_api.script": "ir relax tir"},
     },
 )
 
-__all__ = ["from_mlir", "from_source", "ir", "ir_module", "parser", "relax", "tir"]
+
+tirx = tir
+"""TVM's name of `tir` from 0.22 on."""
+sys.modules[f"{__name__}.tirx"] = tir
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+parser: ModuleType
+
+__all__ = ["from_mlir", "from_source", "ir", "ir_module", "parser", "relax", "tir", "tirx"]

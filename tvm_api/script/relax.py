@@ -27,6 +27,18 @@ from ...handles.relax.calls import (
 )
 from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
 from ...handles.relax.expr import Tuple as TupleExpr
+from ...handles.relax.script_builder import (
+    arg,
+    dataflow,
+    emit,
+    emit_match_cast,
+    emit_var_binding,
+    func_attr,
+    func_name,
+    func_ret_struct_info,
+    func_ret_value,
+    output,
+)
 from ...handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -38,6 +50,7 @@ from ...handles.struct_info import (
     type_of,
 )
 from ..relax.op import image, nn
+from .parser.relax.entry import Object
 
 __tirax_script_dialect__ = "relax"
 
@@ -69,11 +82,6 @@ def Tuple(*fields: Any) -> TupleStructInfo:  # noqa: N802 (TVM's name)
 def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeStructInfo:  # noqa: N802 (TVM's name)
     """The struct info of a shape."""
     return ShapeStructInfo(values, ndim)
-
-
-def Object() -> ObjectStructInfo:  # noqa: N802 (TVM's name)
-    """The struct info of anything."""
-    return ObjectStructInfo()
 
 
 def Prim(dtype: builtins.str | None = None, value: Any = None) -> PrimStructInfo:  # noqa: N802 (TVM's name)
@@ -138,7 +146,8 @@ def __dir__() -> list[Any]:
 
 __all__ = [
     "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "call_dps_packed", "call_inplace_packed",
-    "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "call_tir_with_grad", "const", "device",
-    "dtype", "function", "image", "invoke_closure", "invoke_pure_closure", "nn", "null_value", "prim_value",
-    "rewriter", "shape", "str", "tuple",
+    "arg", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "call_tir_with_grad", "const", "dataflow",
+    "device", "dtype", "emit", "emit_match_cast", "emit_var_binding", "func_attr", "func_name", "func_ret_struct_info",
+    "func_ret_value", "function", "image", "invoke_closure", "invoke_pure_closure", "nn", "null_value", "output",
+    "prim_value", "rewriter", "shape", "str", "tuple",
 ]  # fmt: skip

@@ -15,6 +15,9 @@ from ...dialects import tir as _tir
 from ...dialects.dtypes import DTYPES
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...handles.from_script import function_decorator
+from ...handles.tir import expr_kinds as _kinds
+from ...handles.tir import intrinsics as _intrinsics
+from ...handles.tir import prim_expr as _prim_expr
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import PrimExpr, SizeVar, Var, const
@@ -79,6 +82,7 @@ def _constant(value: Any, dtype: str) -> PrimExpr:
 
 
 globals().update({name: _scalar(name) for name in DTYPES})
+boolean = _scalar("bool")
 
 _ONLY_IN_SCRIPTS = frozenset(
     (
@@ -91,16 +95,28 @@ _ONLY_IN_SCRIPTS = frozenset(
 )  # fmt: skip
 
 
+_FUNCTIONS = frozenset(("exp2", "exp10", "log1p"))
+"""What `tvm.tir` has of functions that neither te nor the intrinsics have."""
+
+
 def __getattr__(name: str) -> Any:
     if name in _ONLY_IN_SCRIPTS:
         raise AttributeError(f"T.{name} has a meaning only in the body of a T.prim_func")
-    if name.startswith("_") or name not in _te.__all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(_te, name)
+    if name in _te.__all__:
+        return getattr(_te, name)
+    if name in _kinds.CLASSES:
+        return _kinds.CLASSES[name]
+    if name in _intrinsics.__all__:
+        return getattr(_intrinsics, name)
+    if name in _FUNCTIONS:
+        return getattr(_prim_expr, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *DTYPES, *_ONLY_IN_SCRIPTS, *_te.__all__])
+    return sorted(
+        {*__all__, *DTYPES, *_ONLY_IN_SCRIPTS, *_te.__all__, *_kinds.CLASSES, *_intrinsics.__all__, *_FUNCTIONS}
+    )
 
 
 __all__ = ["Buffer", "handle", "inline", "macro", "prim_func"]

@@ -25,7 +25,7 @@ _NAMES = NamesOnly(
             call_llvm_intrin call_llvm_pure_intrin call_packed call_pure_extern ceildiv clz copysign
             handle_add_byte_offset hypot ignore_loop_partition isnullptr ldexp likely nextafter pow
             q_multiply_shift q_multiply_shift_per_axis reinterpret shift_left shift_right tvm_access_ptr
-            type_annotation undef vectorcombine vectorhigh vectorlow
+            type_annotation undef vectorcombine vectorhigh vectorlow vscale
         """,
         "handles.tir.prim_expr": """
             add const convert exp10 exp2 log1p logical_and logical_not logical_or multiply PrimExpr SizeVar
@@ -48,12 +48,16 @@ provide(
     __name__,
     {
         "analysis": {
+            "handles.tir.domains": "BufferRegion",
             "transforms.tir.analysis": """
-                BufferRegion assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
+                assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
                 detect_buffer_access_lca estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
                 get_block_read_write_region is_pure_function undefined_vars verify_memory verify_well_formed
-            """
+            """,
         },
+        "expr": {"tvm_api.tir": "*", "handles.tir.expr_kinds": "EqualOp NotEqualOp"},
+        "op": {"tvm_api.tir": "*"},
+        "stmt": {"tvm_api.tir": "*"},
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
         "schedule": {
             "dialects.sched": "Instruction InstructionKind",
@@ -62,7 +66,15 @@ provide(
             "schedule.tensor_intrin": "TensorIntrin",
             "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef Trace",
         },
-        "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit substitute"},
+        "schedule.instruction": {"dialects.sched": "Instruction InstructionKind"},
+        "schedule.schedule": {
+            "schedule.schedule": "Schedule",
+            "schedule.state": "ScheduleError",
+            "schedule.trace": "BlockRV ExprRV LoopRV",
+        },
+        "schedule.state": {"schedule.state": "ScheduleState=State", "schedule.trace": "StmtSRef"},
+        "schedule.trace": {"schedule.trace": "Trace"},
+        "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit renew_defs substitute"},
     },
 )
 

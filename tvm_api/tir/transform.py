@@ -73,7 +73,6 @@ LEFT_OUT: dict[str, str] = {
     "ReduceBranchingThroughOvercompute": (
         "not done: Simplify uses promises on sizes and indices, not on what buffers hold"
     ),
-    "RemoveStoreUndef": "not done: nothing makes stores of T.undef",
     "RewriteUnsafeSelect": "not done: T.Select is evaluated on both sides, T.if_then_else is written where it must not",
     "RenormalizeSplitPattern": "not done: index arithmetic is canonical in any case",
     "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",

@@ -12,7 +12,7 @@ class RegisterTile(ScheduleRule):
         self.rows, self.lanes = rows, lanes
 
     def apply(self, sch, block):
-        op = sch.get(block)
+        op = sch.operation(block)
         if not isinstance(op, tir.BlockOp) or not needs_multi_level_tiling(op):
             return [sch]
         i, j, k = sch.get_loops(block)[-3:]

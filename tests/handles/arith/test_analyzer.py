@@ -333,3 +333,33 @@ def test_the_analyzer_takes_symbolic_expressions_too():
     analyzer = SymAnalyzer()
     analyzer.assume(logical_and(OPS["ge"](A, 2), OPS["lt"](A, 5)))
     assert (analyzer.bounds(A).low, analyzer.bounds(A).high) == (2, 4)
+
+
+CLASSES = {
+    "a shift": (lambda x, y: (x * 4 + 2) >> 1, 2, 1),
+    "bits below a power": (lambda x, y: (x * 16 + y * 4) & 31, 4, 0),
+    "other bits": (lambda x, y: (x * 16 + y * 4) & 17, 1, 0),
+    "a rounded quotient": (lambda x, y: tir.truncdiv(x * 4 + 1, 2), 1, 0),
+    "a wider integer": (lambda x, y: (x * 6 + 3).astype("int64"), 6, 3),
+    "what wraps around": (lambda x, y: (x * 6 + 3).astype("uint32"), 2, 1),
+    "a name": (lambda x, y: tir.Let(x, y * 10, x + 1), 10, 1),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_hold_all_values(name: str) -> None:
+    make, step, base = CLASSES[name]
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    found = arith.Analyzer().modular_set(make(x, y))
+    assert (found.coeff, found.base) == (step, base)
+    if name != "a name":
+        for a in (-7, -1, 0, 1, 5, 100):
+            value = make(tir.const(a, "int32"), tir.const(a * 3 + 1, "int32")).constant
+            assert value is not None and (int(value) - base) % step == 0
+
+
+def test_classes_meet() -> None:
+    analyzer, x = arith.Analyzer(), tir.Var("x", "int32")
+    with analyzer.constraint_scope(tir.truncmod(x, 4) == 1), analyzer.constraint_scope(tir.floormod(x, 6) == 3):
+        found = analyzer.modular_set(x)
+        assert (found.coeff, found.base) == (12, 9)

@@ -20,6 +20,7 @@ from tirax.handles.relax.analysis import (
     udchain,
     well_formed,
 )
+from tirax.handles.relax.builder import Builder
 from tirax.handles.relax.calls import call_dps_packed, call_operator, call_packed, call_tir, operator_function
 from tirax.handles.tir.prim_expr import const
 from tirax.ir.equality import structural_equal
@@ -170,7 +171,24 @@ def test_call_operator_takes_python_values():
 )
 def test_what_cannot_be_built(build, error, message):
     with pytest.raises(error, match=message):
-        build(rx.Var("x", tensor(2, 6)))
+        Builder().normalize(build(rx.Var("x", tensor(2, 6))))
+
+
+def test_what_does_not_fit_is_said_when_it_is_bound():
+    x, y = rx.Var("x", tensor(2, 6)), rx.Var("y", tensor(3))
+    call = x + y
+    with pytest.raises(ShapeError, match="broadcast"):
+        assert call.struct_info
+    builder = Builder()
+    with builder.function("main", [x, y]):
+        with pytest.raises(ShapeError, match="broadcast"):
+            builder.emit(call)
+        builder.emit_func_output(x)
+
+
+def test_attributes_know_their_dtype():
+    call = call_operator("relax.permute_dims", rx.Var("x", tensor(2, 6)), axes=[1, 0])
+    assert [(int(a), a.value, a.dtype) for a in call.attrs.axes] == [(1, 1, "int64"), (0, 0, "int64")]
 
 
 def test_calls_of_functions():

@@ -117,6 +117,38 @@ def test_a_new_call_may_need_bindings_of_its_own(module):
     assert "= R.add(d, d)" in text and "e: R.Tensor((n, 4)" in text and "R.matmul(e, w" in text
 
 
+def test_parts_first_then_what_is_around_them():
+    """A method may ask for its own expression with its parts rewritten, of every kind, and be derived from."""
+    seen = []
+
+    def logs(name):
+        def visit(self, expr):
+            seen.append(name)
+            return self.visit_expr_post_order(expr)
+
+        return visit
+
+    kinds = ("constant", "var", "dataflow_var", "shape_expr", "prim_value", "string_imm", "tuple", "call", "op")
+    names = [f"visit_{kind}_" for kind in kinds]
+    Logger = mutator(type("Logger", (PyExprMutator,), {name: logs(name) for name in names}))
+    derived = type("Derived", (Logger._cls,), {})()
+    x = rx.Var("x", rx.TensorStructInfo((4,), "float32"))
+    parts = [
+        rx.const(1.0),
+        x,
+        rx.DataflowVar("lv", x.struct_info),
+        rx.ShapeExpr([2]),
+        rx.PrimValue(3),
+        rx.StringImm("s"),
+    ]
+    for part, name in zip(parts, names, strict=False):
+        seen.clear()
+        assert derived.visit_expr(part).same_as(part) and seen[0] == name
+    seen.clear()
+    call = derived.visit_expr(call_operator("relax.exp", x))
+    assert call.op.name == "relax.exp" and seen == ["visit_call_", "visit_var_"]
+
+
 def test_struct_info_follows(module):
     """An argument that becomes another tensor changes what is inferred from it."""
 

@@ -17,6 +17,7 @@ from tirax.handles.relax.utils import (
     load_json,
     prim_value,
     save_json,
+    update_struct_info,
 )
 from tirax.ir.equality import assert_structural_equal
 from tirax.script import parse_source
@@ -93,7 +94,7 @@ def test_other_texts_are_refused(mod, change, message):
 
 
 def test_what_is_stored(mod):
-    with pytest.raises(TiraxError, match="only modules and functions"):
+    with pytest.raises(TiraxError, match="only modules, functions and struct info"):
         save_json(3)
 
 
@@ -118,3 +119,22 @@ def test_pipelines_of_users(mod):
     x = np.arange(4, dtype="float32")
     result = tvm.relax.VirtualMachine(tvm.relax.build(mod, "llvm"))["main"](tvm.nd.array(x))
     np.testing.assert_allclose(result.numpy(), x + 1.5)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        rx.TensorStructInfo((2, "n"), "float16", vdevice="llvm:1"),
+        rx.ShapeStructInfo(ndim=3),
+        rx.PrimStructInfo(value="n"),
+        rx.FuncStructInfo([rx.ObjectStructInfo()], rx.TupleStructInfo([rx.PrimStructInfo("float32")]), False),
+    ],
+)
+def test_struct_info_is_stored(info):
+    assert load_json(save_json(info)) == info
+
+
+def test_struct_info_is_said_anew():
+    x = rx.Var("x", rx.TensorStructInfo(ndim=2))
+    update_struct_info(x, rx.TensorStructInfo((2, "n"), "float16"))
+    assert x.struct_info == rx.TensorStructInfo((2, "n"), "float16")

@@ -381,7 +381,18 @@ def test_accesses_of_buffers():
     strided = tir.decl_buffer((4, 8), "float32", "S", strides=[16, 1], elem_offset=n)
     assert strided.offset_of([1, 2])[0].b.value == 18 and strided.access_ptr("r").args[4].value == 1
     assert buffer.data.dtype == "handle" and buffer.axis_separators == []
-    for wrong in (lambda: buffer[1], lambda: buffer.vload([0, 0], "int32"), lambda: strided.get_flattened_buffer()):
+    assert [str(d) for d in strided.get_flattened_buffer().shape] == ["64"]
+    apart = tir.decl_buffer((4, 16, 32), axis_separators=[2]).get_flattened_buffer()
+    assert apart.shape == [64, 32] and apart.axis_separators == [1]
+    assert buffer.data.same_as(buffer.get_flattened_buffer().data) and not buffer.data.same_as(strided.data)
+    assert str(strided.access_ptr("r").args[3]) == "64"
+    line = tir.decl_buffer((8,))
+    assert line.get_flattened_buffer().same_as(line)
+    for wrong in (
+        lambda: buffer[1],
+        lambda: buffer.vload([0, 0], "int32"),
+        lambda: tir.decl_buffer((1,), axis_separators=[1, 2]),
+    ):
         with pytest.raises(TiraxError):
             wrong()
 
@@ -401,3 +412,19 @@ def test_text(func):
     ]
     assert 'with T.block("C"):' in func.body.block.body[0].script()
     assert "for i, j in T.grid(16, 24):" in str(func.body)
+
+
+def test_definitions_are_renewed():
+    f = tvm.script.from_source(
+        "from tvm.script import tir as T\n@T.prim_func\n"
+        "def f(A: T.Buffer((8,), 'float32'), n: T.int32):\n"
+        "    B = T.alloc_buffer((8,))\n"
+        "    for i in range(n):\n        with T.block('B'):\n"
+        "            vi = T.axis.spatial(8, i)\n            B[vi] = A[vi]\n"
+    )
+    new = tir.stmt_functor.renew_defs(f)
+    tvm.ir.assert_structural_equal(f, new)
+    assert f != new and all(a != b for a, b in zip(f.params, new.params, strict=True))
+    assert all(f.buffer_map[a] != new.buffer_map[b] for a, b in zip(f.buffer_map, new.buffer_map, strict=True))
+    ours, theirs = f.body.block, new.body.block
+    assert ours.alloc_buffers[0] != theirs.alloc_buffers[0] and ours.body.loop_var != theirs.body.loop_var

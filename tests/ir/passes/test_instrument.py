@@ -9,7 +9,7 @@ from tirax.diagnostics import NameLookupError, VerifyError
 from tirax.handles.module import IRModule
 from tirax.ir.passes.transform import PassInfo
 from tirax.script import parse_source
-from tirax.tvm_api import relax
+from tirax.tvm_api import relax, tir
 from tirax.tvm_api.ir import instrument
 from tirax.tvm_api.transform import ApplyPassToFunction, PassContext, PrintIR, Sequential, module_pass
 
@@ -66,8 +66,11 @@ def test_printing(mod, capsys):
     with PassContext(instruments=[instrument.PrintBeforeAll(), instrument.PrintAfterAll()]):
         relax.transform.Normalize()(mod)
     assert [line for line in capsys.readouterr().out.splitlines() if "Running" in line] == [
-        "Before Running Pass: normalize", "After Running Pass: normalize",
-    ]  # fmt: skip
+        f"{when} Running Pass: The meta data of the pass - pass name: Normalize, opt_level: 0, required passes: []"
+        for when in ("Before", "After")
+    ]
+    assert "pass name: tir.VectorizeLoop," in str(tir.transform.VectorizeLoop().info)
+    assert str(PassInfo("a", 2, ("b", "c"))).endswith("pass name: a, opt_level: 2, required passes: [b, c]")
 
 
 def test_dumping(mod, tmp_path):

@@ -193,8 +193,8 @@ def test_handles_stay() -> None:
     s = Schedule(from_source(MATMUL))
     block = s.get_block("C")
     outer = s.blockize(s.get_loops(block)[2])
-    assert s.get(block).block_name.data == "C"
-    assert s.get(outer).block_name.data == "C_o"
+    assert s.operation(block).block_name.data == "C"
+    assert s.operation(outer).block_name.data == "C_o"
     assert [len(s.get_loops(b)) for b in (outer, block)] == [2, 1]
 
 
@@ -208,7 +208,7 @@ def several(s, names=("E", "D")):
 def test_several_blocks(golden) -> None:
     module, s = scheduled(MATMUL)
     outer = several(s)
-    assert s.get(outer).block_name.data == "outer_E_D_"
+    assert s.operation(outer).block_name.data == "outer_E_D_"
     golden("schedule/blockize/several.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 

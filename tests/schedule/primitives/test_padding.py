@@ -198,8 +198,8 @@ def test_the_block_that_fills_is_given() -> None:
     s = Schedule(from_source(PADDED))
     b = s.get_block("P")
     made = s.decompose_padding(b, s.get_loops(b)[0])
-    assert s.get(made).block_name.data == "P_pad_const"
-    assert s.get(b).block_name.data == "P"
+    assert s.operation(made).block_name.data == "P_pad_const"
+    assert s.operation(b).block_name.data == "P"
 
 
 def pad(padding=(4, 4, 4), block="C"):
@@ -240,7 +240,7 @@ def overlapping(s):
     [
         (MATMUL, pad((4, 4)), "padding is a positive integer for each iterator"),
         (MATMUL, pad((0, 4, 4)), "padding is a positive integer for each iterator"),
-        (MATMUL, updated, "the block is neither complete"),
+        (MATMUL, updated, "the block is neither a complete block"),
         (MATMUL, shared, "the block shares its loops"),
         (MATMUL, guarded, "the block has a predicate"),
         (MATMUL, a_part, "do not run over all of its domain"),

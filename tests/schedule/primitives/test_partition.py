@@ -148,9 +148,9 @@ def test_parts_are_loops_of_their_own() -> None:
     first, second = partitioned([8, None])(s)
     s.parallel(first)
     s.vectorize(s.get_loops(s.get_block("B_i1"))[1])
-    assert s.get(s.get_loops(s.get_block("B_i1"))[0]) is s.get(second)
+    assert s.operation(s.get_loops(s.get_block("B_i1"))[0]) is s.operation(second)
     parts = s.get_child_blocks(s.get_block("B_i_common"))
-    assert [s.get(p).block_name.data for p in parts] == ["B_i0_partition", "B_i1_partition"]
+    assert [s.operation(p).block_name.data for p in parts] == ["B_i0_partition", "B_i1_partition"]
 
 
 def test_loops_that_do_not_start_at_0_keep_their_meaning() -> None:

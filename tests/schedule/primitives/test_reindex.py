@@ -150,7 +150,7 @@ def one(body: str) -> str:
 
 
 REFUSED = {
-    "updates": (one("A[vi, vj] = A[vi, vj] + B[vi, vj]"), reindex("B", ("read", 0)), "neither complete"),
+    "updates": (one("A[vi, vj] = A[vi, vj] + B[vi, vj]"), reindex("B", ("read", 0)), "neither a complete block"),
     "two_places": (one("B[vi, vj] = A[vi, vj] + A[vj, vi]"), reindex("B", ("read", 0)), "at other than one place"),
     "collisions": (one("B[vi // 2, vj] = A[vi, vj]"), reindex("B", ("write", 0)), "may write one element"),
     "some_iterations_write": (

@@ -93,7 +93,7 @@ def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
     module, s = scheduled(source)
     made = steps(s)
-    assert s.get(made).block_name.data == "B_rf"
+    assert s.operation(made).block_name.data == "B_rf"
     golden(f"schedule/rfactor/{name}.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 

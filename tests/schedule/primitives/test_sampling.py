@@ -58,10 +58,10 @@ def drawn(s, i, j):
     """A round of draws, as the oracle made them."""
 
     def numbers(outputs):
-        return [s.get(v) for v in outputs]
+        return [s.operation(v) for v in outputs]
 
     return [
-        s.get(s.sample_categorical([1, 2, 4, 8], [0.1, 0.2, 0.3, 0.4])),
+        s.operation(s.sample_categorical([1, 2, 4, 8], [0.1, 0.2, 0.3, 0.4])),
         numbers(s.sample_perfect_tile(i, n=4)),
         numbers(s.sample_perfect_tile(j, n=2, max_innermost_factor=64)),
         numbers(s.sample_perfect_tile(j, n=3, max_innermost_factor=-1)),
@@ -86,8 +86,8 @@ def test_symbolic_extents_are_left_to_the_first_factor() -> None:
     s = Schedule(module, seed=1)
     i, _ = s.get_loops(s.get_block("B"))
     tiles = s.sample_perfect_tile(i, n=3)
-    assert [s.get(t) for t in tiles] == [-1, 1, 1]
-    assert [s.get(t) for t in s.sample_partitioned_tile(i, 3, 1, 4)] == [-1, 1, 1]
+    assert [s.operation(t) for t in tiles] == [-1, 1, 1]
+    assert [s.operation(t) for t in s.sample_partitioned_tile(i, 3, 1, 4)] == [-1, 1, 1]
     s.split(i, tiles)
     assert "T.grid(n, T.int64(1), T.int64(1), T.int64(16))" in s.mod.script()
     assert_same_meaning(module.op, s.mod.op)
@@ -99,13 +99,13 @@ def test_symbolic_extents_are_left_to_the_first_factor() -> None:
 def test_decisions(decision, expected) -> None:
     s = Schedule(program(64, 720))
     _, j, _ = s.get_loops(s.get_block("C"))
-    assert [s.get(t) for t in s.sample_partitioned_tile(j, 3, 1, 4, decision=decision)] == expected
+    assert [s.operation(t) for t in s.sample_partitioned_tile(j, 3, 1, 4, decision=decision)] == expected
 
 
 def test_a_decision_that_does_not_fit_is_drawn_anew() -> None:
     s = Schedule(program(64, 720), seed=3)
     _, j, _ = s.get_loops(s.get_block("C"))
-    tiles = [s.get(t) for t in s.sample_partitioned_tile(j, 3, 1, 16, decision=[240, 1, 3])]
+    tiles = [s.operation(t) for t in s.sample_partitioned_tile(j, 3, 1, 16, decision=[240, 1, 3])]
     assert prod(tiles) == 720
     assert tiles[1] * tiles[2] % 16 == 0
     assert s.trace.insts[-1].decision == tiles

@@ -6,8 +6,12 @@ import pytest
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
 from tirax.dialects import relax
 from tirax.dialects.names import name_of
+from tirax.handles.module import IRModule
+from tirax.handles.relax import names as rx
 from tirax.interpreter import assert_same_meaning, interpret
+from tirax.ir.equality import structural_equal
 from tirax.ir.passes.transform import Sequential
+from tirax.script import parse_source
 from tirax.transforms.bindings.canonicalize_bindings import CanonicalizeBindings
 from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
 from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
@@ -154,7 +158,10 @@ def test_dead_code_of_blocks(parse):
 
 
 def test_dead_code_with_entry_functions(parse):
-    assert functions(DeadCodeElimination(("unused",))(parse(PROGRAM))) == {"unused"}
+    assert functions(DeadCodeElimination(("unused",))(parse(PROGRAM))) == {"unused", "helper", "main"}
+    private = PROGRAM.replace("relax.func @main", "relax.func private @main")
+    assert functions(DeadCodeElimination(("unused",))(parse(private))) == {"unused"}
+    assert functions(DeadCodeElimination(None)(parse(PROGRAM))) == {"helper", "main"}
     with pytest.raises(NameLookupError, match="did you mean 'main'"):
         DeadCodeElimination(("mian",))(parse(PROGRAM))
 
@@ -386,3 +393,49 @@ def test_folding_removes_what_only_dead_bindings_of_a_branch_used(parse):
 def test_dead_code_without_public_functions_keeps_them(parse):
     text = PROGRAM.replace("relax.func @main", "relax.func private @main")
     assert functions(DeadCodeElimination()(parse(text))) == {"unused", "helper", "main"}
+
+
+def test_shapes_and_scalars_are_bound_to_parameters():
+    module = IRModule(
+        parse_source("""
+@R.function
+def main(s: R.Shape(["n", 2]), k: R.Prim(value="k"), x: R.Tensor(("n",))):
+    a = R.zeros(s, dtype="float32")
+    b = R.zeros(R.shape([k]), dtype="float32")
+    return (a, b, x)
+""")
+    )
+    bound = module["main"].bind_params({"s": rx.ShapeExpr([3, 2]), "k": rx.PrimValue(5), "x": np.ones(3, "float32")})
+    assert [t.shape for t in bound.ret_struct_info.fields] == [[3, 2], [5], [3]]
+    assert bound.ret_struct_info.fields[2].dtype == "float32" and bound.params == []
+    with pytest.raises(ShapeError, match="wrong rank"):
+        module["main"].bind_params({"s": rx.ShapeExpr([3])})
+    with pytest.raises(ShapeError, match="wrong extent in dimension 1"):
+        module["main"].bind_params({"s": rx.ShapeExpr([3, 4])})
+    with pytest.raises(TiraxError, match="cannot be bound to this"):
+        module["main"].bind_params({"s": rx.PrimValue(5)})
+
+
+def test_constants_leave_dataflow_blocks():
+    source = """
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        a = R.add(R.const([1.0, 2.0], "float32"), R.const([2.0, 3.0], "float32"))
+        R.output(a)
+    return a
+"""
+    module = IRModule(parse_source(source))
+    folded = FoldConstant()(module)
+    assert "dataflow" not in folded.script() and 'return metadata["relax.expr.Constant"][0]' in folded.script()
+    assert_same_meaning(module.op, folded.op)
+
+
+def test_a_name_of_a_leaf_is_the_leaf_with_a_name():
+    def of(text):
+        return parse_source(f"@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    {text}\n    return y\n")
+
+    bound = IRModule(of("y = x"))["main"].bind_params({"x": np.zeros(2, "float32")})
+    named = IRModule(parse_source("@R.function\ndef main():\n    y = R.const([0.0, 0.0], 'float32')\n    return y\n"))
+    assert structural_equal(bound.op, named["main"].op)
+    assert not structural_equal(bound.op, IRModule(of("y = R.exp(x)"))["main"].op)

@@ -243,12 +243,12 @@ def test_entry_functions(backend):
 
     @I.ir_module
     class More:
-        @R.function
+        @R.function(private=True)
         def main(x: R.Tensor((4, 4), "float32")):
             y = R.exp(x)
             return y
 
-        @R.function
+        @R.function(private=True)
         def other(x: R.Tensor((4, 4), "float32")):
             y = R.negative(x)
             return y

@@ -10,7 +10,12 @@ import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
-from tirax.tvm_api.relax.transform import AdjustMatmulOrder, CombineParallelMatmul, FuseTransposeMatmul
+from tirax.tvm_api.relax.transform import (
+    AdjustMatmulOrder,
+    CombineParallelMatmul,
+    ExpandMatmulOfSum,
+    FuseTransposeMatmul,
+)
 
 program = partial(dataflow_program, sizes="nk")
 
@@ -346,3 +351,24 @@ def test_native(one):
         wanted = interpret(before.op, "main", inputs)
         for found, value in zip(vm["main"](*map(tvm.nd.array, inputs)), wanted, strict=True):
             np.testing.assert_allclose(found.numpy(), value, rtol=1e-4, atol=1e-5)
+
+
+WEIGHTS = {
+    "products": (AdjustMatmulOrder(), "w = R.matmul(a, b)", "y = R.matmul(w, x)", (16,), (32, 2), (2, 16)),
+    "sums": (ExpandMatmulOfSum(), "w = R.add(a, b)", "y = R.matmul(x, w)", (16,), (16, 4), (16, 4)),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+@pytest.mark.parametrize("number", [None, 1, 2])
+def test_what_is_computed_of_weights_stays(case, number):
+    each, first, second, *shapes = WEIGHTS[case]
+    params = ", ".join(f'{name}: R.Tensor({shape}, "float32")' for name, shape in zip("xab", shapes, strict=True))
+    attrs = "" if number is None else f'        R.func_attr({{"num_input": {number}}})\n'
+    module = tvm.script.from_source(
+        "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n"
+        f"    def main({params}):\n{attrs}        {first}\n        {second}\n        return y\n"
+    )
+    changed = each(module)
+    assert (changed.script() == module.script()) == (number == 1)
+    assert_same_meaning(module.op, changed.op)

@@ -48,7 +48,7 @@ def test_blocks(mod):
     reads, writes, opaque = analysis.get_block_access_region(block(mod, "D"))
     assert [r.buffer.name for r in reads] == ["C"] and [r.buffer.name for r in writes] == ["D"] and opaque == []
     (region,) = analysis.get_block_read_write_region(block(mod))[1]
-    assert [extent.constant for _, extent in region.region] == [1]
+    assert [r.extent.constant for r in region.region] == [1]
 
 
 def test_places_of_buffers(mod):

@@ -369,3 +369,42 @@ def test_vectors_of_the_targets_width_mean_the_same(body, count):
         make_passes([name], "llvm -mcpu=haswell")[0].apply(new_context(), changed)
         verify_module(changed)
         assert_same_meaning(mod.op, changed)
+
+
+def test_conditions_in_normal_form():
+    mod = module(
+        """
+        for i in range(64):
+            near = i < 3
+            if i >= 4 or n - 1 >= m:
+                D[i] = A[i]
+            if near or i >= 3:
+                D[i] = D[i] + 1.0
+            other = i
+            D[other] = D[i]
+""",
+        f"{TWO}, n: T.int32, m: T.int32",
+    )
+    changed = T.Simplify()(mod)
+    text = changed.script()
+    assert "if 4 <= i or m < n:" in text and "near or" not in text and "= D[i]\n" not in text
+    assert_same_meaning(mod.op, changed.op)
+
+
+@pytest.mark.parametrize(
+    ("condition", "option", "simplified"),
+    [
+        ("n < 5 and n < 10", "apply_constraints_to_boolean_branches", "if n < 5:"),
+        ("n < 5 or n < 10", "apply_constraints_to_boolean_branches", "if n < 10:"),
+        ("n < m + 10 and n < m + 5", "apply_constraints_to_boolean_branches", "if n < m + 5:"),
+    ],
+)
+def test_extensions(condition, option, simplified):
+    mod = module(f"\n        if {condition}:\n            D[0] = A[0]\n", f"{TWO}, n: T.int32, m: T.int32")
+    assert f"if {condition}:" in T.Simplify()(mod).script()
+    with PassContext(config={"tir.Simplify": {option: True}}):
+        changed = T.Simplify()(mod)
+    assert simplified in changed.script()
+    assert_same_meaning(mod.op, changed.op)
+    with pytest.raises(NameLookupError), PassContext(config={"tir.Simplify": {"fast": True}}):
+        T.Simplify()(mod)

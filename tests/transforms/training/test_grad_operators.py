@@ -150,7 +150,7 @@ REFUSED = {
 @pytest.mark.parametrize(("make", "kind", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused(make: Any, kind: type[TiraxError], message: str) -> None:
     with pytest.raises(kind, match=message):
-        make()
+        assert make().struct_info
 
 
 def test_marks_take_any_value() -> None:

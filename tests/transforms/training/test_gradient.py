@@ -242,6 +242,25 @@ def test_some_parameters_and_another_result() -> None:
     assert backward(module, require_grads=["y"]) == backward(module, require_grads=y)
 
 
+def test_constants_in_tuples_inside_of_tuples() -> None:
+    bindings = """lv = R.multiply(x, x); lv1 = (R.const(2.0, "float32"), (R.const(3.0, "float32"), lv)); lv2 = lv1[1];
+        lv3 = lv2[1]; lv4 = R.multiply(lv3, lv2[0]); gv = R.sum(lv4)"""
+    made = Gradient("main")(function(X, bindings.replace("\n        ", "")))
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype("float32")
+    _, (found,) = interpret(made.op, "main_adjoint", [x])
+    np.testing.assert_allclose(found, 6 * x, rtol=1e-6)
+
+
+def test_gradients_by_variables_of_the_block() -> None:
+    module = function(f"{X}, {Y}", "lv = R.multiply(x, x); lv1 = R.multiply(lv, y); gv = R.sum(lv1)")
+    made = Gradient("main", require_grads=["lv", "x", "gv"])(module)
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+    _, (by_lv, by_x, by_gv) = interpret(made.op, "main_adjoint", [x, y])
+    np.testing.assert_allclose(by_lv, y, rtol=1e-6)
+    np.testing.assert_allclose(by_x, 2 * x * y, rtol=1e-5)
+    assert by_gv == 1
+
+
 def test_tuples_inside_of_tuples_and_as_parameters() -> None:
     pair = 'R.Tuple(R.Tensor((2,), "float64"), R.Tensor((2,), "float64"))'
     module = function(
@@ -351,7 +370,7 @@ REFUSED = {
         (X, "gv = R.sum(x)"),
         {"require_grads": "xx"},
         NameLookupError,
-        "unknown parameter of 'main' 'xx'",
+        "unknown variable of 'main' 'xx'",
     ),
     "twice": (function, (X, "gv = R.sum(x)"), {"require_grads": ["x", "x"]}, TiraxError, "is given twice"),
     "no tensor": (
@@ -359,7 +378,7 @@ REFUSED = {
         (f"{X}, s: R.Shape([3, 4])", "lv = R.reshape(x, s); gv = R.sum(lv)"),
         {"require_grads": "s"},
         DTypeError,
-        "the parameter 's' is no tensor",
+        "'s' is no tensor",
     ),
 }
 

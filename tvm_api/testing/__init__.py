@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..diagnostics import TiraxError
-from ..handles.base_func import BaseFunc
-from ..handles.module import IRModule
-from ..handles.tir.prim_expr import PrimExpr, as_sym
-from ..ir.equality import assert_structural_equal
-from ..runtime import Device, cpu
+from ... import script
+from ...diagnostics import TiraxError
+from ...handles.base_func import BaseFunc
+from ...handles.from_script import from_source
+from ...handles.module import IRModule
+from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
+from ...runtime import Device, cpu
+from .._names import provide
+from ..ir import assert_structural_equal, structural_equal
 
 # Comparing.
 
@@ -35,8 +38,8 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
 
 def assert_prim_expr_equal(lhs: PrimExpr, rhs: PrimExpr) -> None:
     """Raise `AssertionError` where two scalar expressions are not equal for certain."""
-    a, b = as_sym(lhs), as_sym(rhs)
-    if (a - b).constant != 0:
+    a, b = convert(lhs), convert(rhs)
+    if not structural_equal(a, b) and (as_sym(a) - as_sym(b)).constant != 0:
         raise AssertionError(f"{a} and {b} are not equal for certain")
 
 
@@ -51,10 +54,12 @@ def check_numerical_grads(
 ) -> None:
     """Compare the gradients of a scalar function, one for each argument, with central differences.
 
-    Raises `AssertionError`, which names the argument. `function_value` is accepted for TVM's sake.
+    The function is given arrays of the dtypes of the values, float64 for what are no floats. Raises `AssertionError`,
+    which names the argument. `function_value` is accepted for TVM's sake.
     """
-    inputs = [np.array(v, dtype="float64") for v in input_values]
-    for number, (value, given) in enumerate(zip(inputs, grad_values, strict=True)):
+    given = [np.array(v) for v in input_values]
+    inputs = [v if np.issubdtype(v.dtype, np.floating) else v.astype("float64") for v in given]
+    for number, (value, gradient) in enumerate(zip(inputs, grad_values, strict=True)):
         wanted = np.zeros_like(value)
         for index in np.ndindex(value.shape):
             before = value[index]
@@ -65,7 +70,7 @@ def check_numerical_grads(
             value[index] = before
             wanted[index] = (sides[0] - sides[1]) / (2 * delta)
         np.testing.assert_allclose(
-            np.asarray(given), wanted, rtol=rtol, atol=atol, err_msg=f"the gradient of argument {number}"
+            np.asarray(gradient), wanted, rtol=rtol, atol=atol, err_msg=f"the gradient of argument {number}"
         )
 
 
@@ -78,15 +83,22 @@ class CompareBeforeAfter:
             @I.ir_module
             class Before: ...
 
-            before, expected = Before, After
+            @I.ir_module
+            class Expected: ...
 
-    `before` and `expected` are modules, functions of TVMScript, or methods that give one (and may ask for fixtures);
-    `transform` is a pass or a method that gives one. Where `expected` is a class of exceptions the pass must raise it.
+    Before and after (`before` or `Before`, `expected` or `Expected`) are modules, classes of tensor functions,
+    functions of TVMScript (without a decorator: tensor functions), or methods and fixtures that give one and may ask
+    for others.
+    `transform` is a pass, or a method or fixture that gives one. Where `expected` is a class of exceptions the pass
+    must raise it.
     """
+
+    check_well_formed = True
+    """Whether functions and classes that are read here must be well formed."""
 
     def __init_subclass__(cls) -> None:
         for name in ("before", "expected", "transform"):
-            given = cls.__dict__.get(name)
+            given = _only_one(cls, name, name.capitalize())
             if given is not None:
                 setattr(cls, name, _as_fixture(given))
 
@@ -94,40 +106,63 @@ class CompareBeforeAfter:
         """Run the pass and compare. Raises a diagnostic that shows both sides."""
         import pytest
 
-        module = _as_module(before)
         if isinstance(expected, type) and issubclass(expected, Exception):
             with pytest.raises(expected):
-                transform(module)
+                _applied(transform, before)
         else:
-            assert_structural_equal(transform(module).op, _as_module(expected).op)
+            assert_structural_equal(_applied(transform, before), _nameless(expected))
 
 
-def _as_module(given: Any) -> IRModule:
+def _only_one(cls: type, *names: str) -> Any:
+    """What a class itself says under one of two spellings. Raises `TiraxError` where it says both."""
+    given = [cls.__dict__[n] for n in names if n in cls.__dict__]
+    if len(given) > 1:
+        raise TiraxError(f"{cls.__name__} says the same twice", found=" and ".join(names), hint="keep one of them")
+    return given[0] if given else None
+
+
+def _applied(transform: Any, given: Any) -> Any:
+    """What a pass makes of a module, or of a function in a module of its own."""
     if not isinstance(given, BaseFunc):
-        return given
-    return IRModule({"main": given.with_attr("global_symbol", "main")})
+        return transform(given)
+    return _nameless(transform(IRModule({"main": given}))["main"])
+
+
+def _nameless(given: Any) -> Any:
+    """A function by itself without its symbol: before and after are called what the test calls them."""
+    return given.without_attr("global_symbol") if isinstance(given, BaseFunc) else given
 
 
 def _as_fixture(given: Any) -> Any:
     """A fixture that gives a module, function, pass or exception; methods are evaluated for each test."""
     import pytest
 
-    if not isinstance(given, FunctionType):
-        return given if type(given).__name__ == "FixtureFunctionDefinition" else pytest.fixture(lambda self: given)
-    if next(iter(inspect.signature(given).parameters), None) == "self":
-        return pytest.fixture(given)
-    return pytest.fixture(lambda self: _parsed(given))
+    if type(given).__name__ == "FixtureFunctionDefinition":
+        return given
+    if isinstance(given, FunctionType):
+        method = "self" in inspect.signature(given).parameters
+        return pytest.fixture(given if method else lambda self: _parsed(given, self.check_well_formed))
+    if isinstance(given, type) and not issubclass(given, Exception):
+        return pytest.fixture(lambda self: _module_of_class(given, self.check_well_formed))
+    return pytest.fixture(lambda self: given)
 
 
-def _parsed(function: FunctionType) -> BaseFunc:
-    """The function of TVMScript that stands in the class of a test; without a decorator it is a tensor function."""
-    from .. import script
+def _module_of_class(cls: type, well_formed: bool) -> IRModule:
+    """The module of a class without a decorator: its functions, by the names that they have in it."""
+    members = {n: f for n, f in vars(cls).items() if not n.startswith("_")}
+    functions = {n: f if isinstance(f, BaseFunc) else _parsed(f, well_formed) for n, f in members.items()}
+    return IRModule({n: f.with_attr("global_symbol", n) for n, f in functions.items()})
+
+
+def _parsed(function: FunctionType, well_formed: bool) -> BaseFunc:
+    """The function of TVMScript that stands in the class of a test: a tensor function without a decorator."""
 
     source = textwrap.dedent(inspect.getsource(function))
-    decorated = source.startswith("@")
-    op = script.parse_decorated(function) if decorated else script.parse_source(f"@T.prim_func\n{source}")
-    module = IRModule(op)
-    return module[module.names[0]]
+    names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    if source.startswith("@"):
+        module = IRModule(script.parse_decorated(function))
+        return module[module.names[0]]
+    return from_source(f"@T.prim_func\n{source}", names, well_formed)
 
 
 # Parameters.
@@ -143,45 +178,66 @@ def parameter(*values: Any, ids: Iterable[str] | None = None, by_dict: dict[str,
         values, ids = tuple(by_dict.values()), list(by_dict)
 
     @pytest.fixture(params=values, ids=None if ids is None else list(ids))
-    def given(request: Any) -> Any:
+    def chosen(*_instance: Any, request: Any) -> Any:
         return request.param
 
-    return given
-
-
-_groups = 0
+    return chosen
 
 
 def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> list[Any]:
     """Fixtures that change together: `a, b = parameters((1, 2), (3, 4))` gives (1, 2) and (3, 4).
 
-    They must be assigned to names of the module that calls. Raises `TiraxError` for sets of different sizes.
+    They may be assigned to names of a module or of a class of tests. A test that asks for some of them runs once for
+    each set, and is named by its values, or by `ids`. Raises `TiraxError` for sets of different sizes.
     """
     import pytest
 
-    global _groups
     if len({len(values) for values in value_sets}) != 1:
         raise TiraxError("each set holds a value for each parameter", found=[len(v) for v in value_sets])
-    _groups += 1
-    group = f"_parameters_{_groups}"
+    group = Group(None if ids is None else list(ids))
+    # pytest calls the hook of a module for each of its tests; where the plug-in has been at work, nothing is left.
+    sys._getframe(1).f_globals.setdefault("pytest_generate_tests", parametrize_groups)
+    return [pytest.fixture(group.member(values)) for values in zip(*value_sets, strict=True)]
 
-    @pytest.fixture(params=list(value_sets), ids=None if ids is None else list(ids))
-    def chosen(request: Any) -> Any:
-        return request.param
 
-    sys._getframe(1).f_globals[group] = chosen
+class Group:
+    """Parameters that change together, with the names of their sets."""
 
-    def one(index: int) -> Any:
-        def given(**found: Any) -> Any:
-            return found[group][index]
+    def __init__(self, ids: list[str] | None):
+        self.ids = ids
 
-        # pytest asks a fixture by its signature for what it depends on.
-        given.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
-            [inspect.Parameter(group, inspect.Parameter.KEYWORD_ONLY)]
-        )
-        return pytest.fixture(given)
+    def member(self, values: Sequence[Any]) -> Any:
+        """The function of one parameter's fixture; what it gives is chosen by `parametrize_groups`."""
 
-    return [one(i) for i in range(len(value_sets[0]))]
+        def chosen(*_instance: Any, request: Any) -> Any:
+            return request.param
+
+        vars(chosen).update(parametrize_group=self, parametrize_values=values)
+        return chosen
+
+
+def parametrize_groups(metafunc: Any) -> None:
+    """Hook `pytest_generate_tests`: a test that asks for parameters of a group runs once for each set of values."""
+    groups: dict[Group, dict[str, Sequence[Any]]] = {}
+    for name, definitions in metafunc.definition._fixtureinfo.name2fixturedefs.items():
+        member = definitions[-1].func
+        if isinstance(getattr(member, "parametrize_group", None), Group):
+            groups.setdefault(member.parametrize_group, {})[name] = member.parametrize_values
+    done = metafunc.definition.stash.setdefault(_stash_key(), set())
+    for group, members in groups.items():
+        if group not in done:
+            done.add(group)
+            sets = list(zip(*members.values(), strict=True))
+            values = [v for (v,) in sets] if len(members) == 1 else sets
+            metafunc.parametrize(",".join(members), values, indirect=True, ids=group.ids)
+
+
+@functools.cache
+def _stash_key() -> Any:
+    """Under which a test notes the groups that have been spread over it: the plug-in and the module's hook both ask."""
+    import pytest
+
+    return pytest.StashKey()
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
@@ -301,6 +357,8 @@ def main() -> None:
 
     sys.exit(pytest.main([sys._getframe(1).f_code.co_filename, *sys.argv[1:]]))
 
+
+provide(__name__, {"utils": {"tvm_api.testing": "*"}})
 
 __all__ = [
     "CompareBeforeAfter", "Feature", "assert_allclose", "assert_prim_expr_equal", "check_numerical_grads",

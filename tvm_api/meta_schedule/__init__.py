@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ..tuning.builder import Builder
-from ..tuning.context import TuneContext
-from ..tuning.cost_model import CostModel
-from ..tuning.database import Database
-from ..tuning.mutators import Mutator
-from ..tuning.postprocessors import Postproc
-from ..tuning.profiler import Profiler
-from ..tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks, tune_relax
-from ..tuning.runner import Runner
-from ..tuning.schedule_rules import ScheduleRule
-from ..tuning.search import SearchStrategy
-from ..tuning.space import SpaceGenerator
-from ..tuning.task_scheduler import MeasureCallback, TaskScheduler
-from ..tuning.tir_integration import compile_tir, tune_tir
-from ..tuning.tune import tune_tasks
-from ..tuning.types import MeasureCandidate, TuningRecord
-from ._names import provide
+from ...tuning.builder import Builder
+from ...tuning.context import TuneContext
+from ...tuning.cost_model import CostModel
+from ...tuning.database import Database
+from ...tuning.mutators import Mutator
+from ...tuning.postprocessors import Postproc
+from ...tuning.profiler import Profiler
+from ...tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks, tune_relax
+from ...tuning.runner import Runner
+from ...tuning.schedule_rules import ScheduleRule
+from ...tuning.search import SearchStrategy
+from ...tuning.space import SpaceGenerator
+from ...tuning.task_scheduler import MeasureCallback, TaskScheduler
+from ...tuning.tir_integration import compile_tir, tune_tir
+from ...tuning.tune import tune_tasks
+from ...tuning.types import MeasureCandidate, TuningRecord
+from .._names import provide
 
 arg_info: ModuleType
 builder: ModuleType
@@ -36,13 +36,15 @@ schedule_rule: ModuleType
 search_strategy: ModuleType
 space_generator: ModuleType
 task_scheduler: ModuleType
+testing: ModuleType
 tir_integration: ModuleType
 tune: ModuleType
 tune_context: ModuleType
+utils: ModuleType
 provide(
     __name__,
     {
-        "arg_info": {"tuning.types": "TensorInfo"},
+        "arg_info": {"tuning.types": "ArgInfo TensorInfo"},
         "builder": {
             "tuning.builder": "Builder LocalBuilder PyBuilder create=Builder.create",
             "tuning.types": "BuilderInput BuilderResult",
@@ -104,17 +106,33 @@ provide(
         "task_scheduler": {
             "tuning.task_scheduler": "GradientBased RoundRobin TaskRecord TaskScheduler create=TaskScheduler.create"
         },
+        "testing": {},
+        "testing.te_workload": {
+            "tuning.workloads": """
+                CONFIGS=WORKLOADS batch_matmul_nkkm conv1d_nlc conv2d_capsule_nhwijc conv2d_nhwc conv2d_nhwc_bn_relu
+                conv2d_transpose_nhwc conv3d_ndhwc create_te_workload=workload depthwise_conv2d_nhwc matmul matmul_relu
+                norm_bmn softmax_mn transpose_batch_matmul
+            """
+        },
         "tir_integration": {"tuning.tir_integration": "compile_tir tune_tir"},
         "tune": {"tuning.tune": "tune_tasks"},
         "tune_context": {"tuning.context": "TuneContext"},
+        "utils": {"tvm_api.meta_schedule": "derived_object"},
     },
 )
+
+
+def derived_object(cls: type) -> type:
+    """The class itself: a class of a user's own needs no wrapping to stand for one of ours."""
+    return cls
+
 
 __all__ = [
     "Builder", "CostModel", "Database", "ExtractedTask", "MeasureCallback", "MeasureCandidate", "Mutator",
     "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy", "SpaceGenerator", "TaskScheduler",
     "TuneContext", "TuningRecord", "arg_info", "builder", "compile_relax", "compile_tir", "cost_model",
-    "database", "extract_tasks", "measure_callback", "mutator", "postproc", "profiler", "relax_integration",
-    "runner", "schedule_rule", "search_strategy", "space_generator", "task_scheduler", "tir_integration",
-    "tune", "tune_context", "tune_relax", "tune_tasks", "tune_tir",
+    "database", "derived_object", "extract_tasks", "measure_callback", "mutator", "postproc", "profiler",
+    "relax_integration", "runner", "schedule_rule", "search_strategy", "space_generator",
+    "task_scheduler", "testing", "tir_integration",
+    "tune", "tune_context", "tune_relax", "tune_tasks", "tune_tir", "utils",
 ]  # fmt: skip

@@ -1,0 +1,153 @@
+"""Constant bounds of terms by interval arithmetic, of casts, shifts and vectors as well, unlike those of `sym`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf, isinf
+
+from xdsl.dialects.builtin import IntegerType, i1
+
+from ...dialects.dtypes import bit_width, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
+from ...dialects.sym.operations import COMPARISONS
+from .terms import Term
+
+Interval = tuple[float, float]
+EVERYTHING: Interval = (-inf, inf)
+_EXACT_IN_FLOAT32 = 1 << 24
+
+
+def bounds_of(term: Term, leaf: Callable[[Term], Interval]) -> Interval:
+    """The least and the greatest value; `leaf` knows those of leaves. Division by zero does not happen."""
+    if term.op == "const":
+        return (term.value, term.value)
+    if term.op in COMPARISONS or term.op in ("and", "or", "not"):
+        return (0, 1)
+    if term.op == "leaf":
+        return leaf(term)
+    rule = _RULES.get(term.value if term.op == "call" else term.op)
+    found = EVERYTHING if rule is None else rule(term, [bounds_of(a, leaf) for a in term.args])
+    return _within_dtype(term, found)
+
+
+def _within_dtype(term: Term, found: Interval) -> Interval:
+    """What a narrow integer may be; where a result may wrap around, that is all."""
+    dtype = scalar_of(term.dtype)
+    if not isinstance(dtype, IntegerType):
+        return found
+    limits = dtype_bounds(dtype)
+    fits = limits[0] <= found[0] and found[1] <= limits[1]
+    return found if fits or not (dtype == i1 or is_unsigned(dtype) or bit_width(dtype) < 32) else limits
+
+
+def dtype_bounds(dtype: IntegerType) -> Interval:
+    """The least and the greatest value of an integer dtype."""
+    bits = bit_width(dtype)
+    if dtype == i1:
+        return (0, 1)
+    return (0, (1 << bits) - 1) if is_unsigned(dtype) else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def _product(a: float, b: float) -> float:
+    return 0 if 0 in (a, b) else a * b
+
+
+def _corners(combine: Callable[[float, float], float], a: Interval, b: Iterable[float]) -> Interval:
+    values = [combine(x, y) for x in a for y in b]
+    return (min(values), max(values))
+
+
+def _divisors(b: Interval) -> list[float]:
+    """Where quotients are extreme: the ends of the divisors, and those next to zero."""
+    return [d for d in (*b, -1, 1) if d != 0 and b[0] <= d <= b[1]]
+
+
+def _divided(rounded: Callable[[float, float], float]) -> Callable[[Term, list[Interval]], Interval]:
+    def rule(term: Term, args: list[Interval]) -> Interval:
+        divisors = _divisors(args[1])
+        return _corners(rounded, args[0], divisors) if divisors else EVERYTHING
+
+    return rule
+
+
+def _floor(a: float, b: float) -> float:
+    if isinf(b):
+        return 0 if not isinf(a) and (a >= 0) == (b > 0) or a == 0 else -1 if not isinf(a) else a * (1 if b > 0 else -1)
+    return a * (1 if b > 0 else -1) if isinf(a) else int(a) // int(b)
+
+
+def _trunc(a: float, b: float) -> float:
+    if isinf(a):
+        return a * (1 if b > 0 else -1)
+    return 0 if isinf(b) else abs(int(a)) // abs(int(b)) * (1 if (a >= 0) == (b > 0) else -1)
+
+
+def _floormod(term: Term, args: list[Interval]) -> Interval:
+    (low, high), (least, most) = args
+    if low >= 0 and high < least:
+        return (low, high)
+    below, above = min(least + 1, 0), max(most - 1, 0)
+    # of what is not negative the rest by a positive divisor is no greater than it
+    return (below, min(above, high) if low >= 0 and least >= 0 else above)
+
+
+def _truncmod(term: Term, args: list[Interval]) -> Interval:
+    (low, high), (least, most) = args
+    size = max(abs(least), abs(most)) - 1
+    return (max(min(low, 0), -size), min(max(high, 0), size))
+
+
+def _cast(term: Term, args: list[Interval]) -> Interval:
+    """A float that holds an integer exactly leaves its bounds as they are."""
+    (given,) = term.args
+    low, high = args[0]
+    exact = isinstance(scalar_of(given.dtype), IntegerType) or max(-low, high) <= _EXACT_IN_FLOAT32
+    target = scalar_of(term.dtype)
+    if is_float(target):
+        return args[0] if max(-low, high) <= _EXACT_IN_FLOAT32 and bit_width(target) >= 32 else EVERYTHING
+    limits = dtype_bounds(target) if isinstance(target, IntegerType) else EVERYTHING
+    return args[0] if exact and limits[0] <= low and high <= limits[1] else limits
+
+
+def _union(term: Term, args: list[Interval]) -> Interval:
+    return (min(args[1][0], args[2][0]), max(args[1][1], args[2][1]))
+
+
+def _ramp(term: Term, args: list[Interval]) -> Interval:
+    (low, high), (least, most) = args
+    if is_scalable(term.dtype):
+        return EVERYTHING
+    last = lanes_of(term.dtype) - 1
+    return (low + min(0, _product(last, least)), high + max(0, _product(last, most)))
+
+
+def _shift_right(term: Term, args: list[Interval]) -> Interval:
+    low, high = args[1]
+    if low < 0 or isinf(high):
+        return EVERYTHING
+    return _corners(lambda a, n: a if isinf(a) else int(a) >> int(n), args[0], (low, high))
+
+
+def _bitwise_and(term: Term, args: list[Interval]) -> Interval:
+    """What is not negative is no less than its bits."""
+    tops = [high for low, high in args if low >= 0]
+    return (0, min(tops)) if tops else EVERYTHING
+
+
+_RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
+    "add": lambda t, a: (a[0][0] + a[1][0], a[0][1] + a[1][1]),
+    "sub": lambda t, a: (a[0][0] - a[1][1], a[0][1] - a[1][0]),
+    "mul": lambda t, a: _corners(_product, a[0], a[1]),
+    "min": lambda t, a: (min(a[0][0], a[1][0]), min(a[0][1], a[1][1])),
+    "max": lambda t, a: (max(a[0][0], a[1][0]), max(a[0][1], a[1][1])),
+    "div": _divided(_trunc),
+    "floordiv": _divided(_floor),
+    "floormod": _floormod,
+    "truncmod": _truncmod,
+    "cast": _cast,
+    "select": _union,
+    "if": _union,
+    "broadcast": lambda t, a: a[0],
+    "ramp": _ramp,
+    "shift_right": _shift_right,
+    "bitwise_and": _bitwise_and,
+}

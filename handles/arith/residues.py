@@ -1,0 +1,92 @@
+"""Residue classes of terms, of casts, shifts and bits too, unlike those of `sym`: the rules of TVM's `modular_set`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+
+from xdsl.dialects.builtin import IntegerType
+
+from ...dialects.dtypes import bit_width, is_unsigned, scalar_of
+from ...dialects.sym.bounds import ANY, Residue
+from .terms import Term
+
+Rule = Callable[[list[Residue]], Residue]
+
+
+def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term], float]) -> Residue:
+    """A class that holds every value; `leaf` knows those of leaves, `low` the least values. Signed overflow is none."""
+    if term.op == "const":
+        return Residue(0, term.value) if isinstance(term.value, int) else ANY
+    if term.op == "leaf":
+        return leaf(term)
+    name = term.value if term.op == "call" else term.op
+    if name in _JOINED or name in _EXACT or name == "cast":
+        args = [residue_of(a, leaf, low) for a in term.args[-2:]]
+        found = args[0].join(args[-1]) if name in _JOINED else _EXACT[name](args) if name in _EXACT else args[0]
+        return _wrapped(term, found)
+    by = term.args[1].number if len(term.args) == 2 else None
+    if not isinstance(by, int) or name not in _BY_CONSTANT:
+        return ANY
+    rule, divisor, rounds_down = _BY_CONSTANT[name]
+    size = divisor(by)
+    if size is None:
+        return ANY
+    a = residue_of(term.args[0], leaf, low)
+    return rule(a, size, lambda: rounds_down or low(term.args[0]) >= 0)
+
+
+def _wrapped(term: Term, found: Residue) -> Residue:
+    """What is left of a class where values wrap around: unsigned ones, those of casts to fewer bits or other signs."""
+    dtype = scalar_of(term.dtype)
+    if not isinstance(dtype, IntegerType):
+        return ANY
+    source = scalar_of(term.args[-1].dtype)
+    if not isinstance(source, IntegerType):
+        return ANY
+    widened = bit_width(dtype) > bit_width(source) and is_unsigned(source)
+    same_sign = is_unsigned(dtype) == is_unsigned(source) and bit_width(dtype) >= bit_width(source)
+    exact = widened or (same_sign and (term.op == "cast" or not is_unsigned(dtype)))
+    return found if exact or found.step == 0 else Residue.of(gcd(found.step, 1 << bit_width(dtype)), found.base)
+
+
+def _quotient(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
+    if a.step % divisor or (a.base and not rounds_down()):
+        return ANY
+    return Residue.of(a.step // divisor, a.base // divisor)
+
+
+def _remainder(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
+    step = gcd(a.step, divisor)
+    return Residue(step, a.base % step) if a.base % step == 0 or rounds_down() else ANY
+
+
+def _positive(value: int) -> int | None:
+    return value if value > 0 else None
+
+
+def _power(value: int) -> int | None:
+    return 1 << value if 0 <= value < 64 else None
+
+
+def _mask(value: int) -> int | None:
+    """2 ** p where the bits are those below p."""
+    return value + 1 if value > 0 and not value & (value + 1) else None
+
+
+_JOINED = frozenset({"min", "max", "select", "if"})
+_EXACT: dict[str, Rule] = {
+    "add": lambda a: a[0] + a[1],
+    "sub": lambda a: a[0] + a[1] * Residue(0, -1),
+    "mul": lambda a: a[0] * a[1],
+}
+_BY_CONSTANT: dict[
+    str, tuple[Callable[[Residue, int, Callable[[], bool]], Residue], Callable[[int], int | None], bool]
+] = {
+    "div": (_quotient, _positive, False),
+    "floordiv": (_quotient, _positive, True),
+    "shift_right": (_quotient, _power, True),
+    "truncmod": (_remainder, _positive, False),
+    "floormod": (_remainder, _positive, True),
+    "bitwise_and": (_remainder, _mask, True),
+}

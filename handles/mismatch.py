@@ -1,0 +1,170 @@
+"""Where two nodes of tensor programs differ first, by TVM's names of the parts that lead there.
+
+for i in range(16): …   |   for i in range(32): …   ->   <root>.extent.value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from .module import IRModule
+from .object_path import ObjectPath
+from .relax.expr import GlobalVar
+from .tir.buffers import Buffer, Stmt
+from .tir.dims import ExtentInt
+from .tir.domains import BufferRegion, IterVar, MatchBufferRegion, Range
+from .tir.expr_kinds import class_name, named_parts
+from .tir.prim_expr import PrimExpr, SizeVar, is_free
+from .tir.prim_func import PrimFunc
+
+Paths = tuple[ObjectPath, ObjectPath]
+"""The places on both sides."""
+_PARTS = {
+    "For": "loop_var min extent kind annotations body",
+    "While": "condition body",
+    "IfThenElse": "condition then_case else_case",
+    "BufferStore": "buffer value indices predicate",
+    "Evaluate": "value",
+    "AssertStmt": "condition message body",
+    "AttrStmt": "node attr_key value body",
+    "LetStmt": "value var body",
+    "Allocate": "buffer_var dtype extents body",
+    "AllocateConst": "buffer_var dtype extents body",
+    "DeclBuffer": "buffer body",
+    "SeqStmt": "seq",
+    "Block": "iter_vars alloc_buffers match_buffers reads writes name_hint annotations init body",
+    "BlockRealize": "iter_values predicate block",
+    "PrimFunc": "params buffer_map ret_type body",
+    "Buffer": "dtype shape strides elem_offset",
+    "IterVar": "dom var iter_type",
+    "Range": "min extent",
+    "BufferRegion": "buffer region",
+    "MatchBufferRegion": "buffer source",
+}
+"""The parts of nodes, in the order in which they are compared."""
+_NODES = (Stmt, PrimFunc, IterVar, Range, BufferRegion, MatchBufferRegion)
+
+
+def first_mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> Paths | None:
+    """Where two nodes, both at `path`, differ first; None where no difference is found in what is looked at."""
+    return _Comparison(map_free_vars).node(lhs, rhs, path)
+
+
+class _Comparison:
+    """A walk through two nodes at once; variables of the one stand for those of the other."""
+
+    def __init__(self, map_free_vars: bool):
+        self._map_free_vars = map_free_vars
+        self._variables: dict[Any, Any] = {}
+        self._taken: set[Any] = set()
+
+    def node(self, a: Any, b: Any, path: ObjectPath) -> Paths | None:
+        """Compare two nodes of any kind."""
+        for kind, compare in _KINDS:
+            if isinstance(a, kind) and isinstance(b, kind):
+                return compare(self, a, b, path)
+        same = a == b or (a != a and b != b)
+        return None if same else (path, path)
+
+    def _parts(self, names: str, a: Any, b: Any, path: ObjectPath) -> Paths | None:
+        for name in names.split():
+            found = self.node(getattr(a, name), getattr(b, name), path.attr(name))
+            if found is not None:
+                return found
+        return None
+
+    def module(self, a: IRModule, b: IRModule, path: ObjectPath) -> Paths | None:
+        return self.table(a.functions, b.functions, path.attr("functions"))
+
+    def table(self, a: Mapping[Any, Any], b: Mapping[Any, Any], path: ObjectPath) -> Paths | None:
+        """Values under the same keys; variables that stand for each other are the same key."""
+        keys = [(k, self._variables.get(_identity(k), _identity(k))) for k in a]
+        theirs = {_identity(k): k for k in b}
+        for key, wanted in keys:
+            if wanted not in theirs:
+                return path.map_value(key), path.missing_map_entry()
+            found = self.node(a[key], b[theirs[wanted]], path.map_value(key))
+            if found is not None:
+                return found
+        known = {wanted for _, wanted in keys}
+        more = next((k for identity, k in theirs.items() if identity not in known), None)
+        return None if more is None else (path.missing_map_entry(), path.map_value(more))
+
+    def sequence(self, a: Sequence[Any], b: Sequence[Any], path: ObjectPath) -> Paths | None:
+        """Elements first, then the lengths."""
+        for i, (x, y) in enumerate(zip(a, b, strict=False)):
+            found = self.node(x, y, path.array_index(i))
+            if found is not None:
+                return found
+        n = min(len(a), len(b))
+        if len(a) == len(b):
+            return None
+        ends = [path.array_index(n) if n < len(s) else path.missing_array_element(n) for s in (a, b)]
+        return ends[0], ends[1]
+
+    def named(self, a: Any, b: Any, path: ObjectPath) -> Paths | None:
+        """Nodes of one class, part by part."""
+        kind = type(a).__name__
+        return self._parts(_PARTS.get(kind, ""), a, b, path) if kind == type(b).__name__ else (path, path)
+
+    def buffer(self, a: Buffer, b: Buffer, path: ObjectPath) -> Paths | None:
+        """A buffer is what it was compared with when it was met first."""
+        x, y = ("buffer", a.ssa), ("buffer", b.ssa)
+        if x in self._variables or y in self._taken:
+            return None if self._variables.get(x) == y else (path, path)
+        found = self._parts(_PARTS["Buffer"], a, b, path)
+        return self._stand_for(x, y) if found is None else found
+
+    def expression(self, a: PrimExpr, b: PrimExpr, path: ObjectPath) -> Paths | None:
+        kind = class_name(a)
+        if kind != class_name(b):
+            return path, path
+        if a.dtype != b.dtype:
+            place = path.attr("dtype")
+            return place, place
+        if kind in ("Var", "SizeVar"):
+            return None if self._is_same_variable(a, b) else (path, path)
+        ours, theirs = named_parts(a), named_parts(b)
+        pairs = ((path.attr(name), part, theirs[name]) for name, part in ours.items())
+        return next((found for place, x, y in pairs if (found := self.node(x, y, place)) is not None), None)
+
+    def number(self, a: ExtentInt, b: ExtentInt, path: ObjectPath) -> Paths | None:
+        """An extent, which TVM has as a node."""
+        place = path.attr("value")
+        return None if a == b else (place, place)
+
+    def _is_same_variable(self, a: PrimExpr, b: PrimExpr) -> bool:
+        x, y = _identity(a), _identity(b)
+        if x in self._variables or y in self._taken:
+            return self._variables.get(x) == y
+        free = any(isinstance(v, SizeVar) or is_free(v.ssa) for v in (a, b))
+        if free and not self._map_free_vars and x != y:
+            return False
+        self._stand_for(x, y)
+        return True
+
+    def _stand_for(self, a: Any, b: Any) -> None:
+        self._variables[a] = b
+        self._taken.add(b)
+
+
+def _identity(value: Any) -> Any:
+    """What a variable is known by: its value, the name of a symbolic one or of a function."""
+    if isinstance(value, SizeVar | GlobalVar):
+        return value.name if isinstance(value, SizeVar) else value.name_hint
+    return cast(SSAValue, value.ssa) if isinstance(value, PrimExpr) else value
+
+
+_KINDS: tuple[tuple[Any, Callable[..., Paths | None]], ...] = (
+    (IRModule, _Comparison.module),
+    (Buffer, _Comparison.buffer),
+    (PrimExpr, _Comparison.expression),
+    (_NODES, _Comparison.named),
+    (ExtentInt, _Comparison.number),
+    (Mapping, _Comparison.table),
+    (list | tuple, _Comparison.sequence),
+)
+"""How nodes of a kind are compared, the first that fits; others are equal where Python says so."""

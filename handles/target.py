@@ -1,0 +1,348 @@
+"""Targets as programs of TVM know them: of any kind, with a host, of a tag; code is generated for those of kind `llvm`.
+
+    Target("cuda -arch=sm_80", host="llvm").host.kind.name      # "llvm"
+
+What no code is generated for is a description: it can be entered, passed on and asked, but not built for.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .. import target as _cpu
+from ..diagnostics import UnsupportedError, unknown_name
+from ..runtime import Device
+from ..target import TargetError
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """What a target is of: its name, the number that TVM gives such devices, and the keys that go with it."""
+
+    name: str
+    default_device_type: int
+    default_keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _gpu(name: str, number: int) -> TargetKind:
+    return TargetKind(name, number, (name, "gpu"))
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        TargetKind("llvm", 1, ("cpu",)),
+        TargetKind("c", 1, ("cpu",)),
+        TargetKind("composite", 1, ()),
+        TargetKind("hybrid", 1, ()),
+        TargetKind("test", 1, ()),
+        TargetKind("ext_dev", 12, ()),
+        TargetKind("hexagon", 14, ("hexagon", "cpu")),
+        TargetKind("nvptx", 2, ("cuda", "gpu")),
+        _gpu("cuda", 2),
+        _gpu("opencl", 4),
+        _gpu("vulkan", 7),
+        _gpu("metal", 8),
+        _gpu("rocm", 10),
+        _gpu("webgpu", 15),
+    )
+}
+"""The kinds of targets by their names."""
+
+_LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
+_UNDERSTOOD = frozenset(
+    (
+        "mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math", "l1d-size", "l2-size", "l3-size", "keys",
+        "device",
+    )
+)  # fmt: skip
+"""Options of `llvm` that mean something here, or nothing anywhere."""
+_LLVM_OPTIONS = _UNDERSTOOD | frozenset(
+    (
+        "model", "tag", "libs", "host", "mabi", "mfloat-abi", "fast-math", "fast-math-nnan", "fast-math-ninf",
+        "fast-math-nsz", "fast-math-arcp", "fast-math-contract", "fast-math-reassoc", "opt-level", "cl-opt", "jit",
+        "from_device", "feature", "system-lib", "runtime",
+    )
+)  # fmt: skip
+
+
+def _nvidia(arch: str, registers: int = 65536, **more: Any) -> dict[str, Any]:
+    limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
+    return {"kind": "cuda", "keys": ["cuda", "gpu"], "arch": arch, **limits, "registers_per_block": registers, **more}
+
+
+def _server(cpu: str, cores: int) -> dict[str, Any]:
+    return {"kind": "llvm", "mcpu": cpu, "num-cores": cores}
+
+
+TAGS: dict[str, dict[str, Any]] = {
+    "nvidia/geforce-rtx-2080-ti": _nvidia("sm_75"),
+    "nvidia/geforce-rtx-3070": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-3090": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-3090-ti": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-4090": _nvidia("sm_89", l2_cache_size_bytes=75497472),
+    "nvidia/jetson-nano": _nvidia("sm_53", 32768),
+    "nvidia/nvidia-a100": _nvidia("sm_80", l2_cache_size_bytes=41943040),
+    "nvidia/nvidia-h100": _nvidia("sm_90", l2_cache_size_bytes=52428800),
+    "nvidia/nvidia-v100": _nvidia("sm_70"),
+    "nvidia/tesla-t4": _nvidia("sm_75"),
+    "aws/cpu/c5.large": _server("skylake-avx512", 1),
+    "aws/cpu/c5.9xlarge": _server("skylake-avx512", 18),
+    "aws/cpu/c5.12xlarge": _server("cascadelake", 24),
+    "aws/cpu/c5.24xlarge": _server("cascadelake", 48),
+}
+"""Well-known devices: their limits are facts of their makers' data sheets."""
+
+
+class Features:
+    """What a target can do, as attributes; what is not known of it is not there."""
+
+    def __init__(self, known: Mapping[str, Any]):
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._known.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and bool(self._known.get(name))
+
+
+class Target(_cpu.Target):
+    """A target of any kind, made of a text, a tag, a dictionary (also as JSON) or another target, and a host.
+
+    Raises `TargetError` for what describes no target, `NameLookupError` for an unknown kind.
+    """
+
+    kind: TargetKind
+    attrs: dict[str, Any]
+    keys: list[str]
+    host: Any = None  # of the class it is how this machine is asked for
+    _wrong: Exception | None = None
+
+    def __init__(self, target: Any = "llvm", host: Any = None):
+        config = _config(target)
+        given_host = config.pop("host", None) if host is None else host
+        config.pop("host", None)
+        kind = KINDS.get(str(config["kind"]))
+        if kind is None:
+            raise unknown_name("target kind", str(config["kind"]), [*KINDS, *TAGS])
+        attrs = {key: _value(key, value) for key, value in config.items() if key != "kind"}
+        if kind.name == "llvm":
+            _refuse_unknown(attrs)
+        self._set("kind", kind)
+        self._set("attrs", attrs)
+        self._set("keys", _keys(kind, attrs))
+        self._set("host", None if given_host is None else Target(given_host))
+        if kind.name == "composite":
+            attrs["devices"] = [Target(d) for d in attrs.get("devices", ())]
+        self._resolve()
+
+    def _resolve(self) -> None:
+        """Find what code is generated for; where that cannot be it is said when it is asked for."""
+        described = self._text(_UNDERSTOOD if self.kind.name == "llvm" else None)
+        self._set("text", described)
+        if self.kind.name != "llvm":
+            hint = "tirax generates code for CPUs only"
+            self._set("_wrong", UnsupportedError(f"target kind '{self.kind}'", expected="llvm", hint=hint))
+            return
+        try:
+            self.__post_init__()
+        except TargetError as error:
+            self._set("_wrong", error)
+
+    def _text(self, only: frozenset[str] | None = None) -> str:
+        options = {k: v for k, v in self.attrs.items() if only is None or k in only}
+        listed = {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in options.items()}
+        return " ".join([self.kind.name, *(f"-{k}={shlex.quote(v)}" for k, v in listed.items())])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "attrs" not in vars(self):
+            raise AttributeError(name)
+        if name in self.attrs:
+            return self.attrs[name]
+        if self._wrong is not None and name in ("triple", "cpu", "feature_string", "vector_bits", "caches", "cores"):
+            raise self._wrong
+        if name == "features":
+            return Features({"is_test": True} if self.kind.name == "test" else {})
+        if name in _UNKNOWN:
+            return _UNKNOWN[name]
+        raise AttributeError(f"a target of kind {self.kind} has no '{name}'")
+
+    def __eq__(self, other: object) -> bool:
+        host = other.host if isinstance(other, Target) else None
+        return isinstance(other, _cpu.Target) and str(other) == str(self) and host == self.host
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @property
+    def device_name(self) -> str:
+        """The device that it is of a kind: the option `device`."""
+        return str(self.attrs.get("device", ""))
+
+    def get_attr(self, name: str) -> Any:
+        """An option, None where it is not given."""
+        return self.attrs.get(name)
+
+    def with_host(self, host: Any) -> Target:
+        """The target with another host."""
+        return Target(self, host)
+
+    def get_target_device_type(self) -> int:
+        """The number that TVM gives devices of this kind."""
+        return self.kind.default_device_type
+
+    def export(self) -> dict[str, Any]:
+        """The target as a dictionary, of which `Target` makes the same one again."""
+        if self.kind.name == "llvm" and self._wrong is None:
+            return super().export()
+        return {"kind": self.kind.name, **self.attrs}
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """The names of the kinds."""
+        return list(KINDS)
+
+    @staticmethod
+    def from_device(device: Device | str) -> Target:
+        """The target of a device. Raises `UnsupportedError` for devices other than the CPU."""
+        name = str(device).split("(")[0].split(":")[0]
+        if name not in ("cpu", "llvm"):
+            raise UnsupportedError(f"a target of the device '{name}'", expected="cpu")
+        return Target("llvm")
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """A target of whatever describes one; None stays."""
+        return target if target is None or isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(target: Any, host: Any = None) -> tuple[Target | None, Target | None]:
+        """The target with its host, and the host. Raises `AssertionError` for a host without a target, as TVM does."""
+        if target is None:
+            if host is not None:
+                raise AssertionError("Target host is not empty when target is empty.")
+            return None, None
+        found = Target(target, host)
+        return found, found.host
+
+    @staticmethod
+    def canon_multi_target(targets: Any) -> list[Target] | None:
+        """The targets of one description, of a list, or of a dictionary by device; None stays."""
+        if targets is None:
+            return None
+        if isinstance(targets, Mapping) and "kind" not in targets:
+            targets = list(cast("Mapping[Any, Any]", targets).values())
+        return [Target(t) for t in targets] if isinstance(targets, list | tuple) else [Target(targets)]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, host: Any = None) -> list[Target]:
+        """As `canon_multi_target`, each with the host. Raises `AssertionError` without a target, as TVM does."""
+        found = Target.canon_multi_target(target)
+        if found is None:
+            raise AssertionError("Target is not given.")
+        return [Target(t, host) for t in found]
+
+    @staticmethod
+    def canon_target_map_and_host(target_map: Mapping[Any, Any], host: Any = None) -> tuple[dict[Target, Any], Any]:
+        """The dictionary by targets, each with the host, and the host."""
+        chosen = None if host is None else Target(host)
+        return {Target(t, chosen): value for t, value in target_map.items()}, chosen
+
+
+_UNKNOWN: dict[str, Any] = {
+    "libs": [], "model": "unknown", "tag": "", "mcpu": "", "mattr": [], "max_num_threads": -1, "thread_warp_size": -1,
+    "max_block_size_x": -1, "max_block_size_y": -1, "max_shared_memory_per_block": -1, "arch": "", "mabi": "",
+    "l2_cache_size_bytes": 0, "supports_integer_dot_product": False,
+}  # fmt: skip
+"""What is said of an option that is not given."""
+
+
+def _config(target: Any) -> dict[str, Any]:
+    """The dictionary that describes a target."""
+    if isinstance(target, Target):
+        devices = {"devices": [str(d) for d in target.attrs["devices"]]} if "devices" in target.attrs else {}
+        return {"kind": target.kind.name, **target.attrs, **devices, "host": target.host}
+    if isinstance(target, _cpu.Target):
+        return dict(target.export())
+    if isinstance(target, Mapping):
+        config = dict(cast("Mapping[str, Any]", target))
+        if "kind" not in config:
+            raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=config)
+        return config
+    if not isinstance(target, str):
+        raise TargetError("a target", expected="a text, a dictionary or a target", found=type(target).__name__)
+    if target.lstrip().startswith("{"):
+        return _config(json.loads(target))
+    return _parsed(target)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """The dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
+    try:
+        parts = shlex.split(text)
+    except ValueError as error:
+        raise TargetError(f"target string {text!r}: {error}") from None
+    if not parts:
+        raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
+    kind, *rest = parts
+    config: dict[str, Any] = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not name.startswith("-"):
+            raise TargetError(f"'{name}' in target '{text}'", expected="an option, such as -mcpu=native")
+        if not equals:
+            if not rest or rest[0].startswith("-"):
+                raise TargetError(f"option {name} in target '{text}' has no value", expected=f"{name}=…")
+            value = rest.pop(0)
+        config[name.lstrip("-")] = value
+    return config
+
+
+def _value(key: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        raise TargetError(f"the option {key} of a target", expected="a value or a list", found=value)
+    if key in _LISTS:
+        return [v for v in value.split(",") if v] if isinstance(value, str) else list(value)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return int(value.lower() == "true")
+    return int(value) if isinstance(value, str) and value.removeprefix("-").isdecimal() else value
+
+
+def _refuse_unknown(attrs: Mapping[str, Any]) -> None:
+    for name in attrs:
+        if name not in _LLVM_OPTIONS:
+            raise unknown_name("target option", f"-{name}", [f"-{o}" for o in sorted(_LLVM_OPTIONS)])
+
+
+def _keys(kind: TargetKind, attrs: Mapping[str, Any]) -> list[str]:
+    device = [str(attrs["device"])] if "device" in attrs else []
+    return list(dict.fromkeys([*attrs.get("keys", ()), *device, *kind.default_keys]))
+
+
+def _named(kind: str, fixed: str = "") -> Callable[..., Target]:
+    def make(model: str = "unknown", options: Any = None) -> Target:
+        extra = " ".join(options) if isinstance(options, list | tuple) else (options or "")
+        return Target(" ".join(filter(None, [kind, fixed, f"-model={model}", extra])))
+
+    make.__doc__ = f"The target `{' '.join(filter(None, [kind, fixed]))}` of a model; `options` is more of its text."
+    return make
+
+
+cuda, rocm = _named("cuda"), _named("rocm")
+mali, intel_graphics, bifrost = (_named("opencl", f"-device={d}") for d in ("mali", "intel_graphics", "bifrost"))
+arm_cpu = _named("llvm", "-keys=arm_cpu,cpu -device=arm_cpu")
+
+
+def create(target: Any) -> Target:
+    """A target of whatever describes one."""
+    return Target(target)

@@ -1,0 +1,83 @@
+"""Expressions in blocks: the tree of detached operations behind a handle, cloned to where it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym import ValueOp
+from .prim_expr import PrimExpr, as_sym, cast, is_free, promoted, simplified, with_names
+
+
+def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
+
+    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Variables
+    that are not in it are symbolic ones by their names. Values that are defined in a block already stay as they are.
+    """
+    value = expr.ssa if isinstance(expr, PrimExpr) else expr
+    found = mapping.get(value)
+    if found is not None:
+        return found
+    op = ValueOp(with_names(as_sym(value))) if is_free(value) else value.owner
+    if not isinstance(op, Operation) or op.parent is not None:
+        return value
+    operands = [place(_index(op, i, v), block, mapping) for i, v in enumerate(op.operands)]
+    if isinstance(op, tir.IfThenElseOp):
+        sides = [_place_side(region, mapping) for region in op.regions]
+        new: Operation = tir.IfThenElseOp(operands[0], *sides)
+    else:
+        if isinstance(op, tir.BinaryExpr) and operands[0].type != operands[1].type:
+            operands = _unified(operands, block)
+        elif isinstance(op, tir.LoadOp):
+            operands = _retyped_indices(operands, block)
+        new = _rebuilt(op, operands)
+    block.add_op(new)
+    mapping[value] = new.results[0]
+    return new.results[0]
+
+
+def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
+    return simplified(PrimExpr(value)).ssa if isinstance(op, tir.LoadOp) and position > 0 else value
+
+
+def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
+    """Two operands whose types the mapping made different, in one type again."""
+    dtype = promoted(operands[0].type, operands[1].type)
+    return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
+
+
+def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
+    """A buffer and indices; constant ones take the dtype of their dimension, which the mapping may have changed."""
+    buffer, *indices = operands
+    dims = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
+    out = [buffer]
+    for index, extent in zip(indices, dims, strict=True):
+        wrong = isinstance(index.owner, tir.ConstOp) and index.type != extent.dtype
+        out.append(place(cast(extent.dtype, PrimExpr(index)), block, {}) if wrong else index)
+    return out
+
+
+def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:
+    block = Block()
+    last = region.block.last_op
+    if not isinstance(last, tir.YieldOp):
+        raise TypeError("a side of tir.if_then_else has no tir.yield")
+    block.add_op(tir.YieldOp(place(last.value, block, dict(mapping))))
+    return Region(block)
+
+
+def _rebuilt(op: Operation, operands: list[SSAValue]) -> Operation:
+    """`op` on other operands."""
+    if isinstance(op, tir.BinaryExpr):
+        return type(op)(operands[0], operands[1])
+    if isinstance(op, tir.LoadOp):
+        return tir.LoadOp(operands[0], operands[1:])
+    return type(op).create(
+        operands=operands,
+        result_types=[r.type for r in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )

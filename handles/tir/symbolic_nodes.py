@@ -1,0 +1,35 @@
+"""Symbolic expressions as scalar expressions that are written as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...dialects.sym import expr as sym
+from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multiply, select, truncdiv
+
+
+class SymbolicNodes(sym.Algebra[PrimExpr]):
+    """Symbolic expressions as arithmetic on variables, written as they are."""
+
+    def const(self, e: sym.Const) -> PrimExpr:
+        return const(e.value, e.dtype)
+
+    def var(self, e: sym.Var) -> PrimExpr:
+        return SizeVar(str(e.name), e.dtype) if e.value is None else PrimExpr(e.value)
+
+    def add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return add(a, b)
+
+    def mul(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return multiply(a, b)
+
+    def apply(self, kind: str, args: list[PrimExpr]) -> PrimExpr:
+        return _SYMBOLIC[kind](*args)
+
+
+_SYMBOLIC: dict[str, Callable[..., PrimExpr]] = {
+    **BINARY,
+    "truncdiv": truncdiv,
+    "not": logical_not,
+    "select": select,
+}

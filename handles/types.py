@@ -1,0 +1,118 @@
+"""Static types by TVM's names: what is known of a value besides its extents. Two are equal where they say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import NoneAttr
+from xdsl.dialects.builtin import TupleType as TupleAttr
+from xdsl.ir import Attribute
+
+from ..diagnostics import DTypeError
+from ..dialects import relax
+from ..dialects.dtypes import dtype_name, dtype_of
+
+
+class Type:
+    """The base of static types."""
+
+    def same_as(self, other: object) -> bool:
+        """Equality, by TVM's name for identity."""
+        return self == other
+
+
+@dataclass(frozen=True)
+class ObjectType(Type):
+    """Any value."""
+
+
+@dataclass(frozen=True)
+class PackedFuncType(Type):
+    """A packed function."""
+
+
+@dataclass(frozen=True)
+class PrimType(Type):
+    """A scalar of a dtype, by TVM's name."""
+
+    dtype: str
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("", "handle", "void"):
+            object.__setattr__(self, "dtype", dtype_name(dtype_of(self.dtype)))
+
+
+@dataclass(frozen=True)
+class PointerType(Type):
+    """The address of elements in a kind of memory."""
+
+    element_type: Type
+    storage_scope: str = ""
+
+
+@dataclass(frozen=True)
+class ShapeType(Type):
+    """A shape of a rank, -1 where it is unknown."""
+
+    ndim: int = -1
+    span: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class TensorType(Type):
+    """A tensor of a rank, -1 where it is unknown, and a dtype, `""` or `void` where it is unknown."""
+
+    ndim: int = -1
+    dtype: str = "float32"
+    span: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.dtype == "void":
+            object.__setattr__(self, "dtype", "")
+
+
+class _Sequence(Type):
+    """A type that is made of a list of others."""
+
+
+@dataclass(frozen=True)
+class TupleType(_Sequence):
+    """A tuple."""
+
+    fields: tuple[Type, ...] | list[Type] = ()
+    span: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(self.fields))
+
+
+@dataclass(frozen=True)
+class FuncType(_Sequence):
+    """A function."""
+
+    arg_types: tuple[Type, ...] | list[Type]
+    ret_type: Type
+    span: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arg_types", tuple(self.arg_types))
+
+
+def type_of_attribute(t: Attribute) -> Type:
+    """The static type that a type of the relax dialect has. Raises `DTypeError` for a type that is no struct info."""
+    if isinstance(t, relax.TensorType):
+        return TensorType(t.ndim.data, "" if t.element is None else dtype_name(t.element))
+    if isinstance(t, relax.ShapeType):
+        return ShapeType(t.ndim.data)
+    if isinstance(t, relax.PrimType):
+        return PrimType(dtype_name(t.dtype))
+    if isinstance(t, relax.ObjectType):
+        return ObjectType()
+    if isinstance(t, TupleAttr):
+        return TupleType(tuple(map(type_of_attribute, t.types)))
+    if isinstance(t, relax.CallableType):
+        if isinstance(t.params, NoneAttr):
+            return PackedFuncType()
+        return FuncType(tuple(map(type_of_attribute, t.params)), type_of_attribute(t.ret))
+    raise DTypeError(f"{t} is no struct info")

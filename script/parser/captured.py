@@ -1,0 +1,102 @@
+"""Python functions that a script captures: what is simple is read in the place of its call, and never run.
+
+Simple is a lambda, and a function that gives names to values and returns an expression, on branches that constants
+decide.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from .scope import Environment, closure_of
+from .source import Source, file_tree, no_source
+
+Visit = Callable[[ast.AST], Any]
+
+
+class Text(NamedTuple):
+    """What a function says: its parameters and its statements."""
+
+    source: Source
+    arguments: ast.arguments
+    body: Sequence[ast.stmt]
+
+
+class NotSimpleError(Exception):
+    """A statement or a condition that only running the function could follow."""
+
+
+def lambda_text(function: FunctionType, what: str) -> tuple[Source, ast.Lambda]:
+    """The text of a lambda. Raises `ScriptError` where it cannot be told from others in its line."""
+    code = function.__code__
+    source, tree = file_tree(code.co_filename, what)
+    lambdas = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
+    nodes = [n for n in lambdas if tuple(a.arg for a in n.args.args) == code.co_varnames[: code.co_argcount]]
+    if len(nodes) != 1:
+        raise no_source(what)
+    return source, nodes[0]
+
+
+def text_of(function: FunctionType) -> Text:
+    """The text of a function. Raises `NotSimpleError` where decorators make it another one."""
+    if function.__name__ == "<lambda>":
+        source, node = lambda_text(function, "the lambda")
+        return Text(source, node.args, [ast.copy_location(ast.Return(node.body), node.body)])
+    line = function.__code__.co_firstlineno
+    source, tree = file_tree(function.__code__.co_filename, function.__name__)
+    named = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function.__name__)
+    found = [n for n in named if n.lineno == line and not n.decorator_list]
+    if len(found) != 1:
+        raise NotSimpleError
+    return Text(source, found[0].args, found[0].body)
+
+
+def bound(text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The values of the parameters; None where the call does not fit."""
+    a = text.arguments
+    names, every = [p.arg for p in (*a.posonlyargs, *a.args)], [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    given = function.__defaults__ or ()
+    values = dict(zip(names[len(names) - len(given) :], given, strict=True)) | (function.__kwdefaults__ or {})
+    values.update(zip(names, args, strict=False))
+    more = {k: v for k, v in kwargs.items() if k not in every}
+    values.update((k, v) for k, v in kwargs.items() if k in every)
+    twice = set(names[: len(args)]) & set(kwargs)
+    if a.vararg is not None:
+        values[a.vararg.arg] = tuple(args[len(names) :])
+    if a.kwarg is not None:
+        values[a.kwarg.arg] = more
+    unfit = (len(args) > len(names) and a.vararg is None) or (more and a.kwarg is None)
+    return None if unfit or twice or not all(n in values for n in every) else values
+
+
+def result(body: Sequence[ast.stmt], visit: Visit, define: Callable[[str, Any], None]) -> Any:
+    """What the statements return. Raises `NotSimpleError` where they do anything else than to name and to choose."""
+    pending = list(reversed(body))
+    while pending:
+        statement = pending.pop()
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            return visit(statement.value)
+        if isinstance(statement, ast.If):
+            chosen = visit(statement.test)
+            if not isinstance(chosen, bool | int | str | tuple | list | type(None)):
+                raise NotSimpleError
+            pending += reversed(statement.body if chosen else statement.orelse)
+        elif isinstance(statement, ast.Assign) and all(isinstance(t, ast.Name) for t in statement.targets):
+            value = visit(statement.value)
+            for target in statement.targets:
+                define(getattr(target, "id", ""), value)
+        elif not isinstance(statement, ast.Pass) and not _is_text(statement):
+            raise NotSimpleError
+    raise NotSimpleError
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def surroundings(function: FunctionType) -> Environment:
+    """The names that a function sees."""
+    return Environment({**function.__globals__, **closure_of(function)})

@@ -1,0 +1,98 @@
+"""Targets of any kind, with hosts, tags and options, as programs of TVM describe them."""
+
+import json
+
+import pytest
+
+from tirax import target as cpu_target
+from tirax import tvm_api as tvm
+from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
+from tirax.handles.target import TAGS, Target, arm_cpu, cuda, mali
+from tirax.target import TargetError
+from tirax.tvm_api.script import relax as R
+
+
+def test_kinds_and_options():
+    target = Target("cuda -model=unknown -libs=cublas,cudnn -max_num_threads=256 --fast=True")
+    assert (target.kind.name, target.keys, target.libs) == ("cuda", ["cuda", "gpu"], ["cublas", "cudnn"])
+    assert (target.max_num_threads, target.attrs["fast"], target.thread_warp_size) == (256, 1, -1)
+    assert target.get_target_device_type() == 2 and target.features.anything is None
+    assert "anything" not in target.features and "supports_int8" not in Target("cuda").features
+    assert Target(str(target)) == target == Target(target.export())
+    spaced = Target("vulkan -device_name='Name of GPU'")
+    assert Target(str(spaced)).attrs["device_name"] == "Name of GPU"
+    assert mali().device_name == "mali" and cuda(options="-arch=sm_80").arch == "sm_80"
+    assert arm_cpu().keys == ["arm_cpu", "cpu"] and "llvm" in Target.list_kinds()
+    composite = Target("composite --host=llvm --devices=cuda,opencl")
+    assert [d.kind.name for d in composite.attrs["devices"]] == ["cuda", "opencl"]
+
+
+def test_hosts():
+    for target in (
+        Target("cuda --host llvm"),
+        Target("cuda", "llvm"),
+        Target("cuda", {"kind": "llvm"}),
+        Target({"kind": "cuda", "host": "llvm"}),
+        Target("cuda").with_host("llvm"),
+        Target(Target("cuda --host=llvm"), None),
+    ):
+        assert (target.kind.name, target.host.kind.name) == ("cuda", "llvm")
+    assert Target("cuda").host is None and Target("cuda") != Target("cuda", "llvm")
+    assert Target.canon_target_and_host(None) == (None, None)
+    found, host = Target.canon_target_and_host("cuda", "llvm")
+    assert found.host == host
+    assert [t.kind.name for t in Target.canon_multi_target_and_host({1: "llvm", 2: "cuda"}, "llvm")] == ["llvm", "cuda"]
+    by_target, host = Target.canon_target_map_and_host({"cuda": 1, "llvm": 2}, "llvm")
+    assert all(t.host == host for t in by_target)
+
+
+def test_tags():
+    assert Target("nvidia/nvidia-a100").l2_cache_size_bytes == 40 << 20
+    server = Target("aws/cpu/c5.9xlarge")
+    assert (server.kind.name, server.attrs["num-cores"], server.cores) == ("llvm", 18, 18)
+    assert all(Target(tag).tag == tag for tag in TAGS)
+
+
+def test_code_is_generated_for_llvm():
+    target = Target(json.dumps({"kind": "llvm", "num-cores": 2, "libs": ["cblas"], "jit": "orcjit"}))
+    assert isinstance(target, cpu_target.Target) and target.cores == 2 and target.libs == ["cblas"]
+    assert target == cpu_target.Target("llvm -num-cores=2")
+    assert Target(cpu_target.Target("llvm -num-cores=2")) == target
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return R.exp(x)
+
+    assert tvm.relax.build(tvm.IRModule({"main": main}), target) is not None
+    with pytest.raises(UnsupportedError, match="target kind 'cuda'"):
+        tvm.relax.build(tvm.IRModule({"main": main}), Target("cuda"))
+    with target as entered:
+        assert Target.current() is entered
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ("lvm", NameLookupError, "did you mean 'llvm'"),
+        ("llvm -num-core=3", NameLookupError, "num-cores"),
+        ("", TargetError, "empty"),
+        ("cuda arch", TargetError, "'arch'"),
+        ("cuda -arch", TargetError, "has no value"),
+        ("cuda 'a", TargetError, "target string"),
+        ({"libs": ["a"]}, TargetError, "no kind"),
+        ({"kind": "llvm", "libs": {"a": "b"}}, ValueError, "the option libs"),
+        (12.5, TargetError, "a target"),
+    ],
+)
+def test_what_is_no_target(given, error, message):
+    with pytest.raises(error, match=message):
+        Target(given)
+
+
+def test_other_devices():
+    assert str(tvm.rocm(1)) == "rocm(1)" and tvm.vulkan().device_type == 7
+    assert Target.from_device("cpu").kind.name == "llvm"
+    with pytest.raises(TiraxError, match="a target of the device 'cuda'"):
+        Target.from_device(tvm.cuda())
+    with pytest.raises(AssertionError, match="host is not empty"):
+        Target.canon_target_and_host(None, "llvm")

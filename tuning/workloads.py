@@ -1,0 +1,294 @@
+"""Tensor programs to try tuning on: products, convolutions and normalizations, each with the sizes of a table.
+
+`workload("C2D")` is a function of the first sizes of two-dimensional convolutions. Layouts are in the names, batch
+first: `nhwc` is batch, height, width, channels; weights are kernel, input channels, output channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import te
+from ..diagnostics import TiraxError, unknown_name
+from ..handles.tir.prim_func import PrimFunc
+from ..te.create import prim_func_of
+
+Tensors = list[te.Tensor]
+
+
+def batch_matmul_nkkm(
+    batch: int, n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32"
+) -> Tensors:
+    """Products of `batch` pairs of matrices, [n, k] and [k, m]."""
+    x = te.placeholder((batch, n, k), name="X", dtype=in_dtype)
+    y = te.placeholder((batch, k, m), name="Y", dtype=in_dtype)
+    r = te.reduce_axis((0, k), name="k")
+    z = te.compute(
+        (batch, n, m),
+        lambda b, i, j: te.sum(x[b, i, r].astype(out_dtype) * y[b, r, j].astype(out_dtype), axis=[r]),
+        name="Z",
+    )
+    return [x, y, z]
+
+
+def matmul(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
+    """The product of two matrices, [n, k] and [k, m]."""
+    a = te.placeholder((n, k), name="A", dtype=in_dtype)
+    b = te.placeholder((k, m), name="B", dtype=in_dtype)
+    r = te.reduce_axis((0, k), name="k")
+    c = te.compute(
+        (n, m), lambda i, j: te.sum(a[i, r].astype(out_dtype) * b[r, j].astype(out_dtype), axis=[r]), name="C"
+    )
+    return [a, b, c]
+
+
+def matmul_relu(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
+    """As `matmul`, then the greater of the product and 0."""
+    a, b, c = matmul(n, m, k, in_dtype, out_dtype)
+    d = te.compute((n, m), lambda i, j: te.max(c[i, j], te.const(0, out_dtype)), name="compute")
+    return [a, b, d]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """How a kernel of `size` moves over an extent."""
+
+    size: int
+    stride: int
+    padding: int
+    dilation: int = 1
+
+    def steps(self, extent: int) -> int:
+        """The positions of the kernel."""
+        return (extent + 2 * self.padding - self.dilation * (self.size - 1) - 1) // self.stride + 1
+
+    def at(self, position: Any, tap: Any) -> Any:
+        """Where a tap of the kernel is, in the padded input."""
+        return position * self.stride + tap * self.dilation
+
+
+def _padded(x: te.Tensor, padding: int) -> te.Tensor:
+    """Zeros around all dimensions but the first and the last."""
+    inner = range(1, len(x.shape) - 1)
+    shape = [d + 2 * padding if i in inner else d for i, d in enumerate(x.shape)]
+
+    def element(*index: Any) -> Any:
+        places = [v - padding if i in inner else v for i, v in enumerate(index)]
+        bounds = [c for i in inner for c in (index[i] >= padding, index[i] - padding < x.shape[i])]
+        return te.if_then_else(te.all(*bounds), x[tuple(places)], te.const(0.0, x.dtype)) if padding else x[index]
+
+    return te.compute(shape, element, name="PadInput")
+
+
+def _convolution(
+    x: te.Tensor, w: te.Tensor, window: _Window, groups: int, name: str, in_channels: int, out_channels: int
+) -> te.Tensor:
+    """Any number of dimensions between the batch and the channels."""
+    spatial = [int(d) for d in x.shape[1:-1]]
+    padded = _padded(x, window.padding)
+    taps = [te.reduce_axis((0, window.size), name=f"r{letter}") for letter in "dhw"[-len(spatial) :]]
+    rc = te.reduce_axis((0, in_channels // groups), name="rc")
+    group = out_channels // groups
+
+    def element(n: Any, *rest: Any) -> Any:
+        *places, co = rest
+        at = [window.at(p, t) for p, t in zip(places, taps, strict=True)]
+        channel = rc if groups == 1 else co // group * (in_channels // groups) + rc
+        return te.sum(padded[(n, *at, channel)] * w[(*taps, rc, co)], axis=[*taps, rc])
+
+    shape = (x.shape[0], *(window.steps(d) for d in spatial), out_channels)
+    return te.compute(shape, element, name=name)
+
+
+def _channels_last(
+    n: int, spatial: Sequence[int], ci: int, co: int, window: _Window, groups: int, name: str, dtype: str
+) -> Tensors:
+    x = te.placeholder((n, *spatial, ci), name="inputs", dtype=dtype)
+    w = te.placeholder((*[window.size] * len(spatial), ci // groups, co), name="weight", dtype=dtype)
+    return [x, w, _convolution(x, w, window, groups, name, ci, co)]
+
+
+def conv1d_nlc(
+    n: int, length: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
+    groups: int = 1, in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution over one dimension."""
+    window = _Window(kernel_size, stride, padding, dilation)
+    return _channels_last(n, (length,), ci, co, window, groups, "conv1d_nlc", in_dtype)
+
+
+def conv2d_nhwc(
+    n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
+    groups: int = 1, in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution over two dimensions."""
+    window = _Window(kernel_size, stride, padding, dilation)
+    return _channels_last(n, (h, w), ci, co, window, groups, "conv2d_nhwc", in_dtype)
+
+
+def conv3d_ndhwc(
+    n: int, d: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
+    dilation: int = 1, groups: int = 1, in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution over three dimensions."""
+    window = _Window(kernel_size, stride, padding, dilation)
+    return _channels_last(n, (d, h, w), ci, co, window, groups, "conv3d_ndhwc", in_dtype)
+
+
+def depthwise_conv2d_nhwc(
+    n: int, h: int, w: int, c: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
+    in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution of each channel by itself."""
+    window = _Window(kernel_size, stride, padding, dilation)
+    x = te.placeholder((n, h, w, c), name="placeholder", dtype=in_dtype)
+    k = te.placeholder((1, kernel_size, kernel_size, c), name="weight", dtype=in_dtype)
+    padded = _padded(x, padding)
+    rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
+    out = te.compute(
+        (n, window.steps(h), window.steps(w), c),
+        lambda b, i, j, ch: te.sum(padded[b, window.at(i, rh), window.at(j, rw), ch] * k[0, rh, rw, ch], axis=[rh, rw]),
+        name="depth_conv2d_nhwc",
+    )
+    return [x, k, out]
+
+
+def conv2d_transpose_nhwc(
+    n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
+    in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A transposed convolution over two dimensions, as a convolution of the input with zeros between its elements."""
+    x = te.placeholder((n, h, w, ci), name="inputs", dtype=in_dtype)
+    k = te.placeholder((kernel_size, kernel_size, ci, co), name="weight", dtype=in_dtype)
+    rest = kernel_size - 1 - padding
+    tall, wide = ((e - 1) * stride + 1 + 2 * rest for e in (h, w))
+
+    def spread(b: Any, i: Any, j: Any, c: Any) -> Any:
+        y, z = i - rest, j - rest
+        inside = te.all(
+            y % stride == 0, z % stride == 0, y >= 0, z >= 0, y < (h - 1) * stride + 1, z < (w - 1) * stride + 1
+        )
+        return te.if_then_else(inside, x[b, y // stride, z // stride, c], te.const(0.0, in_dtype))
+
+    padded = te.compute((n, tall, wide, ci), spread, name="PadInput")
+    rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
+    rc = te.reduce_axis((0, ci), name="rc")
+    last = kernel_size - 1
+    out = te.compute(
+        (n, tall - last, wide - last, co),
+        lambda b, i, j, c: te.sum(padded[b, i + rh, j + rw, rc] * k[last - rh, last - rw, rc, c], axis=[rh, rw, rc]),
+        name="conv2d_transpose_nhwc",
+    )
+    return [x, k, out]
+
+
+def conv2d_capsule_nhwijc(
+    n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
+    capsule_size: int = 4, in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """A convolution whose elements are square matrices of `capsule_size`."""
+    window = _Window(kernel_size, stride, padding)
+    s = capsule_size
+    x = te.placeholder((n, h, w, s, s, ci), name="inputs", dtype=in_dtype)
+    k = te.placeholder((kernel_size, kernel_size, s, s, ci, co), name="weight", dtype=in_dtype)
+
+    def element(b: Any, i: Any, j: Any, *rest: Any) -> Any:
+        bounds = te.all(i >= padding, i - padding < h, j >= padding, j - padding < w)
+        return te.if_then_else(bounds, x[(b, i - padding, j - padding, *rest)], te.const(0.0, in_dtype))
+
+    padded = te.compute((n, h + 2 * padding, w + 2 * padding, s, s, ci), element, name="PadInput")
+    rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
+    cap, rc = te.reduce_axis((0, s), name="cap_k"), te.reduce_axis((0, ci), name="rc")
+    out = te.compute(
+        (n, window.steps(h), window.steps(w), s, s, co),
+        lambda b, i, j, u, v, c: te.sum(
+            padded[b, window.at(i, rh), window.at(j, rw), u, cap, rc] * k[rh, rw, cap, v, rc, c], axis=[rh, rw, cap, rc]
+        ),
+        name="conv2d_capsule_nhwijc",
+    )
+    return [x, k, out]
+
+
+def conv2d_nhwc_bn_relu(
+    n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
+    in_dtype: str = "float32",
+) -> Tensors:  # fmt: skip
+    """As `conv2d_nhwc`, then a bias, the scale and offset of a normalization, and the greater of that and 0."""
+    x, k, conv = conv2d_nhwc(n, h, w, ci, co, kernel_size, stride, padding, dilation, 1, in_dtype)
+    bias, scale, offset = (
+        te.placeholder((co,), name=name, dtype=in_dtype) for name in ("bias", "bn_scale", "bn_offset")
+    )
+    biased = te.compute(conv.shape, lambda b, i, j, c: conv[b, i, j, c] + bias[c], name="bias_add")
+    scaled = te.compute(conv.shape, lambda b, i, j, c: biased[b, i, j, c] * scale[c], name="bn_mul")
+    moved = te.compute(conv.shape, lambda b, i, j, c: scaled[b, i, j, c] + offset[c], name="bn_add")
+    zero = te.const(0.0, in_dtype)
+    out = te.compute(conv.shape, lambda b, i, j, c: te.max(moved[b, i, j, c], zero), name="compute")
+    return [x, k, bias, offset, scale, out]
+
+
+def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dtype: str = "float32") -> Tensors:
+    """The scores of attention: queries and keys of [batch, length, heads, dim], [batch, heads, length, length]."""
+    query, value = (
+        te.placeholder((batch, length, heads, dim), name=name, dtype=in_dtype) for name in ("query", "value")
+    )
+    query_t = te.compute((batch, heads, length, dim), lambda b, h, i, d: query[b, i, h, d], name="query_T")
+    value_t = te.compute((batch, heads, dim, length), lambda b, h, d, i: value[b, i, h, d], name="value_T")
+    k = te.reduce_axis((0, dim), name="k")
+    out = te.compute(
+        (batch, heads, length, length),
+        lambda b, h, i, j: te.sum(query_t[b, h, i, k] * value_t[b, h, k, j], axis=[k]),
+        name="C",
+    )
+    return [query, value, out]
+
+
+def norm_bmn(batch: int, m: int, n: int) -> Tensors:
+    """The Euclidean norms of `batch` matrices."""
+    a = te.placeholder((batch, m, n), name="A")
+    i, j = te.reduce_axis((0, m), name="i"), te.reduce_axis((0, n), name="j")
+    c = te.compute((batch,), lambda b: te.sum(a[b, i, j] * a[b, i, j], axis=[i, j]), name="C")
+    d = te.compute((batch,), lambda b: te.sqrt(c[b]), name="D")
+    return [a, d]
+
+
+def softmax_mn(m: int, n: int, dtype: str = "float32") -> Tensors:
+    """The softmax of rows."""
+    a = te.placeholder((m, n), name="A", dtype=dtype)
+    greatest, total = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="k")
+    top = te.compute((m,), lambda i: te.max(a[i, greatest], axis=[greatest]), name="T_softmax_maxelem")
+    powers = te.compute((m, n), lambda i, j: te.exp(a[i, j] - top[i]), name="T_softmax_exp")
+    sums = te.compute((m,), lambda i: te.sum(powers[i, total], axis=[total]), name="T_softmax_expsum")
+    return [a, te.compute((m, n), lambda i, j: powers[i, j] / sums[i], name="T_softmax_norm")]
+
+
+WORKLOADS: dict[str, tuple[Callable[..., Tensors], tuple[tuple[int, ...], ...]]] = {
+    "C1D": (conv1d_nlc, ((1, 256, 64, 128, 3, 2, 1), (1, 128, 128, 256, 1, 2, 0), (1, 64, 256, 256, 5, 1, 2))),
+    "C2D": (conv2d_nhwc, ((1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 64, 1, 1, 0), (1, 14, 14, 256, 256, 3, 1, 1))),
+    "C3D": (conv3d_ndhwc, ((1, 16, 224, 224, 3, 64, 7, 2, 3), (1, 16, 56, 56, 64, 64, 1, 1, 0))),
+    "GMM": (batch_matmul_nkkm, ((1, 128, 128, 128), (1, 512, 32, 512), (1, 1024, 1024, 1024))),
+    "GRP": (conv2d_nhwc, ((1, 56, 56, 64, 128, 3, 2, 1, 1, 4), (1, 28, 28, 128, 128, 3, 1, 1, 1, 4))),
+    "DIL": (conv2d_nhwc, ((1, 224, 224, 3, 64, 7, 2, 3, 2), (1, 56, 56, 64, 64, 1, 1, 0, 2))),
+    "DEP": (depthwise_conv2d_nhwc, ((1, 112, 112, 32, 3, 1, 1), (1, 56, 56, 128, 3, 1, 1), (1, 7, 7, 512, 3, 1, 1))),
+    "T2D": (conv2d_transpose_nhwc, ((1, 4, 4, 512, 256, 4, 2, 1), (1, 16, 16, 128, 64, 4, 2, 1))),
+    "CAP": (conv2d_capsule_nhwijc, ((1, 16, 16, 32, 32, 3, 2, 1), (1, 8, 8, 32, 32, 3, 1, 1))),
+    "NRM": (norm_bmn, ((1, 256, 256), (1, 512, 512), (1, 1024, 1024))),
+    "SFM": (softmax_mn, ((256, 256), (512, 512), (1024, 1024))),
+    "CBR": (conv2d_nhwc_bn_relu, ((1, 224, 224, 3, 64, 7, 2, 3), (1, 14, 14, 256, 256, 3, 1, 1))),
+    "TBG": (transpose_batch_matmul, ((1, 128, 12, 64), (1, 128, 16, 64))),
+}
+"""Programs and their sizes, by the short names of the literature on tuning (Zheng et al., Ansor, 2020)."""
+
+
+def workload(name: str, number: int = 0) -> PrimFunc:
+    """The tensor function of a program with the sizes of that number in the table.
+
+    Raises `NameLookupError` for another name, `TiraxError` for another number.
+    """
+    if name not in WORKLOADS:
+        raise unknown_name("workload", name, WORKLOADS)
+    make, sizes = WORKLOADS[name]
+    if not 0 <= number < len(sizes):
+        raise TiraxError(f"workload {name} has {len(sizes)} sizes", expected=f"0 to {len(sizes) - 1}", found=number)
+    return prim_func_of(make(*sizes[number]))

@@ -1,0 +1,68 @@
+"""`tvm.ir`: modules, operators, structural equality."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ...handles.base_func import BaseFunc, DictAttrs
+from ...handles.equality import (
+    assert_structural_equal,
+    get_first_structural_mismatch,
+    structural_equal,
+    structural_hash,
+)
+from ...handles.module import IRModule
+from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
+from ...handles.relax.utils import load_json, save_json
+from ...handles.struct_info import VDevice
+from ...handles.tir.domains import Range
+from ...handles.tir.prim_expr import PrimExpr
+from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
+from .._names import provide
+
+attrs: ModuleType
+container: ModuleType
+expr: ModuleType
+function: ModuleType
+instrument: ModuleType
+module: ModuleType
+op: ModuleType
+transform: ModuleType
+provide(
+    __name__,
+    {
+        "attrs": {"handles.base_func": "DictAttrs", "handles.relax.expr": "Attrs"},
+        "base": {"tvm_api.ir": "*"},
+        "container": {"tvm_api.ir": "Array Map"},
+        "diagnostics": {"handles.from_script": "Diagnostic DiagnosticContext override_renderer"},
+        "expr": {"tvm_api.ir": "BaseExpr GlobalVar PrimExpr Range RelaxExpr"},
+        "function": {"handles.base_func": "BaseFunc"},
+        "instrument": {
+            "ir.passes.instrument": """
+                DumpIR PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll
+                WellFormedInstrument pass_instrument
+            """
+        },
+        "module": {"handles.module": "IRModule"},
+        "op": {"handles.relax.expr": "Op"},
+        "transform": {
+            "handles.pass_tools": "ApplyPassToFunction PrintIR",
+            "handles.passes": "module_pass",
+            "ir.passes.transform": "ModulePass=Pass Pass PassContext PassInfo PassInstrument Sequential",
+        },
+        "type": {"handles.types": "FuncType PointerType PrimType TupleType Type"},
+    },
+)
+
+Array = list
+Map = dict
+String = str
+BaseExpr = RelaxExpr = Expr
+
+
+__all__ = [
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "FuncType", "GlobalVar", "IRModule", "Map", "Op",
+    "PointerType", "PrimExpr", "PrimType", "Range", "RelaxExpr", "String", "TupleType", "Type", "VDevice",
+    "assert_structural_equal", "attrs", "container", "expr", "function", "get_first_structural_mismatch",
+    "instrument", "load_json", "module", "op", "save_json", "structural_equal", "structural_hash", "transform",
+]  # fmt: skip
