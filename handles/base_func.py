@@ -10,9 +10,8 @@ from xdsl.ir import Attribute, Operation
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
-from ..dialects.attributes import from_attr
 from ..dialects.relax.structure import PRIVATE
-from .tir.prim_expr import attr_of
+from .tir.attributes import attr_of, value_of
 
 
 class StaleHandleError(TiraxError, RuntimeError):
@@ -83,7 +82,7 @@ class BaseFunc:
     def attrs(self) -> DictAttrs:
         """The attributes, `global_symbol` among them where the function is not private."""
         attrs = self.op.func_attrs
-        found = {} if attrs is None else {k: from_attr(v) for k, v in attrs.data.items()}
+        found = {} if attrs is None else {k: value_of(v) for k, v in attrs.data.items()}
         return DictAttrs(found if self.private or self.is_local else {"global_symbol": self.name, **found})
 
     @property

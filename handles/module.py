@@ -16,7 +16,7 @@ from ..ir.passes.transform import show_modules_as
 from .base_func import BaseFunc, DictAttrs
 from .relax.expr import GlobalVar
 from .relax.function import Function
-from .tir.prim_expr import attr_of
+from .tir.attributes import attr_of
 from .tir.prim_func import PrimFunc
 
 

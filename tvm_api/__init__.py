@@ -23,12 +23,13 @@ from ..runtime import (
     rocm,
     vulkan,
 )
-from ._names import provide
+from ._names import no_attribute, provide
+from ._refused import install
 
 if TYPE_CHECKING:
     from ..handles.data_type import DataType
     from ..handles.module import IRModule
-    from . import ir, meta_schedule, relax, script, tir, topi
+    from . import contrib, ir, meta_schedule, relax, script, tir, topi
     from .compilation import build, compile
 
     arith: ModuleType
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
 
-_FILES = frozenset(("ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
+install()
+
+_FILES = frozenset(("contrib", "ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
 
 _LATE = {
     "DataType": "..handles.data_type",
@@ -71,6 +74,29 @@ provide(
             """,
             "ir.affine.iter_map": "IterMapLevel",
         },
+        "_ffi": {"runtime": "get_global_func register_func"},
+        "_ffi.base": {"diagnostics": "TVMError=TiraxError"},
+        "arith.analyzer": {
+            "tvm_api.arith": "Analyzer ConstIntBound ConstraintScope Extension ModularSet ProofStrength"
+        },
+        "arith.bound": {"tvm_api.arith": "deduce_bound"},
+        "arith.int_set": {
+            "tvm_api.arith": """
+                IntSet IntervalSet estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound
+                neg_inf pos_inf
+            """
+        },
+        "arith.int_solver": {"tvm_api.arith": "IntConstraints IntConstraintsTransform solve_linear_equations"},
+        "arith.iter_affine_map": {
+            "tvm_api.arith": """
+                IterMapExpr IterMapLevel IterMapResult IterMark IterSplitExpr IterSumExpr detect_iter_map
+                inverse_affine_iter_map iter_map_simplify normalize_iter_map_to_expr normalize_to_iter_sum
+                subspace_divide
+            """
+        },
+        "arith.pattern": {"tvm_api.arith": "detect_clip_bound detect_linear_equation"},
+        "driver": {"tvm_api": "build compile"},
+        "driver.build_module": {"tvm_api": "build compile"},
         "error": {
             "diagnostics": """
                 TVMError=TiraxError InternalError=TiraxError OpNotImplemented=UnsupportedError
@@ -84,10 +110,16 @@ provide(
                 PackedFunc convert load_module num_threads register_func remove_global_func
             """,
             "tvm_api.ir": "Array Map String",
+            "handles.tir.prim_expr": "const",
             "handles.data_type": "DataType DataTypeCode",
             "handles.object_path": "ObjectPath",
             "tvm_api": "ndarray=nd",
         },
+        "runtime.device": {"runtime": "Device"},
+        "runtime.module": {"runtime": "Module load_module num_threads"},
+        "runtime.ndarray": {"tvm_api.nd": "*"},
+        "runtime.packed_func": {"runtime": "PackedFunc"},
+        "runtime.relax_vm": {"runtime": "VirtualMachine"},
         "runtime.object_path": {
             "handles.object_path": """
                 ArrayIndexPath AttributeAccessPath MapValuePath MissingArrayElementPath MissingMapEntryPath ObjectPath
@@ -98,6 +130,8 @@ provide(
         "target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
         "target.target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
         "te": {"te.create": "create_prim_func=prim_func_of", "te": "*"},
+        "te.operation": {"tvm_api.te": "*"},
+        "te.tensor": {"tvm_api.te": "*"},
         "transform": {"tvm_api.ir.transform": "*"},
         # What `tir` was split into from 0.22 on, by its new names.
         "tirx": {"tvm_api.tir": "*"},
@@ -118,7 +152,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATE:
         globals()[name] = getattr(import_module(_LATE[name], __package__), name)
         return globals()[name]
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
@@ -126,7 +160,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "DataType", "Device", "IRModule", "TVMError", "arith", "build", "compile", "cpu", "cuda", "device", "error",
-    "get_global_func", "ir", "meta_schedule", "metal", "nd", "opencl", "register_func", "relax", "rocm", "runtime",
-    "script", "target", "te", "testing", "tir", "topi", "transform", "vulkan",
+    "DataType", "Device", "IRModule", "TVMError", "arith", "build", "compile", "contrib", "cpu", "cuda", "device",
+    "error", "get_global_func", "ir", "meta_schedule", "metal", "nd", "opencl", "register_func", "relax", "rocm",
+    "runtime", "script", "target", "te", "testing", "tir", "topi", "transform", "vulkan",
 ]  # fmt: skip

@@ -10,12 +10,14 @@ then looked up there. Nothing is imported before a name is asked for.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from ._refused import why_refused
 
 Sources = Mapping[str, str]
 """Names by the module of tirax where they lie."""
@@ -50,9 +52,9 @@ class NamesOnly(ModuleType):
             try:
                 return getattr(_module(source), name)
             except AttributeError:
-                if source == self._whole[-1]:
+                if source == self._whole[-1] and why_refused(f"{_inside(self.__name__)}.{name}") is None:
                     raise
-        raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        raise no_attribute(self.__name__, name)
 
     def _exported(self) -> Iterator[str]:
         yield from self._names
@@ -71,7 +73,27 @@ class NamesOnly(ModuleType):
 
 
 def _module(source: str) -> ModuleType:
-    return import_module(f"..{source}", __package__)
+    return import_module(source) if source == "builtins" else import_module(f"..{source}", __package__)
+
+
+def _inside(module: str) -> str:
+    """The path of a module of TVM without `tvm.`; nothing for `tvm` itself."""
+    return module.removeprefix(__package__ or "").removeprefix(".")
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """What to raise for a name that a module does not have: why, where the table of refused modules says it."""
+    reason = why_refused(f"{_inside(module)}.{name}".removeprefix("."))
+    return AttributeError(reason or f"module '{module}' has no attribute '{name}'")
+
+
+def refusing(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that has a file and nothing to look up."""
+
+    def getattr_(name: str) -> Any:
+        raise no_attribute(module, name)
+
+    return getattr_
 
 
 def provide(package: str, modules: Mapping[str, Sources]) -> None:
@@ -85,5 +107,7 @@ def add_module(module: ModuleType) -> None:
     sys.modules[module.__name__] = module
     around, _, name = module.__name__.rpartition(".")
     parent = sys.modules[around]
+    if not hasattr(parent, "__path__"):
+        parent.__path__ = []  # a file that has modules in it, all of them without files
     if not (parent.names(name) if isinstance(parent, NamesOnly) else name in vars(parent)):
         setattr(parent, name, module)

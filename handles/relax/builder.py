@@ -25,7 +25,7 @@ from ...ir.verification.verify import check_dominance
 from ..base_func import BaseFunc
 from ..module import IRModule
 from ..struct_info import ShapeStructInfo, type_of
-from ..tir.prim_expr import attr_of
+from ..tir.attributes import attr_of
 from .calls import to_expr
 from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
 from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding

@@ -19,7 +19,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
-from ...dialects.attributes import to_attr
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
@@ -727,17 +726,6 @@ def same_tree(a: SSAValue, b: SSAValue) -> bool:
 
 
 _INDEX_TYPES = (i32, i64)
-
-
-def attr_of(value: Any) -> Attribute | None:
-    """A Python value (or a scalar TIR constant) as an attribute. Raises `TiraxError` for what cannot be one."""
-    if value is None or isinstance(value, Attribute | bool | int | float | str | list | tuple):
-        return to_attr(value)
-    if hasattr(value, "item"):
-        return to_attr(value.item())
-    if isinstance(value, PrimExpr) and value.constant is not None:
-        return to_attr(value.constant)
-    raise TiraxError("not an attribute", expected="a number, string or list of them", found=repr(value))
 
 
 def _stands_alone(value: SSAValue) -> bool:

@@ -21,9 +21,10 @@ from ...ir.rewriting.walk import has_root_block
 from ..base_func import BaseFunc
 from ..struct_info import FuncStructInfo, StructInfo
 from . import prim_expr as tx
+from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt
 from .ir_builder import BufferVar
-from .prim_expr import PrimExpr, SizeVar, as_sym, attr_of
+from .prim_expr import PrimExpr, SizeVar, as_sym
 from .stmt import add_to, body_of, operations_of, stmt_of
 
 

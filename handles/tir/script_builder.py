@@ -22,6 +22,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.buffers.regions import infer_regions
+from ..base_func import BaseFunc
 from . import prim_expr as tx
 from .buffers import Buffer, Stmt, decl_buffer
 from .domains import BufferRegion, IterVar, Range
@@ -84,7 +85,9 @@ class IRBuilder:
     def __init__(self) -> None:
         self.statements = _Statements()
         self.scopes: list[_Function | _Block | _Branch] = []
-        self._result: PrimFunc | None = None
+        self.functions: dict[str, BaseFunc] | None = None
+        """Those of the module that is being built, by name; None outside of one."""
+        self._result: Any = None
 
     def __enter__(self) -> IRBuilder:
         IRBuilder._entered.append(self)
@@ -113,15 +116,31 @@ class IRBuilder:
         set_name(v.ssa, s)
         return v
 
-    def get(self) -> PrimFunc:
-        """The function that was built. Raises `TiraxError` before there is one."""
+    def get(self) -> Any:
+        """The function or module that was built. Raises `TiraxError` before there is one."""
         if self._result is None:
             raise TiraxError("nothing was built", hint="with T.prim_func(): …")
         return self._result
 
-    def finish(self, func: PrimFunc) -> None:
-        """Be done."""
-        self._result = func
+    def finish(self, made: Any, name: str = "") -> None:
+        """Be done with a module or a function, which may be one of a module. Raises `TiraxError` for a name twice."""
+        if self.functions is None:
+            self._result = made
+        elif name in self.functions:
+            raise TiraxError(f"the module has a function {name} already", hint="T.func_name, R.func_name: another name")
+        else:
+            self.functions[name] = made
+
+    @contextmanager
+    def gathered(self) -> Generator[dict[str, BaseFunc]]:
+        """The functions that are built inside, by name. Raises `TiraxError` inside of a module or a function."""
+        if self.functions is not None or self.scopes:
+            raise TiraxError("a module does not stand inside of a module or a function")
+        self.functions = {}
+        try:
+            yield self.functions
+        finally:
+            self.functions = None
 
     def find(self, kind: type[Any], what: str) -> Any:
         """The innermost scope, which is of a kind."""
@@ -177,7 +196,7 @@ def prim_func(is_private: bool = False) -> Generator[None]:
         for buffer in reversed(func.allocs):
             body = DeclBuffer(buffer, body)
         attrs = func.attrs if func.private else {**func.attrs, "global_symbol": func.name}
-        builder.finish(PrimFunc(func.params, body, func.ret_type, func.buffers, attrs))
+        builder.finish(PrimFunc(func.params, body, func.ret_type, func.buffers, attrs), func.name)
 
     with builder.scope(func, done):
         yield

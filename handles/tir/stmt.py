@@ -28,11 +28,12 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
 from ...ir.rewriting.copy import copied, is_expression, plant
 from . import prim_expr as tx
+from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt
 from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
 from .expr_kinds import dim_node, expr_node
 from .predicates import check_predicate, only_index
-from .prim_expr import ExprLike, PrimExpr, as_sym, attr_of
+from .prim_expr import ExprLike, PrimExpr, as_sym
 
 T = TypeVar("T")
 

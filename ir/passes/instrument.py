@@ -45,11 +45,15 @@ def pass_instrument(cls: type[_T] | None = None) -> Any:
 
 
 class WellFormedInstrument(PassInstrument):
-    """Checks before and after each pass that the module is well formed."""
+    """Checks before and after each pass that the module is well formed; before it only `validate_before_transform`."""
+
+    def __init__(self, validate_before_transform: bool = True):
+        self.validate_before_transform = validate_before_transform
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Raise the `IllFormedError` of the first rule that is broken, with the other problems in its notes."""
-        _check(mod, f" before {info.name}", None)
+        if self.validate_before_transform:
+            _check(mod, f" before {info.name}", None)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """As `run_before_pass`; the error names the pass."""

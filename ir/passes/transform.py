@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.passes import ModulePass
 
-from ...diagnostics import TiraxError, unknown_name
+from ...diagnostics import TiraxError, UnsupportedError, unknown_name
 from ...dialects.relax import Relax
 from ...dialects.sym import Sym
 from ...dialects.tir import Tir
@@ -87,6 +87,9 @@ class PassContext:
 
     Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run
     in any case. `config` is for passes to read; `verify` turns verification after each pass off.
+
+    The last four belong to a tuner of passes that is not here: they are kept as they come, as long as they choose
+    nothing. Raises `UnsupportedError` where they do.
     """
 
     opt_level: int = 2
@@ -95,7 +98,26 @@ class PassContext:
     instruments: Sequence[Any] | None = None
     config: Mapping[str, Any] | None = None
     verify: bool = True
+    trace_stack: Sequence[Any] | None = None
+    make_traceable: Sequence[str] | None = None
+    num_evals: int = 0
+    tuning_api_database: Any = None
     _stack: ClassVar[threading.local] = threading.local()
+
+    def __post_init__(self) -> None:
+        for name in ("required_pass", "disabled_pass", "instruments", "trace_stack"):
+            setattr(self, name, list(getattr(self, name) or ()))
+        self.config = dict(self.config or {})
+        chosen = [n for n in ("trace_stack", "make_traceable", "tuning_api_database") if getattr(self, n)]
+        if chosen:
+            hint = "tune tensor functions: tvm.meta_schedule"
+            raise UnsupportedError(
+                "passes are not tuned", expected=f"no {', '.join(chosen)}", found=chosen[0], hint=hint
+            )
+
+    def get_tuning_api_database(self) -> Any:
+        """None: see above."""
+        return self.tuning_api_database
 
     @classmethod
     def current(cls) -> PassContext:
@@ -141,7 +163,7 @@ class PassContext:
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
         """Watch with other instruments from here on: the old ones are told that they leave, the new that they enter."""
         self.notify("exit_pass_ctx")
-        self.instruments = instruments
+        self.instruments = list(instruments or ())
         self.notify("enter_pass_ctx")
 
     def wanted(self, mod: Any, info: PassInfo) -> bool:

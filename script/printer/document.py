@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
-from ...diagnostics import UnsupportedError
+from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
 from ...dialects.relax import TensorDataAttr
 from ...ir.locations import location_of
@@ -48,6 +48,12 @@ class PrinterConfig:
     show_all_struct_info: bool = True
     indent_spaces: int = 4
     num_context_lines: int = -1
+
+    def __post_init__(self) -> None:
+        for option in ("ir_prefix", "tir_prefix", "relax_prefix", "module_alias"):
+            name = getattr(self, option)
+            if name and not name.isidentifier():
+                raise TiraxError(f"the option {option} is no name", expected="a name of Python", found=name)
 
     @property
     def module_name(self) -> str:

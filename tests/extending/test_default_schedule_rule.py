@@ -11,6 +11,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "default_schedule"
 PAGE = (FOLDER / "README.md").read_text()
 RULE, MICROKERNEL = ((FOLDER / f"{name}.py").read_text() for name in ("row_tile", "columns"))
+# Of another size: by time and size Python knows whether a compiled file is still true.
+REFUSED = RULE.replace("sch.unroll(i_1)", "sch.parallel(k)  # refused")
 
 
 def blocks(language: str) -> list[str]:
@@ -38,7 +40,7 @@ def test_the_program_of_the_page(tmp_path):
 
 
 def test_a_rule_that_is_refused_is_not_taken(tmp_path):
-    done = run_program(tmp_path, RULE.replace("sch.unroll(i_1)", "sch.parallel(k)"))
+    done = run_program(tmp_path, REFUSED)
     assert "AssertionError" in done.stderr
 
 
@@ -55,7 +57,7 @@ def test_a_rule_that_is_refused_says_at_which_step(tmp_path):
     (tmp_path / "product.py").write_text(blocks("sh")[0].split("EOF_PY")[1].split("\n", 1)[1])
     code = "import row_tile; from tirax.tools.tirax_opt import main; raise SystemExit(main())"
     command = [sys.executable, "-c", code, "product.py", "--pipeline", "optimize", "-p", "plan-schedule"]
-    done = run(tmp_path, [*command, "--explain"], RULE.replace("sch.unroll(i_1)", "sch.parallel(k)"))
+    done = run(tmp_path, [*command, "--explain"], REFUSED)
     assert done.returncode == 0, done.stderr
     assert "note: at the block 'matmul' a step is refused: parallel: " in done.stderr
     assert "note: the rule 'row tile' does not fit the block 'matmul' of 'matmul'" in done.stderr

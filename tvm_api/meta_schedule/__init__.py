@@ -20,7 +20,7 @@ from ...tuning.task_scheduler import MeasureCallback, TaskScheduler
 from ...tuning.tir_integration import compile_tir, tune_tir
 from ...tuning.tune import tune_tasks
 from ...tuning.types import MeasureCandidate, TuningRecord
-from .._names import provide
+from .._names import provide, refusing
 
 arg_info: ModuleType
 builder: ModuleType
@@ -120,6 +120,8 @@ provide(
         "utils": {"tvm_api.meta_schedule": "derived_object"},
     },
 )
+
+__getattr__ = refusing(__name__)
 
 
 def derived_object(cls: type) -> type:

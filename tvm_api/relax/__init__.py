@@ -7,7 +7,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .._names import NamesOnly, provide
+from .._names import NamesOnly, no_attribute, provide
 
 _FILES = ("op", "testing", "transform")
 _NAMES = NamesOnly(
@@ -50,6 +50,8 @@ provide(
             "ir.buffers.memory_usage": "estimate_memory_usage has_reshape_pattern",
             "transforms.layout.suggest": "suggest_layout_transforms",
         },
+        "analysis.analysis": {"tvm_api.relax.analysis": "*"},
+        "analysis.estimate_memory_usage": {"ir.buffers.memory_usage": "estimate_memory_usage"},
         "backend": {
             "transforms.codegen.fusion_pattern": "get_pattern get_patterns_with_prefix register_patterns",
         },
@@ -70,6 +72,12 @@ provide(
         "binding_rewrite": {"handles.relax.binding_rewrite": "DataflowBlockRewrite"},
         "block_builder": {"frontend.block_builder": "BlockBuilder"},
         "dpl": {"transforms.dpl": "*"},
+        "dpl.context": {"transforms.dpl": "PatternContext"},
+        "dpl.pattern": {
+            "transforms.codegen.library_patterns": "make_fused_bias_activation_pattern",
+            "transforms.dpl": "*",
+        },
+        "dpl.rewrite": {"transforms.dpl": "rewrite_bindings rewrite_call"},
         "expr": {
             "handles.relax.names": """
                 BaseFunc Binding BindingBlock Call Constant DataTypeImm DataflowBlock DataflowVar Expr ExternFunc
@@ -82,7 +90,8 @@ provide(
             "frontend.mutator": "PyExprMutator mutator",
             "handles.relax.functor": "ExprFunctor PyExprVisitor visitor",
         },
-        "frontend": {},
+        "frontend": {"frontend.params": "detach_params"},
+        "frontend.common": {"frontend.params": "detach_params"},
         "frontend.nn": {
             "frontend.nn": "extern *",
             "frontend.nn.extern": "ExternModule ObjectModule SourceModule",
@@ -95,6 +104,8 @@ provide(
         "frontend.nn.spec": {"frontend.nn.spec": "*"},
         "frontend.nn.subroutine": {"frontend.nn.subroutine": "*"},
         "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
+        "ir": {},
+        "ir.instrument": {"ir.passes.instrument": "WellFormedInstrument"},
         "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},
         "struct_info": {
             "handles.struct_info": """
@@ -124,7 +135,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if _NAMES.names(name):
         return getattr(_NAMES, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise no_attribute(__name__, name)
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any
 from ...diagnostics import unknown_name
 from ...handles.passes import PythonPass, dataflowblock_pass, function_pass, module_pass
 from ...universe import pass_classes
+from .._names import provide
 
 DataflowBlockPass = FunctionPass = PythonPass
 
@@ -28,6 +29,8 @@ _PASSES = {
     "UpdateParamStructInfo": "transforms.functions.update_param_struct_info",
 }
 _TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
+
+provide(__name__, {"transform": {"tvm_api.relax.transform": "*"}})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ...handles.from_script import from_mlir, from_source
-from .._names import provide
+from .._names import no_attribute, provide
 from . import ir, relax, tir
 from .ir import ir_module
 
@@ -19,7 +19,9 @@ provide(
     {
         "ir_builder": {"handles.tir.script_builder": "IRBuilder"},
         "ir_builder.base": {"handles.tir.script_builder": "IRBuilder"},
+        "ir_builder.ir": {"handles.script_builder": "ir_module"},
         "ir_builder.relax": {"handles.relax.script_builder": "*", "tvm_api.script.relax": "*"},
+        "ir_builder.relax.ir": {"builtins": "py_print=print", "tvm_api.script.ir_builder.relax": "*"},
         "ir_builder.tir": {
             "handles.tir.script_builder": """
                 Assert Else If LetStmt=LetStmt_ Then While alloc_buffer allocate arg attr axis block block_attr
@@ -41,7 +43,7 @@ sys.modules[f"{__name__}.tirx"] = tir
 def __getattr__(name: str) -> Any:
     if name in _FILES:
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise no_attribute(__name__, name)
 
 
 parser: ModuleType

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from ... import te as _te
-from .._names import NamesOnly, provide
+from .._names import NamesOnly, no_attribute, provide
 
 _NAMES = NamesOnly(
     __name__,
@@ -55,7 +55,18 @@ provide(
                 get_block_read_write_region is_pure_function undefined_vars verify_memory verify_well_formed
             """,
         },
-        "expr": {"tvm_api.tir": "*", "handles.tir.expr_kinds": "EqualOp NotEqualOp"},
+        "buffer": {"handles.tir.buffers": "Buffer decl_buffer"},
+        "data_layout": {"handles.tir.data_layout": "BijectiveLayout Layout bijective_layout layout"},
+        "expr": {
+            "tvm_api.tir": "*",
+            "handles.tir.expr_kinds": "EqualOp NotEqualOp",
+            "handles.tir.prim_expr": "ExprOp=PrimExpr",
+        },
+        "function": {
+            "handles.tir.index_map": "IndexMap",
+            "handles.tir.prim_func": "PrimFunc",
+            "schedule.tensor_intrin": "TensorIntrin",
+        },
         "op": {"tvm_api.tir": "*"},
         "stmt": {"tvm_api.tir": "*"},
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
@@ -73,6 +84,9 @@ provide(
             "schedule.trace": "BlockRV ExprRV LoopRV",
         },
         "schedule.state": {"schedule.state": "ScheduleState=State", "schedule.trace": "StmtSRef"},
+        "schedule.testing": {
+            "tvm_api.testing.schedules": "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip"
+        },
         "schedule.trace": {"schedule.trace": "Trace"},
         "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit renew_defs substitute"},
     },
@@ -88,7 +102,7 @@ def __getattr__(name: str) -> Any:
     if _NAMES.names(name):
         return getattr(_NAMES, name)
     if name.startswith("_") or name not in _te.__all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise no_attribute(__name__, name)
     return getattr(_te, name)
 
 

@@ -9,6 +9,7 @@ from ...diagnostics import unknown_name
 from ...handles.passes import PythonPass, prim_func_pass
 from ...handles.passes import apply_to_prim_funcs as Apply  # noqa: N812 - TVM's name
 from ...universe import pass_classes
+from .._names import provide
 
 PrimFuncPass = PythonPass
 
@@ -78,6 +79,14 @@ LEFT_OUT: dict[str, str] = {
     "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
 }
 """TVM's passes on tensor functions that are not here, and why."""
+
+provide(
+    __name__,
+    {
+        "function_pass": {"tvm_api.tir.transform": "PrimFuncPass prim_func_pass"},
+        "transform": {"tvm_api.tir.transform": "*"},
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ...topi.reduction import all, any, argmax, argmin, max, min, prod, sum  # noqa: F401
-from .._names import provide
+from .._names import provide, refusing
 from . import image as image
 from . import nn as nn
 from .arguments import get_const_tuple as get_const_tuple
@@ -30,3 +30,5 @@ provide(
         "nn.pooling": {"tvm_api.topi.windows": "*"},
     },
 )
+
+__getattr__ = refusing(__name__)

@@ -5,7 +5,7 @@
 // RUN: not tirax-opt %s -p 'gradient{func_name="main" require_grads="v"}' 2>&1 | filecheck %s --check-prefix NAME
 
 // UNKNOWN: gradient.mlir:15:{{.*}} relax.image.resize2d has no gradient
-// NAME: unknown parameter of 'main' 'v'
+// NAME: unknown variable of 'main' 'v'
 
 relax.func @unknown(%x: !relax.tensor<[1, 1, 2, 2], f32>) -> !relax.tensor<[], f32> {
   %gv = relax.dataflow {

@@ -1,0 +1,41 @@
+"""Attributes of functions, modules and statements as users write and read them: numbers, texts, arrays, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute
+
+from ...diagnostics import TiraxError
+from ...dialects.attributes import from_attr, to_attr
+from ...dialects.dtypes import dtype_of
+from ...dialects.relax.data import TensorDataAttr
+from ...runtime.ndarray import array
+from .prim_expr import PrimExpr
+
+
+def attr_of(value: Any) -> Attribute | None:
+    """A Python value, an array or a scalar constant as an attribute. Raises `TiraxError` for what cannot be one."""
+    if value is None or isinstance(value, Attribute | bool | int | float | str):
+        return to_attr(value)
+    if isinstance(value, list | tuple):
+        return to_attr([attr_of(v) for v in cast("Sequence[Any]", value)])
+    if isinstance(value, np.ndarray):
+        return TensorDataAttr.from_numpy(value, dtype_of(value.dtype.name))
+    if hasattr(value, "item"):
+        return to_attr(value.item())
+    if isinstance(value, PrimExpr) and value.constant is not None:
+        return to_attr(value.constant)
+    raise TiraxError("not an attribute", expected="a number, a string, an array or a list of them", found=repr(value))
+
+
+def value_of(attr: Attribute) -> Any:
+    """What `attr_of` was given; arrays are copies."""
+    if isinstance(attr, TensorDataAttr):
+        return array(attr.numpy())
+    if isinstance(attr, ArrayAttr):
+        return [value_of(a) for a in cast("ArrayAttr[Attribute]", attr)]
+    return from_attr(attr)

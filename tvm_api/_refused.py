@@ -1,0 +1,123 @@
+"""Modules of TVM 0.19 and 0.20 that are not here, by name: why, and what to use instead.
+
+`import tirax.tvm_api.rpc` is a `ModuleNotFoundError` that says so, `tvm.rpc` an `AttributeError`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+_GPU = "code is generated for CPUs", "tvm.build"
+_LIBRARIES = "libraries of vendors are not called: operators are compiled", "tvm.build"
+_BYOC = "partitions for a library of a vendor; patterns of one's own serve", "tvm.relax.transform.FuseOpsByPattern"
+_TUNERS = "templates and sketches were left by TVM itself", "tvm.meta_schedule"
+_IMPORTERS = "models are not imported yet: they are written", "tvm.relax.frontend.nn"
+_BUILD = "no compiler and no linker of the system is called: a module writes its library itself", "tvm.runtime.Module"
+_SCRIPTS = "scripts are read and never run, so there is no evaluator of Python", "tvm.script.from_source"
+_SCHEDULES = "operators are scheduled by what they compute, not by a function for each", "tvm.tir.Schedule"
+_ELSEWHERE = "programs run in the process, on this machine", "tvm.relax.VirtualMachine"
+
+REFUSED = {
+    "auto_scheduler": _TUNERS,
+    "autotvm": _TUNERS,
+    "contrib.cblas": _LIBRARIES,
+    "contrib.cc": _BUILD,
+    "contrib.clang": _BUILD,
+    "contrib.coreml_runtime": _LIBRARIES,
+    "contrib.cublas": _LIBRARIES,
+    "contrib.cudnn": _LIBRARIES,
+    "contrib.cutlass": _LIBRARIES,
+    "contrib.dnnl": _LIBRARIES,
+    "contrib.download": ("nothing is loaded from the network", "tvm.contrib.utils.tempdir"),
+    "contrib.emcc": _BUILD,
+    "contrib.graph_executor": ("the executor of Relay's graphs", "tvm.relax.VirtualMachine"),
+    "contrib.hexagon": _GPU,
+    "contrib.hipblas": _LIBRARIES,
+    "contrib.mkl": _LIBRARIES,
+    "contrib.mps": _LIBRARIES,
+    "contrib.msc": ("the converter between frameworks is not here", "tvm.relax.frontend.nn"),
+    "contrib.ndk": _BUILD,
+    "contrib.nnpack": _LIBRARIES,
+    "contrib.nvcc": _GPU,
+    "contrib.pickle_memoize": ("results are kept by who computes them", "tvm.contrib.utils.tempdir"),
+    "contrib.popen_pool": ("measurements have their own processes", "tvm.meta_schedule.runner.LocalRunner"),
+    "contrib.random": _LIBRARIES,
+    "contrib.rocblas": _LIBRARIES,
+    "contrib.rocm": _GPU,
+    "contrib.rpc": _ELSEWHERE,
+    "contrib.sdaccel": _GPU,
+    "contrib.spirv": _GPU,
+    "contrib.tar": _BUILD,
+    "contrib.tflite_runtime": _LIBRARIES,
+    "contrib.thrust": _LIBRARIES,
+    "contrib.tvmjs": _BUILD,
+    "contrib.xcode": _BUILD,
+    "dlight": ("schedules come with the build, without tuning", "tvm.relax.build"),
+    "driver.tvmc": ("models are not compiled from a shell by this name: `tirax` does it", "tvm.relax.build"),
+    "exec": _ELSEWHERE,
+    "meta_schedule.runner.rpc_runner": _ELSEWHERE,
+    "meta_schedule.schedule": _GPU,
+    "micro": ("no code for microcontrollers", "tvm.build"),
+    "relax.backend.adreno": _GPU,
+    "relax.backend.cuda": _BYOC,
+    "relax.backend.gpu_generic": _GPU,
+    "relax.backend.metal": _BYOC,
+    "relax.backend.rocm": _BYOC,
+    "relax.distributed": ("tensors lie on one machine", "tvm.relax.build"),
+    "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
+    "relax.frontend.onnx": _IMPORTERS,
+    "relax.frontend.stablehlo": _IMPORTERS,
+    "relax.frontend.tflite": _IMPORTERS,
+    "relax.frontend.torch": _IMPORTERS,
+    "relay": ("Relay was left by TVM itself", "tvm.relax"),
+    "rpc": _ELSEWHERE,
+    "runtime.disco": _ELSEWHERE,
+    "runtime.executor": ("the executors of Relay's graphs", "tvm.relax.VirtualMachine"),
+    "script.highlight": ("`show()` prints with colours where it can", "tvm.IRModule.show"),
+    "script.parser.core": _SCRIPTS,
+    "script.printer": ("the documents that a text is made of are not public", "tvm.IRModule.script"),
+    "te.hybrid": ("loops are written in TVMScript", "tvm.script.tir.prim_func"),
+    "te.schedule": ("schedules of tensor expressions were left by TVM itself", "tvm.tir.Schedule"),
+    "tir.tensor_intrin": ("own intrinsics are registered by hand", "tvm.tir.TensorIntrin"),
+    "tir.usmp": ("memory is planned by `static-plan-block-memory`", "tvm.relax.transform.StaticPlanBlockMemory"),
+    "topi.adreno": _SCHEDULES,
+    "topi.arm_cpu": _SCHEDULES,
+    "topi.cuda": _SCHEDULES,
+    "topi.generic": _SCHEDULES,
+    "topi.gpu": _SCHEDULES,
+    "topi.hexagon": _SCHEDULES,
+    "topi.mali": _SCHEDULES,
+    "topi.rocm": _SCHEDULES,
+    "topi.x86": _SCHEDULES,
+}
+"""By the path of the module without `tvm.`: the reason, and what serves instead."""
+
+
+def why_refused(path: str) -> str | None:
+    """What to say of a module of TVM, or of one inside of it; None for what the table does not name."""
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        row = REFUSED.get(".".join(parts[:end]))
+        if row is not None:
+            return f"tvm.{path} is left out: {row[0]}; instead: {row[1]}"
+    return None
+
+
+class _Finder:
+    """The last finder: says why there is no module."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Raise `ModuleNotFoundError` for a module of the table."""
+        inside = fullname.removeprefix(f"{__package__}.")
+        reason = None if inside == fullname else why_refused(inside)
+        if reason is not None:
+            raise ModuleNotFoundError(reason)  # with a name `from tvm import …` would go on, and say less
+
+
+def install() -> None:
+    """Say why where a module of the table is imported."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)  # pyright: ignore[reportArgumentType] (never gives a module)
