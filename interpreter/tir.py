@@ -72,6 +72,7 @@ class TirSemantics:
             tir.StringImmOp: lambda _i, op, _args: (op.value.data,),
             tir.BufferDataOp: self.buffer_data,
             tir.ForOp: self.loop,
+            tir.LaunchThreadOp: _launch,
             tir.BlockOp: self.block,
             tir.ReadsOp: _nothing,
             tir.WritesOp: _nothing,
@@ -242,6 +243,13 @@ def _root(match: tir.MatchBufferOp) -> SSAValue:
 
 def _address(array: Any) -> int:
     return array.__array_interface__["data"][0]
+
+
+def _launch(interpreter: Interpreter, op: tir.LaunchThreadOp, args: PythonValues) -> PythonValues:
+    """One thread after the other."""
+    for i in range(int(args[0])):
+        interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.index.type),), "launch")
+    return ()
 
 
 def _nothing(_i: Interpreter, _op: Operation, _args: PythonValues) -> PythonValues:

@@ -168,7 +168,7 @@ def _call(dtype: DTypeLike, op: CallOp | str, args: Sequence[Any]) -> SSAValue:
     values = list(args)
     result = _dtype(dtype)
     if named is None:
-        return tir.CallIntrinOp(name, [argument(v) for v in values], result).result
+        return tir.intrinsic(name, [argument(v) for v in values], result).result
     callee = values.pop(0) if values else None
     text = callee.value if isinstance(callee, PrimExpr) else callee
     if not isinstance(text, str):
@@ -189,7 +189,8 @@ _CALL_NAMES: dict[type[Operation], str] = {cls: name for name, cls in _NAMED_CAL
 def _call_op(op: tir.CallExpr) -> CallOp:
     if isinstance(op, tir.CallOp):
         return CallOp(op.func.data)
-    return CallOp("tir." + _CALL_NAMES.get(type(op), op.func.data if isinstance(op, tir.CallIntrinOp) else op.name))
+    own = op.func.data if isinstance(op, tir.CallIntrinOp | tir.DeviceCallOp) else op.name
+    return CallOp("tir." + _CALL_NAMES.get(type(op), own))
 
 
 def _call_args(op: tir.CallExpr) -> list[Any]:
@@ -249,6 +250,7 @@ _CALLS = (
     tir.CallPackedOp,
     tir.CallLLVMIntrinOp,
     tir.CallLLVMEffectOp,
+    tir.DeviceCallOp,
     tir.IfThenElseOp,
     tir.ReinterpretOp,
     tir.BufferDataOp,

@@ -190,9 +190,14 @@ class PrimExpr:
     def __eq__(self, other: object) -> PrimExpr | bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(other, SymExpr):
             return _named(self) == other
+        if isinstance(other, str):
+            owner = self.ssa.owner
+            return isinstance(owner, tir.StringImmOp) and owner.value.data == other
         return equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
 
-    def __ne__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __ne__(self, other: object) -> PrimExpr | bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if isinstance(other, str):
+            return not self == other
         return not_equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
 
     def __str__(self) -> str:
@@ -535,7 +540,7 @@ def logical_not(value: ExprLike) -> PrimExpr:
 def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
     """A pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
     values = [convert(a).ssa for a in args]
-    return PrimExpr(tir.CallIntrinOp(name.removeprefix("tir."), values, _type(dtype)).result)
+    return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, _type(dtype)).result)
 
 
 def _half_away(x: float) -> float:

@@ -30,7 +30,17 @@ from ...ir.rewriting.copy import copied, is_expression, plant
 from . import prim_expr as tx
 from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt
-from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
+from .domains import (
+    ITER_KINDS,
+    ITER_TYPES,
+    BufferRegion,
+    IterVar,
+    MatchBufferRegion,
+    Range,
+    domain_of,
+    range_of,
+    region_of,
+)
 from .expr_kinds import dim_node, expr_node
 from .predicates import check_predicate, only_index
 from .prim_expr import ExprLike, PrimExpr, as_sym
@@ -346,6 +356,9 @@ class AttrStmt(_Built):
 
     def __init__(self, node: Any, attr_key: str, value: ExprLike | str, body: Stmt, span: object = None):
         def make(block: IRBlock) -> Operation:
+            if isinstance(node, IterVar) and not isinstance(value, str):
+                extent = plant(tx.convert(value, node.var).ssa, block, {})
+                return tir.LaunchThreadOp(node.thread_tag, extent, _body_region([node.var], body))
             if isinstance(value, str):
                 noted: SSAValue = plant(tir.StringImmOp(value).result, block, {})
             else:
@@ -356,6 +369,8 @@ class AttrStmt(_Built):
 
     @property
     def node(self) -> Any:
+        if isinstance(self.op, tir.LaunchThreadOp):
+            return IterVar(Range(0, self.value), Param(self.op.index), 1, self.op.tag.data)
         on = cast(tir.AttrOp, self.op).on
         if on is None:
             return expr_node(tir.ConstOp(0, tx.i32).result)
@@ -363,8 +378,15 @@ class AttrStmt(_Built):
             return Buffer(on) if isinstance(on.type, tir.BufferType) else expr_node(on)
         return from_attr(on)
 
-    attr_key = _Part(str, "key.data")
-    value = _Part(expr_node, "value")
+    @property
+    def attr_key(self) -> str:
+        return self.op.key if isinstance(self.op, tir.LaunchThreadOp) else cast(tir.AttrOp, self.op).key.data
+
+    @property
+    def value(self) -> Any:
+        op = self.op
+        return expr_node(op.extent if isinstance(op, tir.LaunchThreadOp) else cast(tir.AttrOp, op).value)
+
     body = _Part(body_of, "body.block")
 
 
@@ -631,6 +653,7 @@ _CLASSES: dict[type[Operation], type[Stmt]] = {
     tir.EvaluateOp: Evaluate,
     tir.AssertOp: AssertStmt,
     tir.AttrOp: AttrStmt,
+    tir.LaunchThreadOp: AttrStmt,
     tir.LetOp: LetStmt,
     tir.AllocateOp: Allocate,
     tir.AllocConstOp: AllocateConst,

@@ -255,7 +255,7 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
     tir.AllocConstOp: _Detector.visit_definition,
     tir.MatchBufferOp: _Detector.visit_definition,
     **dict.fromkeys(
-        (tir.EvaluateOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.YieldOp),
+        (tir.EvaluateOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.LaunchThreadOp, tir.YieldOp),
         _Detector.visit_plain,
     ),
 }

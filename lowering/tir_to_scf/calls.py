@@ -133,6 +133,13 @@ _WITHOUT_RESULT = ("llvm.prefetch", "llvm.assume", "llvm.trap", "llvm.debugtrap"
 """Intrinsics that give nothing, whatever a script says: TVM's ways to write them name a type."""
 
 
+def _device_call(op: tir.DeviceCallOp, at: KernelLowerer) -> None:
+    name = op.func.data
+    raise UnsupportedError(
+        f"no code is made for T.{name}", location=location_of(op), hint=tir.DEVICE_INTRINSICS[name].why
+    )
+
+
 def _results(dtype: Attribute) -> list[Attribute]:
     """The types of what a call of this type gives."""
     if dtype == tir.VOID:
@@ -146,4 +153,5 @@ CALL_RULES: dict[type[Operation], Rule] = {
     tir.CallOp: _call,
     tir.CallPackedOp: _call_packed,
     tir.CallLLVMEffectOp: _call_llvm,
+    tir.DeviceCallOp: _device_call,
 }

@@ -34,7 +34,7 @@ from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import SymExpr, product
+from ...dialects.sym.expr import SymExpr, as_expr, product
 from ...dialects.tir import ForKind
 from ...ir.locations import location_of
 from ...transforms.tir.promote_buffers_to_stack import ON_STACK
@@ -132,6 +132,22 @@ def _for(op: tir.ForOp, at: KernelLowerer) -> None:
     set_name(block.args[0], name_of(op.loop_var))
     (_parallel if op.kind is ForKind.PARALLEL else _serial)(op, at, first, extent, block)
     at.emit.forget_loads(None)
+
+
+def _launch(op: tir.LaunchThreadOp, at: KernelLowerer) -> None:
+    """One thread after the other, as loops that are bound to threads run."""
+    extent = at.bound(op.extent)
+    block = Block(arg_types=[extent.type])
+    set_name(block.args[0], name_of(op.index))
+    with at.emit.inside(block), at.values.scope():
+        at.bind_counter(op.index, block.args[0], _ZERO)
+        at.block(op.body.block)
+    block.add_op(scf.YieldOp())
+    at.emit.append(scf.ForOp(at.emit.index(0), extent, at.emit.index(1), [], Region(block)))
+    at.emit.forget_loads(None)
+
+
+_ZERO = as_expr(0)
 
 
 def _serial(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue, block: Block) -> None:
@@ -307,6 +323,7 @@ RULES: dict[type[Operation], Rule] = {
     tir.BufferDataOp: _let,
     tir.LetInOp: _let_in,
     tir.AttrOp: lambda op, at: at.block(op.body.block),
+    tir.LaunchThreadOp: _launch,
     tir.LoadOp: _load,
     tir.MaskedLoadOp: _masked_load,
     tir.StoreOp: lambda op, at: at.memory.store(op),

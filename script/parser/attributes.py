@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute
 
 from ...dialects.attributes import to_attr
+from ...dialects.relax import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, i1
 from .source import Source
 from .values import Imm, describe
@@ -24,12 +25,14 @@ def plain_value(value: Any) -> Any:
 
 
 def attribute(source: Source, node: ast.AST, value: Any) -> Attribute:
-    """`value` (a number, a string, a list or a dictionary of these) as an attribute."""
+    """`value` (a number, a string, contents of a tensor, a list or a dictionary of these) as an attribute."""
     value = plain_value(value)
     if isinstance(value, dict):
         return attribute_dict(source, node, cast("dict[str, Any]", value))
     if isinstance(value, tuple | list):
         return ArrayAttr([attribute(source, node, v) for v in cast("list[Any]", value)])
+    if isinstance(value, TensorDataAttr):
+        return value
     if isinstance(value, bool | int | float | str):
         return cast(Attribute, to_attr(value))
     raise source.error(

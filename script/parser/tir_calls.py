@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects import tir
-from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, lanes_of, ui32
+from ...dialects.dtypes import DTYPES, bit_width, dtype_name, dtype_of, is_float, is_unsigned, lanes_of, ui32
 from ...dialects.names import set_name
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.tir.types import HANDLE
@@ -19,7 +19,7 @@ from .folding import as_sym, fold_symbolic
 from .tir_expr import TirEvaluator, convert, element, promote
 from .tir_reduce import comm_reducer, reduce
 from .tir_unsupported import unsupported
-from .values import Access, CallSite, FreshVar, Imm, MetaVar, Ref, describe
+from .values import Access, CallSite, EnvThread, FreshVar, Imm, MetaVar, Ref, describe
 
 Builder = Callable[["TirCalls", CallSite], Any]
 
@@ -148,7 +148,7 @@ def _cast(order: str) -> Builder:
 def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
     dtype, x = site.bind("dtype value")
     value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
-    bits = [bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
+    bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
     if bits[0] != bits[1]:
         raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)
     return p.emit(tir.ReinterpretOp(value, wanted), site.node)
@@ -314,7 +314,42 @@ def _call_packed(p: TirCalls, site: CallSite) -> SSAValue:
 def _call_intrin(p: TirCalls, site: CallSite) -> SSAValue:
     name = _name_argument(site, 1).removeprefix("tir.")
     args = _arguments(p, site.args[2:], site)
-    return p.emit(tir.CallIntrinOp(name, args, p.dtype(site.args[0], site.node)), site.node)
+    return p.emit(tir.intrinsic(name, args, _result_type(p, site)), site.node)
+
+
+DEVICE_NAMES = {
+    **{name: name for name in tir.DEVICE_INTRINSICS},
+    "call_cpacked": "tvm_call_cpacked",
+    "call_packed_lowered": "tvm_call_packed_lowered",
+    "call_cpacked_lowered": "tvm_call_cpacked_lowered",
+}
+"""Intrinsics of other devices, by the names that scripts give them, too."""
+
+
+def _device_call(p: TirCalls, site: CallSite, name: str) -> SSAValue:
+    """A call whose dtype a script says as its first or last argument, by name, or not at all."""
+    place = tir.DEVICE_INTRINSICS[name].result
+    said = site.kwargs.pop("dtype", None)
+    if said is None and site.args and place in (tir.FIRST, tir.LAST):
+        said = site.args.pop(0 if place == tir.FIRST else -1)
+    given = _arguments(p, [*site.args, *site.kwargs.values()], site)
+    dtype = None if said is None else tir.VOID if said in ("", "void") else p.dtype(said, site.node)
+    return p.emit(tir.DeviceCallOp(name, given, tir.result_of_device_intrinsic(name, given, dtype)), site.node)
+
+
+def _env_thread(p: TirCalls, site: CallSite) -> EnvThread:
+    tag, dtype = site.bind("thread_tag dtype=")
+    if not isinstance(tag, str):
+        raise site.error("a thread is named by its tag", expected='"threadIdx.x", …', found=describe(tag))
+    found = i32 if dtype is None else p.dtype(dtype, site.node)
+    if not isinstance(found, IntegerType):
+        raise site.error("the number of a thread is an integer", found=dtype_name(found))
+    return EnvThread(tag, found)
+
+
+def _llvm_name(p: TirCalls, site: CallSite) -> str:
+    """`T.llvm_lookup_intrinsic_id("llvm.fma")`: the name, which the call takes itself."""
+    return _name_argument(site, 0)
 
 
 def _address_of(p: TirCalls, site: CallSite) -> SSAValue:
@@ -504,6 +539,8 @@ CALLS: dict[str, Builder] = {
     "vectorcombine": _vector_combine,
     "vscale": lambda p, site: (site.bind(""), p.emit(tir.CallIntrinOp("vscale", [], i32), site.node))[1],
     "get_active_lane_mask": _active_lane_mask,
+    "llvm_lookup_intrinsic_id": _llvm_name,
+    "env_thread": _env_thread,
 }
 """The expressions of `T` by name."""
 
@@ -516,6 +553,8 @@ class TirCalls(TirEvaluator):
     def call_ref(self, target: Ref, site: CallSite) -> Any:
         if target.dialect != "tir":
             raise site.error("only functions of T can be called in a prim_func")
+        if target.path in DEVICE_NAMES:
+            return _device_call(self, site, DEVICE_NAMES[target.path])
         builder = CALLS.get(target.path)
         if builder is not None:
             if target.path in _DTYPE_FIRST and "dtype" in site.kwargs:

@@ -59,7 +59,7 @@ def without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | 
     return DictionaryAttr(kept) if kept else None
 
 
-_EFFECTS = (tir.CallExternOp, tir.CallPackedOp, tir.CallOp, tir.CallLLVMEffectOp, tir.YieldOp)
+_EFFECTS = (tir.CallExternOp, tir.CallPackedOp, tir.CallOp, tir.CallLLVMEffectOp, tir.DeviceCallOp, tir.YieldOp)
 _ERASABLE = tuple(op for op in tir.EXPRESSION_OPS if op not in _EFFECTS)
 
 

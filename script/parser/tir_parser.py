@@ -20,19 +20,20 @@ from ...dialects.tir import ForKind, IterKind
 from ...dialects.tir.types import HANDLE, HandleType
 from ...ir.affine.values import Materializer
 from ...ir.buffers.regions import infer_regions
-from .attributes import attribute, attribute_dict
+from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
 from .scope import Environment, Scope, check_names
 from .source import Source
+from .tir_attributes import TirAttributes
 from .tir_buffers import BUFFER_CALLS
 from .tir_calls import dtype_by_name
 from .tir_expr import element, lanes
 from .tir_frames import BlockFrame, Bound, Loop, check_plain_parameters, erase_unused, without_symbol
-from .tir_functions import TirFunctions, TirModule
+from .tir_functions import TirModule
 from .tir_reduce import CommReducer
 from .tir_unsupported import unsupported
-from .values import Access, Builtin, CallSite, FreshVar, MetaVar, ModuleRef, Ref, describe
+from .values import Access, Builtin, CallSite, EnvThread, FreshVar, MetaVar, ModuleRef, Ref, describe
 
 _ITER_KINDS = {
     "spatial": IterKind.SPATIAL,
@@ -52,7 +53,7 @@ _LOOPS = {
 }
 
 
-class TirParser(TirFunctions):
+class TirParser(TirAttributes):
     """Reads one prim_func."""
 
     def __init__(self, source: Source, environment: Environment, module: TirModule | None = None):
@@ -146,9 +147,9 @@ class TirParser(TirFunctions):
     def body(self, statements: Sequence[ast.stmt]) -> None:
         """Read statements into the current block."""
         for i, statement in enumerate(statements):
-            if self._opens_rest(statement):
-                call = cast(ast.Call, cast(ast.Expr, statement).value)
-                with self._attr(call, None):
+            opened = self.opened(statement)
+            if opened is not None:
+                with opened:
                     self.body(statements[i + 1 :])
                 return
             visitor = self.visitors.get(type(statement))
@@ -156,23 +157,6 @@ class TirParser(TirFunctions):
                 raise refuse(self.source, statement, "a prim_func")
             with self.source.located(statement):
                 visitor(self, statement)
-
-    def _opens_rest(self, statement: ast.stmt) -> bool:
-        """Whether a statement is `T.attr(…)` without `with`: then it holds for all that follows."""
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "attr":
-            return False
-        return self.visit(call.func) == Ref("tir", "attr")
-
-    @contextmanager
-    def into(self, block: Block) -> Iterator[None]:
-        """Let ops go into `block`, with a frame of names of its own."""
-        outer, self.block = self.block, block
-        try:
-            with self.scope.frame():
-                yield
-        finally:
-            self.block = outer
 
     def _sub_body(self, statements: Sequence[ast.stmt]) -> Region:
         block = Block()
@@ -231,7 +215,7 @@ class TirParser(TirFunctions):
                 set_name(value, name)
             return value
         plain = is_constant(value) and not isinstance(value, int | float)
-        if plain or isinstance(value, ModuleRef | Ref | CommReducer | tuple | list | dict):
+        if plain or isinstance(value, ModuleRef | Ref | CommReducer | EnvThread | tuple | list | dict):
             return value
         let = self.emit(tir.LetOp(self.expr(value, node)), node)
         set_name(let, name)
@@ -365,8 +349,9 @@ class TirParser(TirFunctions):
                 raise site.error("T.grid takes extents only")
             return [self._loop(*self._pair(extent), site) for extent in site.args]
         if target == Builtin("range"):
-            start, stop = site.bind("start stop=")
-            return [self._loop(start, stop, site)]
+            start, stop, notes = site.bind("start stop= annotations=")
+            annotations = attribute_dict(self.source, site.node, notes) if notes else None
+            return [self._loop(start, stop, site, annotations=annotations)]
         kind = _LOOPS.get(target.path) if isinstance(target, Ref) and target.dialect == "tir" else None
         if kind is None:
             raise site.error("a loop cannot run over this", expected=f"range, T.grid, T.{', T.'.join(_LOOPS)}")
@@ -544,31 +529,6 @@ class TirParser(TirFunctions):
         self.emit(tir.InitOp(Region(body)), node)
 
     @contextmanager
-    def _attr(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
-        about, key, value = self.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
-        on = self._attr_node(about, node)
-        if not isinstance(key, str):
-            raise self.error(node, "the key of an attribute is a string", found=describe(key))
-        if isinstance(value, str):
-            ssa: SSAValue = self.emit(tir.StringImmOp(value), node)
-        else:
-            ssa = self.expr(value, node)
-        body = Block()
-        with self.into(body):
-            yield
-        self.emit(tir.AttrOp(key, ssa, Region(body), on), node)
-
-    def _attr_node(self, value: Any, node: ast.AST) -> Attribute | SSAValue | None:
-        """What an attribute is about: a string, a dictionary, a value; 0 is nothing."""
-        if value in (0, None):
-            return None
-        if isinstance(value, str | dict):
-            return attribute(self.source, node, value)
-        if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
-            return value
-        return self.expr(value, node)
-
-    @contextmanager
     def _let(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
         """`with T.LetStmt(value) as x:` or `with T.let(x, value):`"""
         site_name = cast(Ref, self.visit(node.func)).path
@@ -606,7 +566,8 @@ class TirParser(TirFunctions):
     contexts: ClassVar[dict[str, Callable[..., AbstractContextManager[None]]]] = {
         "block": _block,
         "init": _init,
-        "attr": _attr,
+        "attr": TirAttributes.attr_context,
+        "launch_thread": TirAttributes.launch_context,
         "LetStmt": _let,
         "let": _let,
         "Assert": _assert_context,
@@ -702,7 +663,7 @@ class TirParser(TirFunctions):
             self.block = inner
 
     special = {
-        **TirFunctions.special,
+        **TirAttributes.special,
         **dict.fromkeys([("tir", f"axis.{name}") for name in _ITER_KINDS], axis),
         ("tir", "axis.remap"): remap,
         ("tir", "where"): where,
@@ -784,7 +745,7 @@ class TirParser(TirFunctions):
         ast.Return: _return,
         ast.For: _for,
         ast.With: _with,
-        ast.FunctionDef: TirFunctions.define_macro,
+        ast.FunctionDef: TirAttributes.define_macro,
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import SourceLocation, suggestion
@@ -114,6 +115,14 @@ class FreshVar:
     """`T.int64()`: a variable that gets its name from the assignment."""
 
     dtype: Attribute
+
+
+@dataclass(frozen=True)
+class EnvThread:
+    """`T.env_thread("threadIdx.x")`: what `T.launch_thread` gives a number to."""
+
+    tag: str
+    dtype: IntegerType
 
 
 @dataclass(frozen=True)

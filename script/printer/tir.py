@@ -371,6 +371,17 @@ class TIRPrinter:
             self.doc.line(f"with {text}:", op)
             self._body(op.body.block)
 
+    def launch(self, op: tir.LaunchThreadOp) -> None:
+        """As an attribute; the number of the thread gets its name there."""
+        text = f"{self.doc.tir('launch_thread')}({string(op.tag.data)}, {self._values[op.extent].text})"
+        if op.next_op is None and self.doc.config.syntax_sugar:
+            self.doc.line(f"{self._define(op.index, _thread_name(op.tag.data))} = {text}", op)
+            self._statements(op.body.block.ops)
+        else:
+            with self._names.frame():
+                self.doc.line(f"with {text} as {self._define(op.index, _thread_name(op.tag.data))}:", op)
+                self._body(op.body.block)
+
     def _attr_node(self, on: Attribute | SSAValue | None) -> str:
         if isinstance(on, SSAValue):
             return self._values[on].text
@@ -384,6 +395,10 @@ class TIRPrinter:
         self._body(op.body.block)
 
 
+def _thread_name(tag: str) -> str:
+    return tag.replace(".", "_")
+
+
 _STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
     tir.ForOp: TIRPrinter.for_loop,
     tir.BlockOp: TIRPrinter.block,
@@ -395,6 +410,7 @@ _STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
     tir.WhileOp: TIRPrinter.while_loop,
     tir.AssertOp: TIRPrinter.assertion,
     tir.AttrOp: TIRPrinter.attr,
+    tir.LaunchThreadOp: TIRPrinter.launch,
     tir.AllocBufferOp: TIRPrinter.alloc_buffer,
     tir.AllocConstOp: TIRPrinter.alloc_const,
     tir.AllocateOp: TIRPrinter.allocate,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float, is_scalable, lanes_of
@@ -94,7 +94,7 @@ def _select(p: ExpressionPrinter, op: tir.SelectOp) -> Expr:
 
 def _cast(p: ExpressionPrinter, op: Any) -> Expr:
     name = "Cast" if isinstance(op, tir.CastOp) else "reinterpret"
-    return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), p.value(op.value))
+    return call(p.doc.tir(name), atom(string(_type_name(op.result.type))), p.value(op.value))
 
 
 def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
@@ -172,10 +172,27 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
-        typed = "handle" if isinstance(dtype, tir.HandleType) else "void" if dtype == tir.VOID else dtype_name(dtype)
-        return call(p.doc.tir(name), *map(atom, (string(typed), string(op.func.data))), *map(p.value, op.call_args))
+        said = map(atom, (string(_type_name(dtype)), string(op.func.data)))
+        return call(p.doc.tir(name), *said, *map(p.value, op.call_args))
 
     return printed
+
+
+def _type_name(dtype: Attribute) -> str:
+    """The name of a type, of addresses and of nothing too."""
+    return "handle" if isinstance(dtype, tir.HandleType) else "void" if dtype == tir.VOID else dtype_name(dtype)
+
+
+def _device_call(p: ExpressionPrinter, op: tir.DeviceCallOp) -> Expr:
+    """The dtype stands where the intrinsic has it, or nowhere."""
+    name, dtype = op.func.data, op.result.type
+    args = [p.value(a) for a in op.call_args]
+    named = _type_name(dtype)
+    if tir.DEVICE_INTRINSICS[name].result == tir.FIRST:
+        args.insert(0, atom(string(named)))
+    elif tir.DEVICE_INTRINSICS[name].result == tir.LAST:
+        args.append(atom(string(named)))
+    return call(p.doc.tir(name), *args)
 
 
 def _call_packed(p: ExpressionPrinter, op: tir.CallPackedOp) -> Expr:
@@ -228,6 +245,7 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.CallLLVMIntrinOp: _typed_call("call_llvm_pure_intrin"),
     tir.CallLLVMEffectOp: _typed_call("call_llvm_intrin"),
     tir.CallOp: _call,
+    tir.DeviceCallOp: _device_call,
     tir.CallPackedOp: _call_packed,
     tir.StringImmOp: lambda p, op: atom(string(op.value.data)),
     tir.BufferDataOp: _buffer_data,

@@ -76,14 +76,14 @@ def test_a_trace_says_all_that_was_done():
 def test_a_trace_that_is_not_what_was_done_is_found():
     sch = tvm.tir.Schedule(double)
     other = double.with_attr("of_another", 1)
-    with pytest.raises(ValueError, match="StructuralEqual"):
+    with pytest.raises(ValueError, match="not structurally equal"):
         verify_trace_roundtrip(sch, other)
 
 
 def test_functions_of_other_symbols_are_equal():
     renamed = double.with_attr("global_symbol", "twice")
     assert_structural_equal_ignore_global_symbol(double, renamed)
-    with pytest.raises(ValueError, match="StructuralEqual"):
+    with pytest.raises(ValueError, match="not structurally equal"):
         tvm.ir.assert_structural_equal(double, renamed)
 
 
@@ -106,10 +106,10 @@ def test_parameters_come_from_attributes():
 
 def test_arrays_of_attributes_are_printed_and_read():
     function = identity.with_attr("params", [tvm.nd.array(np.arange(3, dtype="float32")), 1])
-    text = tvm.IRModule({"main": function}).script(show_meta=True)
+    text = tvm.IRModule({"identity": function}).script(show_meta=True)
     again = tvm.script.from_source(text)
-    np.testing.assert_array_equal(again["main"].attrs["params"][0].numpy(), [0, 1, 2])
-    assert again["main"].attrs["params"][1] == 1
+    np.testing.assert_array_equal(again["identity"].attrs["params"][0].numpy(), [0, 1, 2])
+    assert again["identity"].attrs["params"][1] == 1
 
 
 def test_a_module_is_built_of_its_functions():
@@ -177,9 +177,8 @@ def test_well_formed_before_only_where_it_is_asked_for():
     class Bad:
         @R.function
         def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-            with R.dataflow():
-                y = R.call_tir(Bad.missing, (x,), out_sinfo=R.Tensor((T.int64(4),), "float32"))
-                R.output(y)
+            m = T.int64()
+            y = R.zeros(R.shape([m]), "float32")
             return x
 
     for before in (True, False):

@@ -70,6 +70,8 @@ _OPAQUE_OPS = (
     tir.MatchBufferOp,
     tir.WhileOp,
     tir.AttrOp,
+    tir.LaunchThreadOp,
+    tir.DeviceCallOp,
     tir.AssertOp,
     tir.ReturnOp,
 )

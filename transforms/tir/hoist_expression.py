@@ -222,7 +222,7 @@ def _unconditional(block: Block) -> Iterator[Operation]:
     """The operations of a block and of loops and blocks in it, not those of branches."""
     for op in block.ops:
         yield op
-        if isinstance(op, tir.ForOp | tir.BlockOp | tir.AttrOp):
+        if isinstance(op, tir.ForOp | tir.BlockOp | tir.AttrOp | tir.LaunchThreadOp):
             yield from _unconditional(op.body.block)
 
 

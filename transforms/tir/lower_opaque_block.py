@@ -1,7 +1,8 @@
 """`lower-opaque-block`: blocks become what they do.
 
 A predicate becomes `tir.if`; what a block reads and writes is forgotten; its buffers are allocated where it stands. A
-loop that runs once is its body. Annotations of a loop or block that begin with `pragma_` become a `tir.attr` around it.
+loop that runs once is its body, a loop on threads launches them. Annotations of a loop or block that begin with
+`pragma_` become a `tir.attr` around it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, f32, i32
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
+from ...dialects.names import set_name
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
@@ -67,12 +69,24 @@ def _lower_loop(loop: tir.ForOp) -> None:
         loop.properties.pop("annotations")
         if rest:
             loop.properties["annotations"] = DictionaryAttr(rest)
+    elif loop.thread is not None and bound_expr(loop.min).constant == 0:
+        _launch(loop, loop.thread.data)
     elif loop.thread is None and bound_expr(loop.extent).constant == 1:
         build = Materializer(inserter(loop))
         first = build(bound_expr(loop.min), cast(IntegerType, loop.loop_var.type))
         loop.loop_var.replace_all_uses_with(first)
         inline_before(loop.body.block, loop)
         erase_with_tree(loop)
+
+
+def _launch(loop: tir.ForOp, tag: str) -> None:
+    """`for %x on the thread {S}` -> `launch_thread … {S}`; the number of the thread is called as the thread."""
+    extent = Materializer(inserter(loop))(bound_expr(loop.extent), cast(IntegerType, loop.loop_var.type))
+    launched = tir.LaunchThreadOp(tag, extent, loop.detach_region(loop.body))
+    set_name(launched.index, tag.replace(".", "_"))
+    inserter(loop)(launched)
+    loop.detach()
+    loop.erase()
 
 
 def _note(op: Operation, annotations: DictionaryAttr | None) -> dict[str, Attribute]:
@@ -97,4 +111,6 @@ def _note_value(value: Attribute) -> Operation:
         return tir.StringImmOp(value.data)
     if isinstance(value, IntegerAttr):
         return tir.ConstOp(value.value.data, i32)
+    if isinstance(value, FloatAttr):
+        return tir.ConstOp(value.value.data, f32)
     raise UnsupportedError("a pragma is a number or a text", found=str(value))

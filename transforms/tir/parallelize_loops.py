@@ -39,8 +39,8 @@ _STATEMENTS = (
     tir.EvaluateOp,
 )  # fmt: skip
 _REFUSED = (
-    tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.AllocateOp, tir.DeclBufferOp,
-    tir.MatchBufferOp,
+    tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.DeviceCallOp, tir.AllocateOp,
+    tir.DeclBufferOp, tir.MatchBufferOp,
 )  # fmt: skip
 """Effects, and other names for memory."""
 

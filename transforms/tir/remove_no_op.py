@@ -56,7 +56,7 @@ def _is_no_op(op: Operation) -> bool:
         return _never_runs(op) or is_empty(op.body)
     if isinstance(op, tir.IfOp):
         return is_empty(op.then_region) and is_empty(op.else_region)
-    if isinstance(op, tir.AttrOp):
+    if isinstance(op, tir.AttrOp | tir.LaunchThreadOp):
         return is_empty(op.body)
     if isinstance(op, tir.EvaluateOp):
         return is_pure(op.value.owner) and not is_assume(op.value.owner)

@@ -40,6 +40,7 @@ from ...ir.rewriting.edit import inline_before, inserter
 from ...ir.rewriting.walk import operations
 from .walk import (
     bind_loop,
+    bind_threads,
     bound_expr,
     erase_with_tree,
     functions,
@@ -255,6 +256,10 @@ class _Simplifier:
         bind_loop(self.analyzer, op)
         self.block(op.body.block)
 
+    def _launch(self, op: tir.LaunchThreadOp) -> None:
+        bind_threads(self.analyzer, op)
+        self.block(op.body.block)
+
     def _tir_block(self, op: tir.BlockOp) -> None:
         for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
             self.analyzer.bind_range(Var(var, cast(IntegerType, var.type)), first, extent)
@@ -301,6 +306,7 @@ class _Simplifier:
         tir.StoreOp: _store,
         tir.LetOp: _let,
         tir.ForOp: _loop,
+        tir.LaunchThreadOp: _launch,
         tir.BlockOp: _tir_block,
         tir.IfOp: _branch,
         tir.IfThenElseOp: _branch,

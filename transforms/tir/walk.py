@@ -15,7 +15,7 @@ from ...dialects import tir
 from ...dialects.attributes import PyValue, function_attrs
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var, as_expr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...ir.rewriting.edit import inline_before, insert_all_before
@@ -185,6 +185,12 @@ def _divides(op: Operation) -> bool:
 def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:
     """A bound of a loop as an expression."""
     return bound if isinstance(bound, SymExpr) else sym_expr_of(bound)
+
+
+def bind_threads(analyzer: Analyzer, launch: tir.LaunchThreadOp) -> None:
+    """Tell the analyzer of which range the number of a thread is."""
+    variable = Var(launch.index, cast(IntegerType, launch.index.type))
+    analyzer.bind_range(variable, as_expr(0, variable.dtype), sym_expr_of(launch.extent))
 
 
 def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:

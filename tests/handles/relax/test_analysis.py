@@ -214,4 +214,5 @@ def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(ndim=1, dtype="float32"))
 def test_the_names_of_tvm():
     from tirax.tvm_api.relax import analysis as api
 
-    assert all(callable(getattr(api, name)) and getattr(api, name).__doc__ for name in api.__all__)
+    names = [name for name in api.__all__ if name != "analysis"]  # TVM's module of the same names
+    assert all(callable(getattr(api, name)) and getattr(api, name).__doc__ for name in names)

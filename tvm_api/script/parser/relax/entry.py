@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .....handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -17,13 +19,59 @@ from .....handles.struct_info import (
 class ObjectProxy(StructInfoProxy):
     """The struct info of anything; `R.Object` and `R.Object()` alike."""
 
+    __tirax_script_dialect__ = "relax.Object"
+
     def as_struct_info(self, dict_globals: object = None) -> StructInfo:
         return ObjectStructInfo()
 
 
 Object = ObjectProxy
-TensorProxy, ShapeProxy, PrimProxy = TensorStructInfo, ShapeStructInfo, PrimStructInfo
-TupleProxy, CallableProxy = TupleStructInfo, FuncStructInfo
+
+
+class TensorProxy(StructInfoProxy):
+    """`R.Tensor`: gives the struct info itself."""
+
+    __tirax_script_dialect__ = "relax.Tensor"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return TensorStructInfo(*args, **kwargs)
+
+
+class ShapeProxy(StructInfoProxy):
+    """`R.Shape`: gives the struct info itself."""
+
+    __tirax_script_dialect__ = "relax.Shape"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return ShapeStructInfo(*args, **kwargs)
+
+
+class PrimProxy(StructInfoProxy):
+    """`R.Prim`: gives the struct info itself."""
+
+    __tirax_script_dialect__ = "relax.Prim"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return PrimStructInfo(*args, **kwargs)
+
+
+class TupleProxy(StructInfoProxy):
+    """`R.Tuple`: gives the struct info itself."""
+
+    __tirax_script_dialect__ = "relax.Tuple"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return TupleStructInfo(*args, **kwargs)
+
+
+class CallableProxy(StructInfoProxy):
+    """`R.Callable`: gives the struct info itself."""
+
+    __tirax_script_dialect__ = "relax.Callable"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return FuncStructInfo(*args, **kwargs)
+
 
 __all__ = [
     "CallableProxy", "Object", "ObjectProxy", "PrimProxy", "ShapeProxy", "StructInfoProxy", "TensorProxy", "TupleProxy",
