@@ -24,6 +24,7 @@ from ..handles.tir.stmt import BlockRealize, stmt_of
 from ..ir.passes.transform import Pass
 from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
+from .block_scope import ScheduleState
 from .random import Random
 from .registry import PRIMITIVES, Primitive, require_kinds
 from .state import ScheduleError, State, function_of
@@ -89,9 +90,13 @@ class Schedule:
         return IRModule(self._state.module)
 
     @property
-    def state(self) -> State:
-        """What primitives work on."""
-        return self._state
+    def state(self) -> ScheduleState:
+        """The module with questions about its blocks."""
+        return ScheduleState(self.mod)
+
+    def function(self, name: str | None = None) -> tir.FuncOp:
+        """The tensor function called `name`; by default the one that is worked on, `main`, or the only one."""
+        return self._state.function(name)
 
     @property
     def trace(self) -> Trace:

@@ -150,6 +150,13 @@ def _siblings(block: tir.BlockOp, *, before: bool) -> list[tir.BlockOp]:
     return every[:at] if before else every[at + 1 :]
 
 
+def share_memory(scope: str, thread: str) -> bool:
+    """Whether the threads of a tag have memory of a scope together, as those of a CUDA block have `shared`."""
+    if scope.startswith("warp"):
+        return thread == "threadIdx.x"
+    return scope.startswith("shared") and not thread.startswith("blockIdx")
+
+
 def output_blocks(scope: BlockLike) -> list[tir.BlockOp]:
     """The blocks of a scope that write what is not allocated in it."""
     inside = {op.results[0] for op in body_of(scope).ops if isinstance(op, tir.AllocBufferOp)}

@@ -455,6 +455,10 @@ class StmtSRef:
         stmt = stmt_of(self.op)
         return stmt.block if isinstance(stmt, BlockRealize) else stmt
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are of one block or loop."""
+        return isinstance(other, StmtSRef) and self.op is other.op
+
     @property
     def parent(self) -> StmtSRef | None:
         """The block, loop or function around it, None for a function."""

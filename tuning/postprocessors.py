@@ -79,7 +79,7 @@ class RewriteLayout(Postproc):
 
 
 def _order_weight(sch: Schedule, func_name: str, position: int) -> None:
-    func = sch.state.function(func_name)
+    func = sch.function(func_name)
     weight = func.params[position]
     readers = [op for op in func.walk() if isinstance(op, tir.BlockOp) and weight in st.buffers_read(op)]
     if len(readers) != 1 or any(isinstance(use.operation, tir.MatchBufferOp) for use in weight.uses):

@@ -18,9 +18,8 @@ from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import analyzer as _sym
 from ...dialects.sym import int_set as _sets
 from ...dialects.sym.expr import SymExpr, Var, i1
-from ...dialects.sym.linear import linear_in
 from ...dialects.sym.rules import normal_condition
-from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.affine.boxes import exact_box
 from ..tir import prim_expr
 from ..tir.domains import Range
 from ..tir.prim_expr import ExprLike, PrimExpr
@@ -405,48 +404,4 @@ def estimate_region_upper_bound(
 
 def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike) -> list[_sets.SymInterval] | None:
     ranges = {variable(v): ends_of(r) for v, r in var_dom.items()}
-    condition = to_sym(predicate)
-    firsts, extents = zip(*map(ends_of, region), strict=True)
-    if condition.constant == 1 and not _share_variables(firsts, ranges):
-        alone = [_without_gaps(f, e, ranges) for f, e in zip(firsts, extents, strict=True)]
-        if all(s is not None for s in alone):
-            return [s for s in alone if s is not None]
-    try:
-        found = detect_iter_map(firsts, ranges, [condition], IterMapLevel.SURJECTIVE)
-    except NotAffineError:
-        return None
-    out: list[_sets.SymInterval] = []
-    for index, extent in zip(found.indices, extents, strict=True):
-        size = extent
-        for split in index.splits:
-            step, many = split.scale.constant, extent.constant
-            if step is None or step <= 0 or (step != 1 and (many is None or many < step)):
-                return None
-            size = size + (split.extent - 1) * step
-        out.append(_sets.SymInterval(index.base, index.base + size - 1))
-    return out
-
-
-def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> bool:
-    used = [v for e in exprs for v in e.free_vars() if v in ranges]
-    return len(used) != len(set(used))
-
-
-def _without_gaps(
-    first: SymExpr, extent: SymExpr, ranges: Mapping[Var, tuple[SymExpr, SymExpr]]
-) -> _sets.SymInterval | None:
-    """All integers between the ends, where the steps of no variable are longer than what is filled already."""
-    variables = [v for v in first.free_vars() if v in ranges]
-    found = linear_in(first, variables)
-    filled = extent.constant
-    if found is None or filled is None:
-        return None
-    slopes, low = found
-    for slope, v in sorted(zip(slopes, variables, strict=True), key=lambda pair: abs(pair[0].constant or 0)):
-        least, count = ranges[v]
-        step, size = slope.constant, count.constant
-        if step is None or size is None or size <= 0 or abs(step) > filled:
-            return None
-        low = low + least * step + min(step * (size - 1), 0)
-        filled += abs(step) * (size - 1)
-    return _sets.SymInterval(low, low + filled - 1)
+    return exact_box([ends_of(r) for r in region], ranges, to_sym(predicate))

@@ -523,8 +523,8 @@ class Block(BlockBase):
         name_hint: str,
         body: Stmt,
         init: Stmt | None = None,
-        alloc_buffers: Sequence[Buffer] = (),
-        match_buffers: Sequence[MatchBufferRegion] = (),
+        alloc_buffers: Sequence[Buffer] | None = None,
+        match_buffers: Sequence[MatchBufferRegion] | None = None,
         annotations: Mapping[str, Any] | None = None,
         span: object = None,
     ):
@@ -537,9 +537,9 @@ class Block(BlockBase):
             for region in regions:
                 starts, extents = _starts(region, inner, mapping)
                 inner.add_op(cls(mapping.get(region.buffer.ssa, region.buffer.ssa), starts, extents))
-        for buffer in alloc_buffers:
+        for buffer in alloc_buffers or ():
             _define(tir.AllocBufferOp(buffer.type), buffer, inner, mapping)
-        for match in match_buffers:
+        for match in match_buffers or ():
             starts, extents = _starts(match.source, inner, mapping)
             source = mapping.get(match.source.buffer.ssa, match.source.buffer.ssa)
             _define(tir.MatchBufferOp(source, starts, extents, match.buffer.type), match.buffer, inner, mapping)

@@ -196,7 +196,9 @@ Regions = Sequence[tuple[tir.RegionOp, list[Ends | None]]]
 def _seen_by_threads(buffer: SSAValue, dims: list[Ends | None], loop: tir.ForOp) -> list[Ends | None]:
     """What all threads that share a memory need of it, where one of them does not have it for itself."""
     scope = cast(tir.BufferType, buffer.type).scope.data
-    shared = [lp for lp in [loop, *reversed(st.loops_above(loop))] if lp.thread and _share(scope, lp.thread.data)]
+    shared = [
+        lp for lp in [loop, *reversed(st.loops_above(loop))] if lp.thread and st.share_memory(scope, lp.thread.data)
+    ]
     bounds: dict[SSAValue, Ends | None] = {
         lp.loop_var: (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in shared
     }
@@ -206,13 +208,6 @@ def _seen_by_threads(buffer: SSAValue, dims: list[Ends | None], loop: tir.ForOp)
 def _relaxed_ends(ends: Ends, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
     low, high = (relaxed(e, bounds) for e in ends)
     return None if low is None or high is None else (low[0], high[1])
-
-
-def _share(scope: str, thread: str) -> bool:
-    """Whether the threads of a loop have memory of a scope together, as those of a CUDA block have `shared`."""
-    if scope.startswith("warp"):
-        return thread == "threadIdx.x"
-    return scope.startswith("shared") and not thread.startswith("blockIdx")
 
 
 def _check_covered(block: tir.BlockOp, regions: Regions) -> None:

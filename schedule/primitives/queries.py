@@ -13,7 +13,7 @@ from ..state import BlockLike, State, fail
 
 def _with_function(schedule: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """A default for `func_name` is written into the trace, as TVM does."""
-    return {**arguments, "func_name": schedule.state.function(arguments["func_name"]).sym_name.data}
+    return {**arguments, "func_name": schedule.function(arguments["func_name"]).sym_name.data}
 
 
 @primitive(adapt=_with_function)

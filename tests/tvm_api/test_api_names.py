@@ -122,7 +122,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "tir": {
         **dict.fromkeys(("DataProducer", "ProducerLoad", "BufferRealize"), _TE_SCHEDULE),
-        **dict.fromkeys(("BlockDependenceInfo", "BlockScope", "StmtSRef"), _SREF),
+        "BlockDependenceInfo": _SREF,
         **dict.fromkeys(("call_cpacked", "call_cpacked_lowered", "call_packed_lowered", "lookup_param"), _ABI),
         **dict.fromkeys(("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "tvm_tuple", "trace"), _ABI),
         **dict.fromkeys(("tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape"), _ABI),

@@ -51,7 +51,7 @@ def test_names() -> None:
         assert getattr(tvm.tir, name) is getattr(schedule, name)
     sch = tvm.tir.Schedule(Module)
     assert isinstance(sch.trace, schedule.Trace)
-    assert isinstance(sch.state, schedule.ScheduleState)
+    assert isinstance(sch.state, tvm.tir.ScheduleState)
     assert isinstance(sch.get_block("C"), schedule.BlockRV)
     with pytest.raises(tvm.tir.ScheduleError):
         sch.get_block("D")

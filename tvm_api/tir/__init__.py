@@ -38,9 +38,10 @@ _NAMES = NamesOnly(
             stmt_seq While
         """,
         "schedule.schedule": "Schedule",
-        "schedule.state": "ScheduleError ScheduleState=State",
+        "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",
+        "schedule.state": "ScheduleError",
         "schedule.tensor_intrin": "TensorIntrin",
-        "schedule.trace": "BlockRV ExprRV LoopRV",
+        "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef",
     },
 )
 
@@ -73,7 +74,8 @@ provide(
         "schedule": {
             "dialects.sched": "Instruction InstructionKind",
             "schedule.schedule": "Schedule",
-            "schedule.state": "ScheduleError ScheduleState=State",
+            "schedule.block_scope": "BlockScope CachedFlags Dependency DepKind ScheduleState",
+            "schedule.state": "ScheduleError",
             "schedule.tensor_intrin": "TensorIntrin",
             "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef Trace",
         },
@@ -83,7 +85,8 @@ provide(
             "schedule.state": "ScheduleError",
             "schedule.trace": "BlockRV ExprRV LoopRV",
         },
-        "schedule.state": {"schedule.state": "ScheduleState=State", "schedule.trace": "StmtSRef"},
+        "schedule.state": {"schedule.block_scope": "CachedFlags ScheduleState", "schedule.trace": "StmtSRef"},
+        "block_scope": {"schedule.block_scope": "BlockScope Dependency DepKind", "schedule.trace": "StmtSRef"},
         "schedule.testing": {
             "tvm_api.testing.schedules": "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip"
         },

@@ -1,0 +1,254 @@
+"""How the blocks of a scope depend on each other, and what TVM keeps of each block for its schedules.
+
+Source: Feng et al., TensorIR, ASPLOS 2023, section 3.1: a scope whose blocks only read what earlier blocks gave is a
+pipeline of stages, whose blocks may be moved.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import takewhile
+from typing import Any, cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..dialects.sym.analyzer import Analyzer
+from ..dialects.sym.expr import OPS, Const, SymExpr
+from ..dialects.sym.int_set import SymInterval
+from ..dialects.sym.int_set import values_of as set_of
+from ..handles.module import IRModule
+from ..handles.tir.buffers import Stmt
+from ..handles.tir.prim_func import PrimFunc
+from ..handles.tir.stmt import BlockRealize
+from ..ir.affine.boxes import exact_box
+from ..ir.affine.iter_map import Ranges
+from ..ir.affine.values import sym_expr_of
+from . import state as st
+from .checks import is_affine, iter_values, loop_ranges, predicate_of
+from .trace import StmtSRef
+
+_TRUE = Const(1, i1)
+Box = list[SymInterval]
+
+
+class DepKind(IntEnum):
+    """Why a block stands after another: it reads what that wrote, writes it again, or writes what that read."""
+
+    RAW = 0
+    WAW = 1
+    WAR = 2
+    OPAQUE = 3
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """`dst` has to stand after `src`."""
+
+    src: StmtSRef
+    dst: StmtSRef
+    kind: DepKind
+
+
+class BlockScope:
+    """The dependencies between the blocks of a scope that are in no other block."""
+
+    def __init__(self, scope: st.BlockLike):
+        self._dependencies = list(_dependencies(scope))
+
+    def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
+        """Those of blocks that stand after `block` because of it."""
+        return [d for d in self._dependencies if d.src.same_as(block)]
+
+    def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
+        """Those because of which `block` stands after others."""
+        return [d for d in self._dependencies if d.dst.same_as(block)]
+
+
+def _dependencies(scope: st.BlockLike) -> Iterator[Dependency]:
+    readers: defaultdict[SSAValue, list[tir.BlockOp]] = defaultdict(list)
+    writers: defaultdict[SSAValue, list[tir.BlockOp]] = defaultdict(list)
+    for block in st.blocks_below(scope):
+        reads, writes = set(st.buffers_read(block)), set(st.buffers_written(block))
+        found = [(src, DepKind.RAW) for b in reads for src in writers[b]]
+        found += [(src, DepKind.WAW) for b in writes for src in writers[b]]
+        found += [(src, DepKind.WAR) for b in writes for src in readers[b]]
+        for src, kind in dict.fromkeys(found):
+            yield Dependency(StmtSRef(src), StmtSRef(block), kind)
+        for buffers, table in ((reads, readers), (writes, writers)):
+            for buffer in buffers:
+                table[buffer].append(block)
+
+
+@dataclass(frozen=True)
+class CachedFlags:
+    """What is true of a block where it stands.
+
+    `affine_binding`: its iterators are a quasi-affine map of the loops around it. `region_cover`: earlier blocks of its
+    scope wrote all that it reads of what they write. `stage_pipeline`: its own blocks only read what earlier ones gave.
+    """
+
+    affine_binding: bool
+    region_cover: bool
+    stage_pipeline: bool
+
+
+def cached_flags(block: st.BlockLike) -> CachedFlags:
+    """The flags of a block, or of a function, which is its root block."""
+    inside = BlockScope(block)
+    stages = all(is_covered(b) for b in st.blocks_below(block))
+    pipeline = stages and all(d.kind is not DepKind.WAR for d in inside._dependencies)
+    if isinstance(block, tir.FuncOp):
+        return CachedFlags(True, True, pipeline)
+    return CachedFlags(is_affine(block), is_covered(block), pipeline)
+
+
+# What producers give
+
+
+def is_covered(block: tir.BlockOp) -> bool:
+    """Whether earlier blocks of the scope wrote all that a block reads of the buffers that they write."""
+    for buffer in dict.fromkeys(st.buffers_read(block)):
+        before = [b for b in st.producers(block) if buffer in st.buffers_written(b)]
+        if before and not _covers(before, block, buffer):
+            return False
+    return True
+
+
+def _covers(producers: Sequence[tir.BlockOp], consumer: tir.BlockOp, buffer: SSAValue) -> bool:
+    shape = cast(tir.BufferType, buffer.type).dims
+    common = _common_loops([*producers, consumer])
+    known = Analyzer()
+    for var, (least, extent) in loop_ranges(common).items():
+        known.bind_range(var, least, extent)
+    given = [
+        box
+        for producer in producers
+        for region in producer.writes
+        if region.buffer is buffer and (box := _written(producer, region, common)) is not None
+    ]
+    taken = [_read(consumer, region, common, known) for region in consumer.reads if region.buffer is buffer]
+    return all(_is_within(_clipped(box, shape, known), given, known) for box in taken)
+
+
+def _common_loops(blocks: Sequence[tir.BlockOp]) -> list[tir.ForOp]:
+    """The loops around all of them."""
+    paths = [st.loops_above(b) for b in blocks]
+    return [row[0] for row in takewhile(lambda row: all(lp is row[0] for lp in row), zip(*paths, strict=False))]
+
+
+def _runs(block: tir.BlockOp, region: tir.RegionOp, common: Sequence[tir.ForOp]) -> Ranges:
+    """The loops whose iterations count together for a region: those inside, and threads that share its memory."""
+    scope = cast(tir.BufferType, region.buffer.type).scope.data
+
+    def together(loop: tir.ForOp) -> bool:
+        return loop.thread is not None and (scope == "global" or st.share_memory(scope, loop.thread.data))
+
+    return loop_ranges([lp for lp in st.loops_above(block) if lp not in common or together(lp)])
+
+
+def _region(block: tir.BlockOp, region: tir.RegionOp) -> list[tuple[SymExpr, SymExpr]]:
+    """A region in terms of the loops around the block."""
+    values = iter_values(block)
+    pairs = zip(map(sym_expr_of, region.starts), region.extents, strict=True)
+    return [(first.substitute(values), extent.substitute(values)) for first, extent in pairs]
+
+
+def _written(block: tir.BlockOp, region: tir.RegionOp, common: Sequence[tir.ForOp]) -> Box | None:
+    (condition,) = predicate_of(block) or [_TRUE]
+    return exact_box(_region(block, region), _runs(block, region, common), condition)
+
+
+def _read(block: tir.BlockOp, region: tir.RegionOp, common: Sequence[tir.ForOp], known: Analyzer) -> Box:
+    ranges = _runs(block, region, common)
+    (condition,) = predicate_of(block) or [_TRUE]
+    exact = exact_box(_region(block, region), ranges, condition)
+    if exact is not None:
+        return exact
+    domain = {v: SymInterval(least, least + extent - 1) for v, (least, extent) in ranges.items()}
+    ends = [(set_of(f, domain, known), set_of(f + e - 1, domain, known)) for f, e in _region(block, region)]
+    return [SymInterval(low.low, high.high) for low, high in ends]
+
+
+def _clipped(box: Box, shape: Sequence[SymExpr], known: Analyzer) -> Box:
+    return [dim.intersect(SymInterval(Const(0, e.dtype), e - 1), known) for dim, e in zip(box, shape, strict=True)]
+
+
+def _is_within(box: Box, given: Sequence[Box], known: Analyzer) -> bool:
+    """Whether one of the boxes holds it, or several that follow each other in one dimension."""
+    left = list(given)
+    while left:
+        if any(all(_holds(i, o, known) for i, o in zip(box, outer, strict=True)) for outer in left):
+            return True
+        joined = next((j for j in _joined(left, known)), None)
+        if joined is None:
+            return False
+        left = joined
+    return False
+
+
+def _joined(boxes: Sequence[Box], known: Analyzer) -> Iterator[list[Box]]:
+    """The boxes with two of them that are one as this one."""
+    for i, a in enumerate(boxes):
+        for j, b in enumerate(boxes):
+            other = [k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+            if i != j and len(other) <= 1 and all(_follows(a[k], b[k], known) for k in other):
+                one = [x.union(y, known) for x, y in zip(a, b, strict=True)]
+                yield [*(c for k, c in enumerate(boxes) if k not in (i, j)), one]
+
+
+def _follows(a: SymInterval, b: SymInterval, known: Analyzer) -> bool:
+    """Whether `b` begins after `a` does, and no later than where it ends."""
+    if a.high is None or b.low is None or not known.can_prove(OPS["le"](b.low, a.high + 1)):
+        return False
+    return a.low is None or known.can_prove(OPS["le"](a.low, b.low))
+
+
+def _holds(inner: SymInterval, outer: SymInterval, known: Analyzer) -> bool:
+    if inner.low is None or inner.high is None:
+        return False
+    low = outer.low is None or known.can_prove(OPS["le"](outer.low, inner.low))
+    return low and (outer.high is None or known.can_prove(OPS["le"](inner.high, outer.high)))
+
+
+class ScheduleState:
+    """A module with questions about its blocks; what they answer follows the module as it is.
+
+    `debug_mask` and `enable_check` are taken for TVM's sake: nothing is kept that could be out of date.
+    """
+
+    def __init__(self, mod: PrimFunc | IRModule, *, debug_mask: str | int = "none", enable_check: bool = True):
+        self.mod = mod if isinstance(mod, IRModule) else IRModule({"main": mod})
+
+    def get_sref(self, stmt: Stmt) -> StmtSRef:
+        """The place of a block or a loop of the module. Raises `TiraxError` for another statement."""
+        op = stmt.op
+        if isinstance(stmt, BlockRealize) or not isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp):
+            raise TiraxError("neither a block nor a loop", expected="a Block or a For", found=type(stmt).__name__)
+        if not self.mod.op.is_ancestor(op):
+            raise TiraxError("the statement is of another module", hint="take it from `state.mod`")
+        return StmtSRef(op)
+
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """The dependencies between the blocks in a block. Raises `TiraxError` for a loop."""
+        return BlockScope(_block(block_sref.op))
+
+    def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
+        """TVM's name of `cached_flags`."""
+        return cached_flags(_block(block_sref.op))
+
+
+def _block(op: Operation) -> Any:
+    if not isinstance(op, st.BlockLike):
+        raise TiraxError("a block is expected", found="a loop")
+    return op
+
+
+__all__ = [
+    "BlockScope", "CachedFlags", "DepKind", "Dependency", "ScheduleState", "cached_flags", "is_covered",
+]  # fmt: skip
