@@ -11,7 +11,6 @@ from types import ModuleType
 
 _GPU = "code is generated for CPUs", "tvm.build"
 _LIBRARIES = "libraries of vendors are not called: operators are compiled", "tvm.build"
-_BYOC = "partitions for a library of a vendor; patterns of one's own serve", "tvm.relax.transform.FuseOpsByPattern"
 _TUNERS = "templates and sketches were left by TVM itself", "tvm.meta_schedule"
 _IMPORTERS = "models are not imported yet: they are written", "tvm.relax.frontend.nn"
 _BUILD = "no compiler and no linker of the system is called: a module writes its library itself", "tvm.runtime.Module"
@@ -24,7 +23,6 @@ REFUSED = {
     "autotvm": _TUNERS,
     "contrib.cblas": _LIBRARIES,
     "contrib.cc": _BUILD,
-    "contrib.clang": _BUILD,
     "contrib.coreml_runtime": _LIBRARIES,
     "contrib.cublas": _LIBRARIES,
     "contrib.cudnn": _LIBRARIES,
@@ -61,10 +59,7 @@ REFUSED = {
     "meta_schedule.schedule": _GPU,
     "micro": ("no code for microcontrollers", "tvm.build"),
     "relax.backend.adreno": _GPU,
-    "relax.backend.cuda": _BYOC,
     "relax.backend.gpu_generic": _GPU,
-    "relax.backend.metal": _BYOC,
-    "relax.backend.rocm": _BYOC,
     "relax.distributed": ("tensors lie on one machine", "tvm.relax.build"),
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
     "relax.frontend.onnx": _IMPORTERS,

@@ -8,6 +8,7 @@ from functools import reduce
 import pytest
 
 import tirax.tvm_api as tvm
+from tirax.diagnostics import UnsupportedError
 from tirax.tvm_api._refused import REFUSED
 
 
@@ -38,10 +39,20 @@ def test_what_serves_instead_is_here(instead):
 def test_modules_inside_and_names_from_them():
     with pytest.raises(ModuleNotFoundError, match="tvm.relay is left out: Relay was left"):
         importlib.import_module("tirax.tvm_api.relay.op.nn")
-    with pytest.raises(AttributeError, match="tvm.relax.backend.cuda is left out"):
-        _ = tvm.relax.backend.cuda.cublas
+    with pytest.raises(AttributeError, match="tvm.relax.backend.adreno is left out"):
+        _ = tvm.relax.backend.adreno.clml
     with pytest.raises(ImportError, match="tvm.rpc is left out"):
         from tirax.tvm_api import rpc as rpc
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("relax.backend.cuda.cublas", "partition_for_cublas"), ("contrib.clang", "create_llvm")]
+)
+def test_functions_that_can_be_imported_say_why_when_they_are_called(module, name):
+    function = getattr(importlib.import_module(f"tirax.tvm_api.{module}"), name)
+    assert function.__doc__.startswith("Left out: ")
+    with pytest.raises(UnsupportedError, match=f"(?s){name} is left out: .*instead: "):
+        function("source", output=None)
 
 
 def test_other_names_are_unknown_as_ever():

@@ -54,6 +54,10 @@ provide(
                 BoostingModel CostModel PyCostModel=CostModel RandomModel XGBModel create=CostModel.create
             """
         },
+        "cost_model.xgb_model": {
+            "tuning.cost_model": "XGBModel",
+            "tvm_api._refused_functions": "PackSum _get_custom_call_back",
+        },
         "database": {
             "tuning.database": """
                 Database JSONDatabase MemoryDatabase OrderedUnionDatabase PyDatabase ScheduleFnDatabase SQLiteDatabase

@@ -1,0 +1,33 @@
+"""Functions of TVM that can be imported and not called: programs that name them among others run up to there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..diagnostics import UnsupportedError
+
+
+def _refused(name: str, reason: str, instead: str) -> Callable[..., NoReturn]:
+    def call(*_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedError(f"{name} is left out: {reason}", hint=f"instead: {instead}")
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    call.__doc__ = f"Left out: {reason}; instead: {instead}."
+    return call
+
+
+_BYOC = "it is for a library of a vendor, which is not called", "FuseOpsByPattern with patterns of one's own"
+_CLANG = "no compiler of the system is called", "tensor functions in TVMScript, or T.call_llvm_intrin"
+_XGBOOST = "the model's inside is another", "tvm.meta_schedule.cost_model.XGBModel"
+
+partition_for_clml = _refused("partition_for_clml", *_BYOC)
+partition_for_coreml = _refused("partition_for_coreml", *_BYOC)
+partition_for_cublas = _refused("partition_for_cublas", *_BYOC)
+partition_for_cudnn = _refused("partition_for_cudnn", *_BYOC)
+partition_for_cutlass = _refused("partition_for_cutlass", *_BYOC)
+partition_for_hipblas = _refused("partition_for_hipblas", *_BYOC)
+create_llvm = _refused("tvm.contrib.clang.create_llvm", *_CLANG)
+find_clang = _refused("tvm.contrib.clang.find_clang", *_CLANG)
+PackSum = _refused("PackSum", *_XGBOOST)
+_get_custom_call_back = _refused("_get_custom_call_back", *_XGBOOST)
