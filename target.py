@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -273,6 +273,17 @@ def _place(text: str, part: str) -> SourceLocation:
     return SourceLocation("<target>", 1, column, column + len(part))
 
 
+def _joined(parts: Sequence[str]) -> list[str]:
+    """`--num-cores 16` as `--num-cores=16`."""
+    out: list[str] = []
+    for part in parts:
+        if not part.startswith("-") and out and "=" not in out[-1]:
+            out[-1] += f"={part}"
+        else:
+            out.append(part)
+    return out
+
+
 def _parse(text: str) -> dict[str, str]:
     """The options of a target string, in order."""
     try:
@@ -287,7 +298,7 @@ def _parse(text: str) -> dict[str, str]:
     if kind != "llvm":
         raise unknown_name("target kind", kind, ["llvm"], _place(text, kind))
     options: dict[str, str] = {}
-    for part in rest:
+    for part in _joined(rest):
         name, equals, value = part.partition("=")
         key = name.lstrip("-")
         if not name.startswith("-") or key not in _OPTIONS:

@@ -126,8 +126,10 @@ def refresh_regions(block: tir.BlockOp) -> None:
     """Infer the regions that a block reads and writes anew, after its body has changed.
 
     Regions that were given by `annotate_buffer_access` stay, and where what a reduction writes stood among what it
-    reads it does so again.
+    reads it does so again. A root block says of no region that it reads or writes it.
     """
+    if isinstance(block.parent_op(), tir.FuncOp) and block.block_name.data == "root":
+        return
     written = [w.buffer for w in block.writes]
     own = next((k for k, r in enumerate(block.reads) if r.buffer in written), None) if block.init is not None else None
     explicit = _explicit_regions(block)

@@ -40,6 +40,8 @@ class TuneContext:
     def __post_init__(self) -> None:
         self.target = Target(self.target) if isinstance(self.target, str) else self.target or Target("llvm")
         self.random = Random(self.rand_state)
+        if self.rand_state == -1:
+            self.rand_state = self.random.state
         if self.space_generator is not None:
             self.space_generator = SpaceGenerator.create(self.space_generator)
         if self.search_strategy is not None:

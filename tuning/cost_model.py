@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from .feature_extractors import FeatureExtractor
 from .features import ESTIMATE, feature_count, features_of
 from .trees import BoostedTrees
 from .types import MeasureCandidate, RunnerResult, Task
@@ -103,24 +104,39 @@ class FeatureModel(CostModel):
     """A model of the throughput relative to the task's best, learnt again from all measurements after each round.
 
     What is learnt is how far measurements are from the estimate that each candidate brings along (`tuning.estimate`);
-    before there are `min_samples` measurements there is nothing but the estimate.
+    before there are `min_samples` measurements there is nothing but the estimate. An `extractor` gives features of its
+    own, without an estimate; the rows of a candidate are added up.
     """
 
-    def __init__(self, *, min_samples: int = 8):
+    def __init__(self, *, min_samples: int = 8, extractor: FeatureExtractor | None = None):
         self.min_samples = min_samples
+        self.extractor = extractor
         self._tasks: dict[str, _Samples] = {}
         self._is_fitted = False
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         if not candidates:
             return np.zeros(0)
-        x = np.stack([features_of(c.sch.mod) for c in candidates])
-        return _estimates(x) + self._predict(x) if self._is_fitted else _estimates(x)
+        x = np.stack(self._features(context, candidates))
+        return self._estimates(x) + self._predict(x) if self._is_fitted else self._estimates(x)
+
+    def _features(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
+        if self.extractor is None:
+            return [features_of(c.sch.mod) for c in candidates]
+        found = self.extractor.extract_from(context, candidates)
+        if len(found) != len(candidates):
+            name = type(self.extractor).__name__
+            raise TiraxError(f"{name} gives a matrix for each candidate", expected=len(candidates), found=len(found))
+        return [np.asarray(x, dtype=np.float32).reshape(len(x), -1).sum(axis=0) for x in found]
+
+    def _estimates(self, x: np.ndarray) -> np.ndarray:
+        return _ESTIMATED * x[:, ESTIMATE].astype(np.float64) if self.extractor is None else np.zeros(len(x))
 
     def update(self, context: Task, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
-        for candidate, result in zip(candidates, results, strict=True):
+        found = self._features(context, candidates)
+        for candidate, features, result in zip(candidates, found, results, strict=True):
             samples = self._tasks.setdefault(_key(context, candidate), _Samples())
-            samples.features.append(features_of(candidate.sch.mod))
+            samples.features.append(features)
             samples.seconds.append(float(np.median(result.run_secs)) if result.run_secs else float("inf"))
         self._learn()
 
@@ -134,7 +150,7 @@ class FeatureModel(CostModel):
         """Learn from the measurements in a file. Raises `TiraxError` where they are of other features."""
         with np.load(Path(path), allow_pickle=False) as archive:
             x, seconds, names = archive["features"], archive["seconds"], archive["tasks"].tolist()
-        if x.ndim != 2 or x.shape[1] != feature_count():
+        if x.ndim != 2 or (self.extractor is None and x.shape[1] != feature_count()):
             raise TiraxError("the file has other features", expected=feature_count(), found=x.shape)
         self._tasks = {}
         for row, time, name in zip(x, seconds.tolist(), names, strict=True):
@@ -154,7 +170,7 @@ class FeatureModel(CostModel):
         if len(x) < self.min_samples:
             return
         groups = np.asarray([len(s.seconds) for s in self._tasks.values()])
-        self._fit(x, np.concatenate([s.labels() for s in self._tasks.values()]) - _estimates(x), groups)
+        self._fit(x, np.concatenate([s.labels() for s in self._tasks.values()]) - self._estimates(x), groups)
         self._is_fitted = bool(names)
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
@@ -163,10 +179,6 @@ class FeatureModel(CostModel):
 
     def _predict(self, x: np.ndarray) -> np.ndarray:
         raise NotImplementedError(type(self).__name__)
-
-
-def _estimates(x: np.ndarray) -> np.ndarray:
-    return _ESTIMATED * x[:, ESTIMATE].astype(np.float64)
 
 
 def _key(context: Task, candidate: MeasureCandidate) -> str:
@@ -179,8 +191,10 @@ def _key(context: Task, candidate: MeasureCandidate) -> str:
 class BoostingModel(FeatureModel):
     """Gradient boosted trees on the features of candidates, with numpy alone."""
 
-    def __init__(self, *, min_samples: int = 8, trees: BoostedTrees | None = None):
-        super().__init__(min_samples=min_samples)
+    def __init__(
+        self, *, min_samples: int = 8, trees: BoostedTrees | None = None, extractor: FeatureExtractor | None = None
+    ):
+        super().__init__(min_samples=min_samples, extractor=extractor)
         self.trees = trees or BoostedTrees()
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
@@ -196,13 +210,16 @@ class BoostingModel(FeatureModel):
 class XGBModel(FeatureModel):
     """xgboost's trees. Raises `TiraxError` where it is not installed.
 
-    For the few samples of a search one thread is the fastest (`num_threads`).
+    For the few samples of a search one thread is the fastest (`num_threads`). `num_warmup_samples` is TVM's name of
+    `min_samples`.
     """
 
     def __init__(
         self,
         *,
+        extractor: FeatureExtractor | None = None,
         min_samples: int = 8,
+        num_warmup_samples: int | None = None,
         seed: int = 0,
         num_rounds: int = 100,
         max_depth: int = 6,
@@ -210,7 +227,8 @@ class XGBModel(FeatureModel):
         objective: str = "reg:squarederror",
         num_threads: int = 1,
     ):
-        super().__init__(min_samples=min_samples)
+        needed = min_samples if num_warmup_samples is None else num_warmup_samples
+        super().__init__(min_samples=needed, extractor=extractor)
         try:
             self._xgboost: Any = importlib.import_module("xgboost")
         except ImportError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from ..dialects import sched
@@ -26,9 +27,14 @@ class Mutator:
     def initialize(self, context: Task) -> None:
         """Get to know the task; called before the first `apply`."""
 
-    def apply(self, trace: Trace, random: Random) -> Trace | None:
-        """Another trace, None where there is nothing to change."""
+    def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
+        """Another trace, None where there is nothing to change; by default drawn with the mutator's own `random`."""
         raise NotImplementedError(type(self).__name__)
+
+    @cached_property
+    def random(self) -> Random:
+        """What is drawn with where `apply` is not given another source."""
+        return Random(0)
 
     def __hash__(self) -> int:
         return id(self)
@@ -43,7 +49,8 @@ _DEEPEST = 8
 class MutateComputeLocation(Mutator):
     """Draw where a block is computed again."""
 
-    def apply(self, trace: Trace, random: Random) -> Trace | None:
+    def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
+        random = random or self.random
         found = [inst for inst in trace.insts if inst.SPEC.name == "sample_compute_location"]
         if not found:
             return None
@@ -64,7 +71,8 @@ class MutateParallel(Mutator):
     def initialize(self, context: Task) -> None:
         self.context = context
 
-    def apply(self, trace: Trace, random: Random) -> Trace | None:
+    def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
+        random = random or self.random
         most = self.max_jobs_per_core * self.context.cores
         for k, inst in enumerate(trace.insts):
             if inst.SPEC.name == "annotate" and inst.args["ann_key"] == analysis.PARALLEL:
@@ -90,7 +98,8 @@ def _set_argument(inst: sched.Instruction, name: str, value: int) -> None:
 class MutateTileSize(Mutator):
     """Move a prime factor between two tiles of a loop, the product stays."""
 
-    def apply(self, trace: Trace, random: Random) -> Trace | None:
+    def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
+        random = random or self.random
         found = []
         for inst in trace.insts:
             if inst.SPEC.name == "sample_perfect_tile" and inst.decision and len(inst.decision) > 1:
@@ -131,7 +140,8 @@ _KEYS = (analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
 class MutateUnroll(Mutator):
     """Draw the number of unrolled steps again."""
 
-    def apply(self, trace: Trace, random: Random) -> Trace | None:
+    def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
+        random = random or self.random
         found = []
         for inst in trace.insts:
             if inst.SPEC.name == "annotate" and inst.args["ann_key"] in _KEYS:

@@ -52,8 +52,8 @@ class TaskRecord:
 
     @property
     def gflops(self) -> float:
-        """The speed of the fastest candidate, in 10^9 operations a second; 0 where there is none."""
-        return self.flop / self.best / 1e9 if math.isfinite(self.best) else 0.0
+        """The speed of the fastest candidate, in 10^9 operations a second; 0 where none took any time."""
+        return self.flop / self.best / 1e9 if 0 < self.best < math.inf else 0.0
 
 
 class TaskScheduler:

@@ -130,6 +130,22 @@ class RunnerFuture:
     """Called where nobody waits for it any more: a measurement that has not begun need not begin."""
 
 
+class PyRunnerFuture:
+    """What a runner of one's own may give in place of a `RunnerFuture`: it says the same by methods."""
+
+    def done(self) -> bool:
+        """Whether there is a result."""
+        raise NotImplementedError(type(self).__name__)
+
+    def result(self) -> RunnerResult:
+        """The result; waits for it."""
+        raise NotImplementedError(type(self).__name__)
+
+    def cancel(self) -> object:
+        """Called where nobody waits for it any more."""
+        return False
+
+
 @dataclass(frozen=True)
 class Workload:
     """A module to tune; `shash` is the hash of its structure."""

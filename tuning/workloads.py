@@ -14,6 +14,8 @@ from .. import te
 from ..diagnostics import TiraxError, unknown_name
 from ..handles.tir.prim_func import PrimFunc
 from ..te.create import prim_func_of
+from ..topi.nn import softmax
+from ..topi.windows import pad_constant
 
 Tensors = list[te.Tensor]
 
@@ -71,31 +73,24 @@ class _Window:
 
 def _padded(x: te.Tensor, padding: int) -> te.Tensor:
     """Zeros around all dimensions but the first and the last."""
-    inner = range(1, len(x.shape) - 1)
-    shape = [d + 2 * padding if i in inner else d for i, d in enumerate(x.shape)]
-
-    def element(*index: Any) -> Any:
-        places = [v - padding if i in inner else v for i, v in enumerate(index)]
-        bounds = [c for i in inner for c in (index[i] >= padding, index[i] - padding < x.shape[i])]
-        return te.if_then_else(te.all(*bounds), x[tuple(places)], te.const(0.0, x.dtype)) if padding else x[index]
-
-    return te.compute(shape, element, name="PadInput")
+    widths = [0, *[padding] * (len(x.shape) - 2), 0]
+    return pad_constant(x, widths, widths, 0.0, "PadInput")
 
 
 def _convolution(
-    x: te.Tensor, w: te.Tensor, window: _Window, groups: int, name: str, in_channels: int, out_channels: int
+    x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, name: str, in_channels: int, out_channels: int
 ) -> te.Tensor:
-    """Any number of dimensions between the batch and the channels."""
+    """Any number of dimensions between the batch and the channels; None: the channels are in no groups, not in one."""
     spatial = [int(d) for d in x.shape[1:-1]]
     padded = _padded(x, window.padding)
     taps = [te.reduce_axis((0, window.size), name=f"r{letter}") for letter in "dhw"[-len(spatial) :]]
-    rc = te.reduce_axis((0, in_channels // groups), name="rc")
-    group = out_channels // groups
+    members, group = in_channels // (groups or 1), out_channels // (groups or 1)
+    rc = te.reduce_axis((0, members), name="rc")
 
     def element(n: Any, *rest: Any) -> Any:
         *places, co = rest
         at = [window.at(p, t) for p, t in zip(places, taps, strict=True)]
-        channel = rc if groups == 1 else co // group * (in_channels // groups) + rc
+        channel = rc if groups is None else co // group * members + rc
         return te.sum(padded[(n, *at, channel)] * w[(*taps, rc, co)], axis=[*taps, rc])
 
     shape = (x.shape[0], *(window.steps(d) for d in spatial), out_channels)
@@ -103,10 +98,10 @@ def _convolution(
 
 
 def _channels_last(
-    n: int, spatial: Sequence[int], ci: int, co: int, window: _Window, groups: int, name: str, dtype: str
+    n: int, spatial: Sequence[int], ci: int, co: int, window: _Window, groups: int | None, name: str, dtype: str
 ) -> Tensors:
     x = te.placeholder((n, *spatial, ci), name="inputs", dtype=dtype)
-    w = te.placeholder((*[window.size] * len(spatial), ci // groups, co), name="weight", dtype=dtype)
+    w = te.placeholder((*[window.size] * len(spatial), ci // (groups or 1), co), name="weight", dtype=dtype)
     return [x, w, _convolution(x, w, window, groups, name, ci, co)]
 
 
@@ -159,29 +154,24 @@ def conv2d_transpose_nhwc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
     in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A transposed convolution over two dimensions, as a convolution of the input with zeros between its elements."""
+    """A transposed convolution over two dimensions: one in which only each `stride`-th place has an element."""
     x = te.placeholder((n, h, w, ci), name="inputs", dtype=in_dtype)
     k = te.placeholder((kernel_size, kernel_size, ci, co), name="weight", dtype=in_dtype)
-    rest = kernel_size - 1 - padding
-    tall, wide = ((e - 1) * stride + 1 + 2 * rest for e in (h, w))
-
-    def spread(b: Any, i: Any, j: Any, c: Any) -> Any:
-        y, z = i - rest, j - rest
-        inside = te.all(
-            y % stride == 0, z % stride == 0, y >= 0, z >= 0, y < (h - 1) * stride + 1, z < (w - 1) * stride + 1
-        )
-        return te.if_then_else(inside, x[b, y // stride, z // stride, c], te.const(0.0, in_dtype))
-
-    padded = te.compute((n, tall, wide, ci), spread, name="PadInput")
+    around = kernel_size - 1 - padding
+    border = -around % stride
+    padded = _padded(x, (around + border) // stride)
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     rc = te.reduce_axis((0, ci), name="rc")
     last = kernel_size - 1
-    out = te.compute(
-        (n, tall - last, wide - last, co),
-        lambda b, i, j, c: te.sum(padded[b, i + rh, j + rw, rc] * k[last - rh, last - rw, rc, c], axis=[rh, rw, rc]),
-        name="conv2d_transpose_nhwc",
-    )
-    return [x, k, out]
+
+    def element(b: Any, i: Any, j: Any, c: Any) -> Any:
+        y, z = i + rh + border, j + rw + border
+        value = padded[b, y // stride, z // stride, rc]
+        taken = te.if_then_else(te.all(y % stride == 0, z % stride == 0), value, te.const(0.0, in_dtype))
+        return te.sum(taken * k[last - rh, last - rw, rc, c], axis=[rh, rw, rc])
+
+    tall, wide = ((e - 1) * stride + kernel_size - 2 * padding for e in (h, w))
+    return [x, k, te.compute((n, tall, wide, co), element, name="conv2d_transpose_nhwc")]
 
 
 def conv2d_capsule_nhwijc(
@@ -193,12 +183,8 @@ def conv2d_capsule_nhwijc(
     s = capsule_size
     x = te.placeholder((n, h, w, s, s, ci), name="inputs", dtype=in_dtype)
     k = te.placeholder((kernel_size, kernel_size, s, s, ci, co), name="weight", dtype=in_dtype)
-
-    def element(b: Any, i: Any, j: Any, *rest: Any) -> Any:
-        bounds = te.all(i >= padding, i - padding < h, j >= padding, j - padding < w)
-        return te.if_then_else(bounds, x[(b, i - padding, j - padding, *rest)], te.const(0.0, in_dtype))
-
-    padded = te.compute((n, h + 2 * padding, w + 2 * padding, s, s, ci), element, name="PadInput")
+    widths = [0, padding, padding, 0, 0, 0]
+    padded = pad_constant(x, widths, widths, 0.0, "PadInput")
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     cap, rc = te.reduce_axis((0, s), name="cap_k"), te.reduce_axis((0, ci), name="rc")
     out = te.compute(
@@ -216,7 +202,8 @@ def conv2d_nhwc_bn_relu(
     in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """As `conv2d_nhwc`, then a bias, the scale and offset of a normalization, and the greater of that and 0."""
-    x, k, conv = conv2d_nhwc(n, h, w, ci, co, kernel_size, stride, padding, dilation, 1, in_dtype)
+    window = _Window(kernel_size, stride, padding, dilation)
+    x, k, conv = _channels_last(n, (h, w), ci, co, window, None, "Conv2dOutput", in_dtype)
     bias, scale, offset = (
         te.placeholder((co,), name=name, dtype=in_dtype) for name in ("bias", "bn_scale", "bn_offset")
     )
@@ -256,11 +243,7 @@ def norm_bmn(batch: int, m: int, n: int) -> Tensors:
 def softmax_mn(m: int, n: int, dtype: str = "float32") -> Tensors:
     """The softmax of rows."""
     a = te.placeholder((m, n), name="A", dtype=dtype)
-    greatest, total = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="k")
-    top = te.compute((m,), lambda i: te.max(a[i, greatest], axis=[greatest]), name="T_softmax_maxelem")
-    powers = te.compute((m, n), lambda i, j: te.exp(a[i, j] - top[i]), name="T_softmax_exp")
-    sums = te.compute((m,), lambda i: te.sum(powers[i, total], axis=[total]), name="T_softmax_expsum")
-    return [a, te.compute((m, n), lambda i, j: powers[i, j] / sums[i], name="T_softmax_norm")]
+    return [a, softmax(a, axis=1)]
 
 
 WORKLOADS: dict[str, tuple[Callable[..., Tensors], tuple[tuple[int, ...], ...]]] = {

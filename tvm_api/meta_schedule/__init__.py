@@ -26,6 +26,7 @@ arg_info: ModuleType
 builder: ModuleType
 cost_model: ModuleType
 database: ModuleType
+feature_extractor: ModuleType
 measure_callback: ModuleType
 mutator: ModuleType
 postproc: ModuleType
@@ -65,6 +66,11 @@ provide(
             """,
             "tuning.types": "TuningRecord Workload",
         },
+        "feature_extractor": {
+            "tuning.feature_extractors": """
+                FeatureExtractor PerStoreFeature PyFeatureExtractor=FeatureExtractor RandomFeatureExtractor
+            """
+        },
         "measure_callback": {
             "tuning.task_scheduler": """
                 AddToDatabase MeasureCallback PyMeasureCallback RemoveBuildArtifact TrialLog UpdateCostModel
@@ -86,7 +92,7 @@ provide(
         "relax_integration": {"tuning.relax_integration": "ExtractedTask compile_relax extract_tasks tune_relax"},
         "runner": {
             "tuning.runner": "EvaluatorConfig LocalRunner PyRunner Runner create=Runner.create",
-            "tuning.types": "RunnerFuture RunnerInput RunnerResult",
+            "tuning.types": "PyRunnerFuture RunnerFuture RunnerInput RunnerResult",
         },
         "schedule_rule": {
             "tuning.schedule_rules": """
@@ -111,6 +117,7 @@ provide(
             "tuning.task_scheduler": "GradientBased RoundRobin TaskRecord TaskScheduler create=TaskScheduler.create"
         },
         "testing": {},
+        "testing.space_generation": {"tvm_api.testing.spaces": "check_sketches generate_design_space print_sketches"},
         "testing.te_workload": {
             "tuning.workloads": """
                 CONFIGS=WORKLOADS batch_matmul_nkkm conv1d_nlc conv2d_capsule_nhwijc conv2d_nhwc conv2d_nhwc_bn_relu
@@ -129,16 +136,22 @@ __getattr__ = refusing(__name__)
 
 
 def derived_object(cls: type) -> type:
-    """The class itself: a class of a user's own needs no wrapping to stand for one of ours."""
+    """The class itself: one of a user's own needs no wrapping to stand for one of ours. Its objects print as TVM's."""
+    if cls.__str__ is object.__str__:
+        setattr(cls, "__str__", _shown)  # noqa: B010 (as an assignment it is one to `type` itself for checkers)
     return cls
+
+
+def _shown(self: object) -> str:
+    return f"meta_schedule.{type(self).__name__}({id(self):#x})"
 
 
 __all__ = [
     "Builder", "CostModel", "Database", "ExtractedTask", "MeasureCallback", "MeasureCandidate", "Mutator",
     "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy", "SpaceGenerator", "TaskScheduler",
     "TuneContext", "TuningRecord", "arg_info", "builder", "compile_relax", "compile_tir", "cost_model",
-    "database", "derived_object", "extract_tasks", "measure_callback", "mutator", "postproc", "profiler",
-    "relax_integration", "runner", "schedule_rule", "search_strategy", "space_generator",
+    "database", "derived_object", "extract_tasks", "feature_extractor", "measure_callback", "mutator", "postproc",
+    "profiler", "relax_integration", "runner", "schedule_rule", "search_strategy", "space_generator",
     "task_scheduler", "testing", "tir_integration",
     "tune", "tune_context", "tune_relax", "tune_tasks", "tune_tir", "utils",
 ]  # fmt: skip
