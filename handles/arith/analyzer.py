@@ -24,6 +24,7 @@ from ..tir import prim_expr
 from ..tir.domains import Range
 from ..tir.prim_expr import ExprLike, PrimExpr
 from .bounds import EVERYTHING, Interval, bounds_of
+from .canonical import CanonicalSimplifier
 from .ranges import ends_of, to_sym, to_view, variable
 from .residues import residue_of
 from .rewrite import Extension, RewriteSimplifier
@@ -338,9 +339,8 @@ class Analyzer:
         return RewriteSimplifier(self)(prim_expr.convert(expr))
 
     def canonical_simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
-        """As `simplify`; a condition is brought to the normal form of `rewrite_simplify`."""
-        given = prim_expr.convert(expr)
-        return self.rewrite_simplify(given) if given.type == i1 else self.simplify(given, steps)
+        """An equal expression in which sums of quotients and remainders are brought together (`canonical`)."""
+        return CanonicalSimplifier(self)(prim_expr.convert(expr))
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for certain."""

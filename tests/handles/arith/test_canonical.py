@@ -1,0 +1,160 @@
+"""`canonical_simplify`: what comes out is equal for all values of the variables, and short."""
+
+import itertools
+import random
+
+import pytest
+
+from tirax.handles.arith.analyzer import Analyzer
+from tirax.handles.equality import structural_equal
+from tirax.handles.tir import expr_kinds as k
+from tirax.handles.tir.domains import Range
+from tirax.handles.tir.prim_expr import SizeVar, Var, const, floordiv, floormod, if_then_else
+from tirax.handles.tir.prim_expr import truncdiv as tdiv
+from tirax.handles.tir.prim_expr import truncmod as tmod
+
+BINARY = {
+    k.Add: lambda a, b: a + b, k.Sub: lambda a, b: a - b, k.Mul: lambda a, b: a * b,
+    k.FloorDiv: lambda a, b: a // b, k.FloorMod: lambda a, b: a % b,
+    k.Div: lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    k.LT: lambda a, b: a < b, k.LE: lambda a, b: a <= b, k.EQ: lambda a, b: a == b, k.NE: lambda a, b: a != b,
+    k.GT: lambda a, b: a > b, k.GE: lambda a, b: a >= b,
+    k.And: lambda a, b: a and b, k.Or: lambda a, b: a or b, k.Min: min, k.Max: max,
+}  # fmt: skip
+BINARY[k.Mod] = lambda a, b: a - BINARY[k.Div](a, b) * b
+
+
+def wrapped(value, dtype):
+    if dtype == "bool":
+        return bool(value)
+    bits = int(dtype.removeprefix("int"))
+    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def evaluate(expr, values):
+    """The value of an expression, computed here."""
+    if isinstance(expr, k.IntImm):
+        return expr.value
+    if isinstance(expr, k.Cast):
+        return wrapped(evaluate(expr.value, values), expr.dtype)
+    if isinstance(expr, k.Not):
+        return not evaluate(expr.a, values)
+    for kind, compute in BINARY.items():
+        if isinstance(expr, kind):
+            return wrapped(compute(evaluate(expr.a, values), evaluate(expr.b, values)), expr.dtype)
+    return values[str(expr)]
+
+
+def divisor(rng):
+    return rng.choice([1, 2, 3, 4, 6, 8, 12, 16])
+
+
+def integer(rng, variables, depth):
+    """An expression that does not overflow for small values of its variables."""
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice([*variables, const(rng.randint(-9, 9), "int32")])
+    kind = rng.choice(["+", "+", "-", "-", "* c", "* c", "//", "%", "tdiv", "tmod", "cast"])
+    a = integer(rng, variables, depth - 1)
+    if kind in ("+", "-"):
+        b = integer(rng, variables, depth - 1)
+        return a + b if kind == "+" else a - b
+    if kind == "* c":
+        return a * rng.choice([-4, -2, -1, 2, 3, 4, 8])
+    if kind == "cast":
+        return a.astype("int64").astype("int32")
+    return {"//": floordiv, "%": floormod, "tdiv": tdiv, "tmod": tmod}[kind](a, divisor(rng))
+
+
+def expression(rng, variables, depth):
+    if rng.random() < 0.7:
+        return integer(rng, variables, depth)
+    a, b = integer(rng, variables, depth - 1), integer(rng, variables, depth - 1)
+    return rng.choice([k.LT, k.LE, k.EQ, k.NE, k.GT, k.GE])(a, b)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_expressions_keep_their_values(seed):
+    rng, shorter = random.Random(seed), 0
+    for _ in range(60):
+        analyzer = Analyzer()
+        variables, domains = [], []
+        for name in "xyz"[: rng.randrange(1, 4)]:
+            low, extent = rng.choice([(0, 9), (0, 16), (-7, 12), (-20, 5), (3, 6), (0, 1)])
+            variables.append(Var(name, "int32"))
+            domains.append(range(low, low + extent))
+            if rng.random() < 0.7:
+                analyzer.bind(variables[-1], Range(low, low + extent))
+        before = expression(rng, variables, rng.randrange(2, 6))
+        after = analyzer.canonical_simplify(before)
+        again = analyzer.canonical_simplify(after)
+        assert after.dtype == before.dtype
+        shorter += len(str(after)) < len(str(before))
+        points = list(itertools.product(*domains))
+        for point in rng.sample(points, min(len(points), 50)):
+            values = {v.name: p for v, p in zip(variables, point, strict=True)}
+            expected = evaluate(before, values)
+            assert evaluate(after, values) == expected, (str(before), str(after), values)
+            assert evaluate(again, values) == expected, (str(after), str(again), values)
+    assert shorter > 20
+
+
+X, Y, Z = (Var(name, "int32") for name in "xyz")
+N = SizeVar("n", "int32")
+FORMS = [
+    (X * 3 - X * 4 + 1, 1 - X),
+    (tdiv(X + Y + X + Y * 3, 2), Y * 2 + X),
+    (floormod(X + X + Y * 3, 2), floormod(Y * 3, 2)),
+    (floordiv(X, 6) * 6 + floormod(floordiv(X, 3), 2) * 3 + floormod(X, 3), X),
+    (tdiv(X, 6) * 6 + tmod(tdiv(X, 3), 2) * 3 + tmod(X, 3), X),
+    (floordiv(floordiv(floormod(X, 16), 2) * 2, 6), floordiv(floormod(X, 16), 6)),
+    (floormod(floormod(X * 4 + Y - 466036, 24528) - 24512, 16), floormod(X * 4 + Y + 12, 16)),
+    (floormod(floormod(X * 4, 16), 8), floormod(X, 2) * 4),
+    (tdiv(X * 48 + 17, 16), tdiv(X * 48 + 17, 16)),
+    (floordiv(X * 48 + 17, 16), X * 3 + 1),
+    (X - 2 < 3, X < 5),
+    (X * 8 + N * 4 < N * 4 + 17, X * 8 < 17),
+    (floormod(X * 32 * X, X * Z), floormod(X * 32, Z) * X),
+    (tdiv(X * (Y * 2) * 3, Y * 3 * Z), tdiv(X * 2, Z)),
+    (const(-(2**31), "int32") - X == 0, const(-(2**31), "int32") == X),
+    (const(-(2**31), "int32") + X == 0, const(False, "bool")),
+    ((X + Y + 1).astype("int64") - X.astype("int64"), Y.astype("int64") + const(1, "int64")),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS, ids=lambda e: str(e))
+def test_normal_forms(before, after):
+    found = Analyzer().canonical_simplify(before)
+    assert structural_equal(found, after) or structural_equal(found, Analyzer().rewrite_simplify(after)), str(found)
+
+
+def test_what_is_small_is_left_out_of_comparisons():
+    analyzer = Analyzer()
+    analyzer.bind(Y, Range(0, 8))
+    analyzer.bind(Z, Range(0, 2))
+    for before in (X * 8 + Y < 16, X * 8 + Z * 4 < 16, X * 16 + Y * 2 + Z < 32):
+        assert structural_equal(analyzer.canonical_simplify(before), X < 2)
+    unsafe = X * 8 + Y - Z < 16  # for x = 2, y = 0, z = 1 it holds, and x < 2 does not
+    assert structural_equal(analyzer.canonical_simplify(unsafe), unsafe)
+
+
+def test_narrow_integers_are_converted_part_by_part_where_nothing_is_lost():
+    wide, other = Var("i", "int64"), Var("j", "int64")
+    whole = (wide + other + const(1, "int64")).astype("int32") - wide.astype("int32")
+    assert structural_equal(Analyzer().canonical_simplify(whole), whole)
+    analyzer = Analyzer()
+    for variable in (wide, other):
+        analyzer.bind(variable, Range(const(0, "int64"), const(10, "int64")))
+    assert structural_equal(analyzer.canonical_simplify(whole), other.astype("int32") + 1)
+
+
+def test_constants_beyond_the_type_stay_as_they_are_written():
+    before = (X * 2**20) * 2**20
+    after = Analyzer().canonical_simplify(before)
+    for value in (-3, 0, 1, 4097):
+        assert evaluate(after, {"x": value}) == evaluate(before, {"x": value})
+
+
+def test_branches_are_simplified_under_their_condition():
+    condition = if_then_else(X * 4 + Y >= 8, floormod(X * 4 + Y, 4) + X - X, Y)
+    found = Analyzer().canonical_simplify(condition)
+    assert structural_equal(found, if_then_else(k.LE(const(8, "int32"), X * 4 + Y), floormod(Y, 4), Y))
