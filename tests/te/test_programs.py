@@ -511,7 +511,6 @@ LEFT_OUT = {
     "scan": "TVM's create_prim_func has no way for scans either: they are written with statements, te.extern",
     "thread_axis": "threads of a GPU; a loop of tensor functions is bound by Schedule.bind",
     "trace": "a hook that calls back into Python for each element: write an extern with te.call_packed",
-    "operation": "a module; its names are those of te",
     "tag": "a module; te.tag_scope",
 }
 TVM_NAMES = (
