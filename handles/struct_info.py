@@ -187,6 +187,8 @@ class ShapeStructInfo(_Shaped):
     __slots__ = ()
 
     def __init__(self, values: Iterable[Any] | None = None, ndim: int = -1, span: object = None):
+        if values is not None and ndim >= 0:
+            raise ShapeError("either the extents of a shape are given, or their number", found=f"ndim={ndim}")
         self.type = relax.ShapeType.of(None if values is None else dims_of(values), None if ndim < 0 else ndim)
 
     @property
@@ -204,6 +206,8 @@ class PrimStructInfo(StructInfo):
     def __init__(self, dtype: str | None = None, value: Any = None, span: object = None):
         if dtype is None and value is None:
             raise TiraxError("a scalar's struct info needs a dtype or a value")
+        if dtype is not None and not isinstance(dtype, str):
+            raise TiraxError("a dtype is a name", expected='"int64", "float32", …', found=repr(cast(object, dtype)))
         if dtype is not None and value is None:
             self.type = relax.PrimType.of(dtype_of(dtype))
         else:
@@ -230,6 +234,8 @@ class TupleStructInfo(StructInfo):
     __slots__ = ()
 
     def __init__(self, fields: Iterable[StructInfo] = (), span: object = None):
+        if not isinstance(cast(object, fields), Iterable):
+            raise TiraxError("the fields of a tuple are a sequence of struct info", found=repr(fields))
         self.type = tuple_type(type_of(f) for f in fields)
 
     @property
@@ -268,6 +274,10 @@ class FuncStructInfo(StructInfo):
     @property
     def purity(self) -> bool:
         return self._callable.pure
+
+    @property
+    def derive_func(self) -> None:
+        """TVM's hook that infers results: there is none, `ret` says what is known."""
 
 
 _VIEWS: dict[type[Attribute], type[StructInfo]] = {

@@ -83,6 +83,8 @@ def is_missing(value: Any) -> bool:
 
 def script_value(value: Any) -> Any:
     """What a captured Python object means in a script."""
+    if type(value) in (list, tuple):
+        return type(value)(map(script_value, value))
     if isinstance(value, FunctionType | type):
         value = _own_name(value)
     mark = getattr(value, MARK, None) if isinstance(value, ModuleType) or hasattr(type(value), MARK) else None

@@ -25,6 +25,7 @@ from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
 from ...runtime import Device, cpu
 from .._names import provide
 from ..ir import assert_structural_equal, structural_equal
+from .packed import device_test, echo
 
 # Comparing.
 
@@ -362,7 +363,8 @@ provide(__name__, {"utils": {"tvm_api.testing": "*"}})
 
 __all__ = [
     "CompareBeforeAfter", "Feature", "assert_allclose", "assert_prim_expr_equal", "check_numerical_grads",
-    "device_enabled", "enabled_targets", "fixture", "main", "parameter", "parameters", "parametrize_targets",
+    "device_enabled", "device_test", "echo", "enabled_targets", "fixture", "main", "parameter", "parameters",
+    "parametrize_targets",
     "requires_aarch64", "requires_cublas", "requires_cuda", "requires_cudnn", "requires_gpu",
     "requires_hexagon", "requires_llvm", "requires_metal", "requires_opencl", "requires_package",
     "requires_rocm", "requires_tensorcore", "requires_vulkan", "requires_x86", "skip_if_32bit", "slow",

@@ -8,6 +8,7 @@ from ...topi.reduction import all, any, argmax, argmin, max, min, prod, sum  # n
 from .._names import provide, refusing
 from . import image as image
 from . import nn as nn
+from . import testing as testing
 from .arguments import get_const_tuple as get_const_tuple
 from .manipulation import *  # noqa: F403
 from .math import *  # noqa: F403

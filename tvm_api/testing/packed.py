@@ -1,0 +1,67 @@
+"""TVM's packed functions for tests: they give back what they take, as what a parameter of C++ would make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...handles.tir.prim_expr import PrimExpr, const
+from ...runtime import Device, register_func
+
+
+def echo(value: Any) -> Any:
+    """What is given; a scalar of numpy as Python's."""
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+
+
+def device_test(dev: Device, device_type: int, device_id: int) -> Device:
+    """The device. Raises `AssertionError` where it is not of this type and number."""
+    if (dev.device_type, dev.device_id) != (device_type, device_id):
+        raise AssertionError(f"{dev} is not device {device_id} of type {device_type}")
+    return dev
+
+
+def _prim_expr(value: Any) -> PrimExpr:
+    """A number as a constant, as TVM's conversion of arguments has it."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, bool):
+        return const(value, "bool")
+    return const(value, "int32" if isinstance(value, int) else "float32")
+
+
+def _first(values: Sequence[Any]) -> Any:
+    return values[0]
+
+
+def _entry(values: Mapping[Any, Any], key: Any) -> Any:
+    return values[key]
+
+
+def _prim_exprs(values: Sequence[Any]) -> list[PrimExpr]:
+    return [_prim_expr(v) for v in values]
+
+
+def _prim_expr_values(values: Mapping[Any, Any]) -> dict[Any, PrimExpr]:
+    return {k: _prim_expr(v) for k, v in values.items()}
+
+
+PACKED = {
+    "testing.echo": echo,
+    "testing.device_test": device_test,
+    "testing.AcceptsBool": bool,
+    "testing.AcceptsInt": int,
+    "testing.AcceptsObjectRef": echo,
+    "testing.AcceptsObjectRefArray": _first,
+    "testing.AcceptsMapReturnsValue": _entry,
+    "testing.AcceptsMapReturnsMap": echo,
+    "testing.AcceptsPrimExpr": _prim_expr,
+    "testing.AcceptsArrayOfPrimExpr": _prim_exprs,
+    "testing.AcceptsMapOfPrimExpr": _prim_expr_values,
+}
+"""By name, for `tvm.get_global_func`."""
+
+for _name, _function in PACKED.items():
+    register_func(_name, _function, override=True)
+
+__all__ = ["PACKED", "device_test", "echo"]
