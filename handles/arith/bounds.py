@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import inf, isinf
+from math import ceil, inf, isinf, log2, trunc
 
 from xdsl.dialects.builtin import IntegerType, i1
 
@@ -105,6 +105,9 @@ def _cast(term: Term, args: list[Interval]) -> Interval:
     if is_float(target):
         return args[0] if max(-low, high) <= _EXACT_IN_FLOAT32 and bit_width(target) >= 32 else EVERYTHING
     limits = dtype_bounds(target) if isinstance(target, IntegerType) else EVERYTHING
+    if exact and is_float(scalar_of(given.dtype)):
+        low, high = trunc(low), trunc(high)
+        return (low, high) if limits[0] <= low and high <= limits[1] else limits
     return args[0] if exact and limits[0] <= low and high <= limits[1] else limits
 
 
@@ -125,6 +128,30 @@ def _shift_right(term: Term, args: list[Interval]) -> Interval:
     if low < 0 or isinf(high):
         return EVERYTHING
     return _corners(lambda a, n: a if isinf(a) else int(a) >> int(n), args[0], (low, high))
+
+
+def _shift_left(term: Term, args: list[Interval]) -> Interval:
+    """Of what is not negative, as long as nothing is shifted out."""
+    (low, high), (least, most) = args
+    dtype = scalar_of(term.dtype)
+    if low < 0 or least < 0 or isinf(high) or isinf(most) or not isinstance(dtype, IntegerType):
+        return EVERYTHING
+    found = int(low) << int(least), int(high) << int(most)
+    return found if found[1] <= dtype_bounds(dtype)[1] else EVERYTHING
+
+
+_ROUNDING = 1e-6
+"""More than what a logarithm in single precision may be off, for numbers of 64 bits."""
+
+
+def _log2(term: Term, args: list[Interval]) -> Interval:
+    low, high = args[0]
+    return (log2(low) - _ROUNDING, log2(high) + _ROUNDING) if low > 0 and high < inf else EVERYTHING
+
+
+def _ceil(term: Term, args: list[Interval]) -> Interval:
+    low, high = args[0]
+    return EVERYTHING if isinf(low) or isinf(high) else (ceil(low), ceil(high))
 
 
 def _bitwise_and(term: Term, args: list[Interval]) -> Interval:
@@ -148,6 +175,9 @@ _RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
     "if": _union,
     "broadcast": lambda t, a: a[0],
     "ramp": _ramp,
+    "shift_left": _shift_left,
     "shift_right": _shift_right,
+    "log2": _log2,
+    "ceil": _ceil,
     "bitwise_and": _bitwise_and,
 }

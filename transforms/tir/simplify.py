@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.dtypes import is_float
 from ...dialects.names import name_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
@@ -32,7 +33,7 @@ from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64
 from ...handles.arith.analyzer import Analyzer as Rewriting
 from ...handles.arith.rewrite import Extension, RewriteSimplifier
 from ...handles.arith.terms import Term, const, expression_of, substituted, term_of
-from ...handles.tir.prim_expr import same_tree
+from ...handles.tir.prim_expr import PrimExpr, same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import plant
@@ -271,7 +272,12 @@ class _Simplifier:
     def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
         condition = sym_expr_of(op.cond)
         known = self._decision(condition)
+        if known is None and op.cond in self.lets and self.rules is not None:
+            number = self._by_lets(term_of(op.cond), self.rules)
+            known = None if number is None else bool(number)
         for region, holds in ((op.then_region, True), (op.else_region, False)):
+            if region.first_block is not None and known is None and isinstance(op.cond.owner, tir.LetOp):
+                _say(op.cond, region.block, holds)
             if region.first_block is not None and known in (None, holds):
                 with self.analyzer.scope():
                     self._learn(condition if holds else logical_not(condition))
@@ -285,8 +291,14 @@ class _Simplifier:
             op.result.replace_all_uses_with(op.true_value if known else op.false_value)
 
     def _conversion(self, op: tir.CastOp) -> None:
-        """A number converted to a type that holds it is one."""
+        """A number converted to a type that holds it is one; what can be one integer only is that."""
         source, t = op.value.owner, op.result.type
+        if self.rules is not None and t in (i32, i64) and is_float(op.value.type):
+            found = self.rules.const_int_bound(PrimExpr(op.result))
+            if found.min_value == found.max_value:
+                inserter(op)(number := tir.ConstOp(found.min_value, t))
+                op.result.replace_all_uses_with(number.result)
+                return
         if isinstance(source, tir.ConstOp) and t in (f32, f64) and isinstance(op.value.type, IntegerType):
             inserter(op)(known := tir.ConstOp(float(source.py_value), t))
             op.result.replace_all_uses_with(known.result)
@@ -315,6 +327,16 @@ class _Simplifier:
         tir.AssertOp: _assertion,
         tir.EvaluateOp: _evaluate,
     }
+
+
+def _say(name: SSAValue, block: Block, holds: bool) -> None:
+    """In a branch the name of its condition is a constant."""
+    inside = [use for use in name.uses if block.is_ancestor(use.operation)]
+    if inside:
+        number = tir.ConstOp(holds, i1)
+        block.insert_op_before(number, cast(Operation, block.first_op))
+        for use in inside:
+            use.operation.operands[use.index] = number.result
 
 
 class _Floored(Rebuild):

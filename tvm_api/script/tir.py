@@ -45,6 +45,11 @@ def Buffer(  # noqa: N802 (TVM's name)
     return decl_buffer(shape, dtype, "buffer", data, *layout)
 
 
+def cast(value: Any, dtype: str, span: object = None) -> PrimExpr:
+    """The value as another dtype. Raises as `PrimExpr.astype`."""
+    return _prim_expr.convert(value).astype(dtype)
+
+
 def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
     """An opaque pointer, as the annotation of a parameter."""
     return PrimExpr(_placeholder(_tir.HANDLE, "handle"))
@@ -119,4 +124,4 @@ def __dir__() -> list[str]:
     )
 
 
-__all__ = ["Buffer", "handle", "inline", "macro", "prim_func"]
+__all__ = ["Buffer", "cast", "handle", "inline", "macro", "prim_func"]
