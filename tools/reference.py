@@ -1,4 +1,4 @@
-"""Writes docs/reference: operators, passes and the public Python API, from the code's own declarations and docstrings.
+"""Writes docs/reference: operators, passes, the public Python API and what of TVM is left out, from the code itself.
 
 `python -m tirax.tools.reference` writes the files; a test compares them with what this gives.
 """
@@ -195,7 +195,25 @@ def api() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"operators.md": operators, "dialects.md": dialects, "passes.md": passes, "api.md": api}
+def left_out() -> str:
+    """TVM's modules and passes that are not here, with the reasons that their errors give."""
+    modules: dict[str, tuple[str, str]] = import_module("..tvm_api._refused", __package__).REFUSED
+    passes_left_out: dict[str, str] = import_module("..tvm_api.tir.transform", __package__).LEFT_OUT
+    lines = [_NOTE, "# What of TVM is left out\n", "Programs for TVM: [from_tvm.md](../from_tvm.md).\n", "## Modules\n"]
+    lines += [_row("TVM", "why", "instead"), _row("---", "---", "---")]
+    lines += [_row(f"`tvm.{path}`", why, f"`{instead}`") for path, (why, instead) in sorted(modules.items())]
+    lines += ["\n## Passes on tensor functions\n", _row("`tvm.tir.transform`", "why"), _row("---", "---")]
+    lines += [_row(f"`{name}`", why) for name, why in sorted(passes_left_out.items())]
+    return "\n".join([*lines, ""])
+
+
+PAGES = {
+    "operators.md": operators,
+    "dialects.md": dialects,
+    "passes.md": passes,
+    "api.md": api,
+    "left_out.md": left_out,
+}
 
 
 def main() -> None:
