@@ -212,6 +212,8 @@ class TirEvaluator(Evaluator):
     def _operator(self, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
         if kind in _LOGICAL:
             x, y = self.condition(a, node), self.condition(b, node)
+            if lanes(x.type) != lanes(y.type):
+                x, y = self.match((x, y), node)
             return self.emit(tir.BINARY[kind](x, y), node)
         x, y = self.match((a, b), node)
         if kind in _INTRINSIC_OPERATORS:

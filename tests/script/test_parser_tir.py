@@ -3,7 +3,7 @@
 import textwrap
 
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc, i32, i64
+from xdsl.dialects.builtin import FileLineColLoc, VectorType, i1, i32, i64
 
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
@@ -353,3 +353,15 @@ def test_captured_scalars_of_tir() -> None:
     symbolic = {"n": SizeVar("n", "int64") * 2}
     relax = parse_function('@R.function\ndef f(x: R.Tensor((n, 4), "float32")):\n    return x', extra_vars=symbolic)
     assert 'R.Tensor(("n * 2", 4)' in print_script(relax)
+
+
+def test_a_condition_beside_conditions_of_lanes_holds_for_each():
+    text = """
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "bool"), n: T.int32):
+    B[0:8] = A[0:8] < 3 and n > 0
+"""
+    func = parse_function(text)
+    (junction,) = (op for op in func.walk() if isinstance(op, tir.BINARY["and"]))
+    assert junction.result.type == VectorType(i1, [8])
+    assert isinstance(junction.rhs.owner, tir.BroadcastOp)
