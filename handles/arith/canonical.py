@@ -171,6 +171,8 @@ def _follow(coarse: Digit, fine: Digit) -> bool:
     """Whether two digits are one: the coarse one begins where the fine one ends."""
     if coarse.index is not fine.index or not coarse.agrees(fine) or fine.upper != coarse.lower or fine.lower < 1:
         return False
+    if coarse.upper is not None and coarse.upper % coarse.lower != 0:
+        return False  # the remainder cuts a coarse digit short
     return coarse.lower % fine.lower == 0 and coarse.scale == fine.scale * (coarse.lower // fine.lower)
 
 
@@ -180,16 +182,12 @@ class CanonicalSimplifier(RewriteSimplifier):
     def _visit(self, term: Term) -> Term:
         if term.dtype in _INDEX and term.op in _SUMS:
             try:
-                return self.normal(_SUMS[term.op](self, term))
+                return _SUMS[term.op](self, term).term()
             except _OutOfRangeError:
                 return super()._visit(term)
         if term.op in _ORDERS and term.args[0].dtype in _INDEX:
             return self._order(term)
         return super()._visit(term)
-
-    def normal(self, found: Sum) -> Term:
-        """The expression of a sum."""
-        return found.term()
 
     def sum_of(self, term: Term) -> Sum:
         """A term in normal form as a sum."""
@@ -291,7 +289,7 @@ class CanonicalSimplifier(RewriteSimplifier):
             digit = total.digits[0]
             if digit.mode == mode or digit.is_plain:
                 return replace(digit, mode=mode)
-        return Digit(self.normal(total), mode=mode)
+        return Digit(total.term(), mode=mode)
 
     def _one_quotient(self, total: Sum, divisor: int, mode: str) -> Sum:
         digit = self._single(total, mode)
@@ -305,21 +303,21 @@ class CanonicalSimplifier(RewriteSimplifier):
                 return Sum(total.dtype)
             inner = build(_REST[mode], digit.index, const(digit.upper, total.dtype))
             return Sum(total.dtype, (Digit(inner, step, None, 1, mode),))
-        return Sum(total.dtype, (Digit(self.normal(Sum(total.dtype, (digit,))), divisor, None, 1, mode),))
+        return Sum(total.dtype, (Digit(Sum(total.dtype, (digit,)).term(), divisor, None, 1, mode),))
 
     def _one_rest(self, total: Sum, divisor: int, mode: str) -> Sum:
         digit = self._single(total, mode)
         if digit.scale % divisor == 0:
             return Sum(total.dtype)
-        if divisor % digit.scale == 0:
-            upper = digit.lower * (divisor // digit.scale)
-            if digit.upper is None:
-                return Sum(total.dtype, (replace(digit, upper=upper),))
-            if upper > 0 and digit.upper % upper == 0:
+        upper = digit.lower * (divisor // digit.scale)
+        if divisor % digit.scale == 0 and digit.upper is None and (digit.scale > 0 or digit.lower == 1):
+            return Sum(total.dtype, (replace(digit, upper=upper),))
+        if divisor % digit.scale == 0 and digit.scale > 0 and digit.upper is not None and digit.upper > 0:
+            if digit.upper % upper == 0:
                 return self._smaller_rest(digit, upper, total.dtype)
             if upper % digit.upper == 0:
                 return Sum(total.dtype, (digit,))
-        return Sum(total.dtype, (Digit(self.normal(Sum(total.dtype, (digit,))), 1, divisor, 1, mode),))
+        return Sum(total.dtype, (Digit(Sum(total.dtype, (digit,)).term(), 1, divisor, 1, mode),))
 
     def _smaller_rest(self, digit: Digit, upper: int, dtype: Attribute) -> Sum:
         """A digit whose remainder is by a smaller number now: the index may become simpler by it."""

@@ -46,7 +46,7 @@ def evaluate(expr, values):
 
 
 def divisor(rng):
-    return rng.choice([1, 2, 3, 4, 6, 8, 12, 16])
+    return rng.choice([1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 12, 16, -2, -3])
 
 
 def integer(rng, variables, depth):
@@ -100,6 +100,47 @@ def test_random_expressions_keep_their_values(seed):
 
 X, Y, Z = (Var(name, "int32") for name in "xyz")
 N = SizeVar("n", "int32")
+DIGITS = [
+    floormod(floordiv(X, 2) * -1, 2),
+    floormod(floormod(X, 2) * -1, 4),
+    floormod(floormod(X, -2), 4),
+    floordiv(floormod(X, 6), 4) * 4 + floormod(X, 4),
+    tdiv(tmod(X, 7), 3) * 3 + tmod(X, 3),
+    floordiv(floormod(X, 12), 4) * 4 + floormod(X, 4),
+    tmod(tdiv(X, 2) * -1, 2),
+    tmod(tmod(X, -6), 3),
+    floordiv(floormod(X, -6), 4),
+    floormod(X, 4) - floordiv(X, 2) * 2,
+]
+"""Digits that are cut short, or counted down."""
+
+
+@pytest.mark.parametrize("before", DIGITS, ids=str)
+def test_digits_of_every_sign(before):
+    after = Analyzer().canonical_simplify(before)
+    for value in range(-40, 41):
+        assert evaluate(after, {"x": value}) == evaluate(before, {"x": value}), (str(after), value)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quotients_and_rests_of_one_variable(seed):
+    """All ways to take two or three digits of one variable, which random expressions seldom hit."""
+    rng = random.Random(seed)
+    kinds = [floordiv, floormod, tdiv, tmod]
+    for _ in range(50):
+        parts = []
+        for _ in range(rng.randrange(1, 4)):
+            part = X
+            for _ in range(rng.randrange(1, 4)):
+                part = rng.choice(kinds)(part * rng.choice([1, 1, -1, 2, 4]), rng.choice([2, 3, 4, 6, 8, 12, -2, -4]))
+            parts.append(part * rng.choice([1, 1, 2, 3, 4, 6, -1, -4]))
+        before = sum(parts[1:], parts[0])
+        before = rng.choice([before, rng.choice(kinds)(before, rng.choice([2, 3, 4, 6]))])
+        after = Analyzer().canonical_simplify(before)
+        for value in range(-26, 27):
+            assert evaluate(after, {"x": value}) == evaluate(before, {"x": value}), (str(before), str(after), value)
+
+
 FORMS = [
     (X * 3 - X * 4 + 1, 1 - X),
     (tdiv(X + Y + X + Y * 3, 2), Y * 2 + X),
