@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil, inf, isinf, log2, trunc
+from math import ceil, inf, isinf, isnan, log2, trunc
 
 from xdsl.dialects.builtin import IntegerType, i1
 
-from ...dialects.dtypes import bit_width, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
+from ...dialects.dtypes import bit_width, is_float, is_scalable, is_unsigned, lanes_of, numpy_dtype, scalar_of
 from ...dialects.sym.operations import COMPARISONS
 from .terms import Term
 
@@ -19,14 +19,23 @@ _EXACT_IN_FLOAT32 = 1 << 24
 def bounds_of(term: Term, leaf: Callable[[Term], Interval]) -> Interval:
     """The least and the greatest value; `leaf` knows those of leaves. Division by zero does not happen."""
     if term.op == "const":
-        return (term.value, term.value)
+        return _constant(term)
     if term.op in COMPARISONS or term.op in ("and", "or", "not"):
         return (0, 1)
     if term.op == "leaf":
         return leaf(term)
-    rule = _RULES.get(term.value if term.op == "call" else term.op)
+    rules = _FLOAT_RULES if is_float(scalar_of(term.dtype)) else _RULES
+    rule = rules.get(term.value if term.op == "call" else term.op)
     found = EVERYTHING if rule is None else rule(term, [bounds_of(a, leaf) for a in term.args])
     return _within_dtype(term, found)
+
+
+def _constant(term: Term) -> Interval:
+    """Itself, as its dtype holds it; nothing is known of NaN."""
+    if not is_float(scalar_of(term.dtype)):
+        return (term.value, term.value)
+    value = float(numpy_dtype(scalar_of(term.dtype)).type(term.value))
+    return EVERYTHING if isnan(value) else (value, value)
 
 
 def _within_dtype(term: Term, found: Interval) -> Interval:
@@ -97,18 +106,23 @@ def _truncmod(term: Term, args: list[Interval]) -> Interval:
 
 
 def _cast(term: Term, args: list[Interval]) -> Interval:
-    """A float that holds an integer exactly leaves its bounds as they are."""
+    """To an integer, toward zero; what does not fit may be anything."""
     (given,) = term.args
     low, high = args[0]
-    exact = isinstance(scalar_of(given.dtype), IntegerType) or max(-low, high) <= _EXACT_IN_FLOAT32
     target = scalar_of(term.dtype)
-    if is_float(target):
-        return args[0] if max(-low, high) <= _EXACT_IN_FLOAT32 and bit_width(target) >= 32 else EVERYTHING
     limits = dtype_bounds(target) if isinstance(target, IntegerType) else EVERYTHING
-    if exact and is_float(scalar_of(given.dtype)):
+    if is_float(scalar_of(given.dtype)):
+        if max(-low, high) > _EXACT_IN_FLOAT32:
+            return limits
         low, high = trunc(low), trunc(high)
-        return (low, high) if limits[0] <= low and high <= limits[1] else limits
-    return args[0] if exact and limits[0] <= low and high <= limits[1] else limits
+    return (low, high) if limits[0] <= low and high <= limits[1] else limits
+
+
+def _cast_to_float(term: Term, args: list[Interval]) -> Interval:
+    """Rounding keeps the order, so integers that the float holds exactly bound what lies between them."""
+    low, high = args[0]
+    exact = bit_width(scalar_of(term.dtype)) >= 32 and max(-low, high) <= _EXACT_IN_FLOAT32
+    return (low, high) if exact and low == trunc(low) and high == trunc(high) else EVERYTHING
 
 
 def _union(term: Term, args: list[Interval]) -> Interval:
@@ -134,19 +148,22 @@ def _shift_left(term: Term, args: list[Interval]) -> Interval:
     """Of what is not negative, as long as nothing is shifted out."""
     (low, high), (least, most) = args
     dtype = scalar_of(term.dtype)
-    if low < 0 or least < 0 or isinf(high) or isinf(most) or not isinstance(dtype, IntegerType):
+    if low < 0 or least < 0 or isinf(high) or not isinstance(dtype, IntegerType) or most >= bit_width(dtype):
         return EVERYTHING
     found = int(low) << int(least), int(high) << int(most)
     return found if found[1] <= dtype_bounds(dtype)[1] else EVERYTHING
 
 
 _ROUNDING = 1e-6
-"""More than what a logarithm in single precision may be off, for numbers of 64 bits."""
+"""More than a logarithm in single precision is off, of its value or, near zero, of one."""
 
 
 def _log2(term: Term, args: list[Interval]) -> Interval:
     low, high = args[0]
-    return (log2(low) - _ROUNDING, log2(high) + _ROUNDING) if low > 0 and high < inf else EVERYTHING
+    if low <= 0 or isinf(high) or bit_width(scalar_of(term.dtype)) < 32:
+        return EVERYTHING
+    least, most = log2(low), log2(high)
+    return (least - _ROUNDING * max(1, abs(least)), most + _ROUNDING * max(1, abs(most)))
 
 
 def _ceil(term: Term, args: list[Interval]) -> Interval:
@@ -177,7 +194,12 @@ _RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
     "ramp": _ramp,
     "shift_left": _shift_left,
     "shift_right": _shift_right,
-    "log2": _log2,
-    "ceil": _ceil,
     "bitwise_and": _bitwise_and,
 }
+
+_FLOAT_RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
+    "cast": _cast_to_float,
+    "log2": _log2,
+    "ceil": _ceil,
+}
+"""Few: what floats are added, divided or compared to is rounded, and any of it may be NaN."""

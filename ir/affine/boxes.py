@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.sym.int_set import SymInterval
-from ...dialects.sym.linear import linear_in
-from .iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...dialects.sym.linear import conjuncts, linear_in
+from .iter_map import IterMapLevel, NotAffineError, detect_iter_map, limits_of
 
 Range = tuple[SymExpr, SymExpr]
 """A first value and an extent."""
@@ -16,15 +17,19 @@ Range = tuple[SymExpr, SymExpr]
 def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: SymExpr) -> list[SymInterval] | None:
     """What is in `region` for the values of the variables for which `condition` holds; None where it is no box.
 
-    Each integer of the box is in the region of some values. None also where that is not known.
+    Each integer of the box is in the region of some values. None also where that is not known. Variables that the
+    region does not name have some value.
     """
     firsts, extents = zip(*region, strict=True) if region else ((), ())
-    if condition.constant == 1 and not _share_variables(firsts, ranges):
+    conditions = _undecided(condition, ranges)
+    if not conditions and not _share_variables(firsts, ranges):
         alone = [_without_gaps(f, e, ranges) for f, e in zip(firsts, extents, strict=True)]
         if all(s is not None for s in alone):
             return [s for s in alone if s is not None]
     try:
-        found = detect_iter_map(firsts, ranges, [condition], IterMapLevel.SURJECTIVE)
+        found = detect_iter_map(firsts, ranges, conditions, IterMapLevel.SURJECTIVE)
+        if not _all_hold(conditions, firsts, ranges):
+            return None
     except NotAffineError:
         return None
     out: list[SymInterval] = []
@@ -37,6 +42,33 @@ def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: S
             size = size + (split.extent - 1) * step
         out.append(SymInterval(index.base, index.base + size - 1))
     return out
+
+
+def _undecided(condition: SymExpr, ranges: Mapping[Var, Range]) -> list[SymExpr]:
+    """The conditions that must hold together and that do not hold for all values of the variables."""
+    known = Analyzer()
+    for v, (least, extent) in ranges.items():
+        known.bind_range(v, least, extent)
+    return [c for c in conjuncts(condition) if c.constant != 1 and not known.can_prove(c)]
+
+
+def _all_hold(conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], ranges: Mapping[Var, Range]) -> bool:
+    """Whether an iterator that `firsts` count ends where a condition says, for each of them."""
+    limits = [limits_of([c]) for c in conditions]
+    if any(len(limit) != 1 for limit in limits):
+        return False
+    if any(v in ranges for ((_, upper),) in limits for v in upper.free_vars()):
+        return False
+    limited = [e for ((e, _),) in limits]
+    found = detect_iter_map([*firsts, *limited], ranges, conditions, IterMapLevel.NO_CHECK).indices
+    counted = [s for total in found[: len(firsts)] for s in total.splits]
+    for ((_, upper),), total in zip(limits, found[len(firsts) :], strict=True):
+        if len(total.splits) != 1 or total.base.constant != 0 or total.splits[0].mark.extent != upper:
+            return False
+        mark = total.splits[0].mark
+        if not any(s.mark is mark and s.lower.constant == 1 and s.extent == mark.extent for s in counted):
+            return False
+    return True
 
 
 def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> bool:

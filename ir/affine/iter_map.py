@@ -453,7 +453,7 @@ def detect_iter_map(
     of splits that counts without gaps, and, as `level` says, where digits of iterators are used twice or not at all.
     """
     rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs), keep_units=keep_units)
-    for e, upper in sorted(_limits_of(predicate), key=lambda limit: len(limit[0].free_vars())):
+    for e, upper in sorted(limits_of(predicate), key=lambda limit: len(limit[0].free_vars())):
         rewriter.constrain(e, upper)
     sums = [rewriter.rewrite(e) for e in indices]
     if level is not IterMapLevel.NO_CHECK:
@@ -484,7 +484,7 @@ def detect_padded_map(
     for _ in range(_ROUNDS):
         before = dict(paddings)
         rewriter = _Rewriter(inputs, _with_ranges(Analyzer(), inputs), paddings=paddings)
-        for e, upper in sorted(_limits_of(conditions), key=lambda limit: len(limit[0].free_vars())):
+        for e, upper in sorted(limits_of(conditions), key=lambda limit: len(limit[0].free_vars())):
             rewriter.constrain(e, upper)
         sums = [rewriter.rewrite(e) for e in indices]
         if paddings == before:
@@ -511,7 +511,8 @@ def _check_padded_once(sums: Sequence[IterSum], padded: Sequence[IterMark]) -> N
         raise NotAffineError("digits of a padded iterator depend on each other", found=to_expr(twice[0]))
 
 
-def _limits_of(conditions: Iterable[SymExpr]) -> list[tuple[SymExpr, SymExpr]]:
+def limits_of(conditions: Iterable[SymExpr]) -> list[tuple[SymExpr, SymExpr]]:
+    """Pairs (e, bound) with e < bound, which follow from conditions that hold together."""
     return [limit for condition in conditions for limit in _upper_bounds(condition)]
 
 

@@ -10,8 +10,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS
+from ...dialects.sym.expr import OPS, Const
 from ...handles.arith import analyzer as arith
+from ...handles.arith.ranges import to_sym
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr, const, from_sym, logical_and
 from ...ir.rewriting.walk import operations
@@ -38,7 +39,11 @@ class _Sweep:
         return arith.estimate_region_upper_bound(self.indices, self.domain, self.condition)
 
     def exactly(self) -> Box | None:
-        """The elements that are stored into, where they are a box."""
+        """The elements that are stored into, where they are a box; a loop that they do not depend on must run."""
+        named = {v for i in self.store.indices for v in bound_expr(i).free_vars()}
+        others = [r for v, r in self.domain.items() if to_sym(v) not in named]
+        if not all(Analyzer().can_prove(OPS["ge"](to_sym(r.extent), Const(1))) for r in others):
+            return None
         return arith.estimate_region_strict_bound(self.indices, self.domain, self.condition)
 
 

@@ -43,6 +43,15 @@ STAYS = {
     "gaps": "for i in range(16):\n    A[i] = 1\nfor i in range(8):\n    A[i * 2] = 2",
     "other elements": "for i in range(15):\n    A[i] = 1\n    A[i + 1] = 2",
     "a loop that may not run": "for i in range(16):\n    A[i] = 1\nfor j in range(n):\n    A[j % 16] = 2",
+    "a condition on data": "for i in range(16):\n    A[i] = 1\nfor i in range(16):\n    if B[i] > 0:\n        A[i] = 2",
+    "a condition on data that changes": "for i in range(16):\n    if B[0] > 3:\n        A[i] = 1\nB[0] = 5\n"
+    "for i in range(16):\n    if B[0] > 3:\n        A[i] = 2",
+    "a size that changes": "for i in range(B[0] % 16):\n    A[i] = 1\nB[0] = 2\n"
+    "for i in range(B[0] % 16):\n    A[i] = 2",
+    "a place that changes": "A[B[0] % 16] = 1\nB[0] = 2\nA[B[0] % 16] = 2",
+    "a condition on sizes": "for i in range(16):\n    A[i] = 1\nfor i in range(16):\n    if i < n:\n        A[i] = 2",
+    "one element in a loop that may not run": "A[0] = 1\nfor i in range(n):\n    A[0] = 2",
+    "an inner loop that may not run": "for i in range(16):\n    A[i] = 1\nfor i, j in T.grid(16, n):\n    A[i] = 2",
     "an address": "for i in range(16):\n    A[i] = 1\nT.evaluate(A.data)\nfor i in range(16):\n    A[i] = 2",
 }
 
