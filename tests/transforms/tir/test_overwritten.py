@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import textwrap
 
 import pytest
@@ -101,3 +102,35 @@ def test_effects_stay():
     named = program('x: T.int32 = T.call_extern("f", 1, dtype="int32")\nA[0] = 1')
     text = removed(named).script()
     assert text.count("T.call_extern(") == 1 and "x: T.int32" not in text
+
+
+def random_store(draw: random.Random) -> str:
+    """A store, perhaps under a condition and in a loop or two, of elements 0 to 15."""
+    extent = draw.choice(["16", "16", "8", "5", "T.min(n, 16)", "B[0] % 16", "B[1] % 16 + 1"])
+    place = draw.choice(["i", "i", "i", "15 - i", "i // 2", "i // 4 * 4 + i % 4", "3", "B[i] % 16"])
+    condition = draw.choice(
+        ["", "", "i < 6", "i < n", "B[i] > 0", "B[0] > 3", "i >= 2", "i < 6 and i < n", "i % 2 == 0"]
+    )
+    around = draw.choice(["", "", "", "for j in range(n):", "for j in range(2):"])
+    lines = [
+        around,
+        f"for i in range({extent}):",
+        f"if {condition}:" if condition else "",
+        f"A[{place}] = {draw.randint(1, 9)}",
+    ]
+    kept = [line for line in lines if line]
+    return "\n".join("    " * depth + line for depth, line in enumerate(kept))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_sweeps_keep_their_meaning(seed):
+    draw, gone = random.Random(seed), 0
+    for _ in range(60):
+        parts = [random_store(draw) for _ in range(draw.randint(2, 4))]
+        if draw.random() < 0.4:
+            parts.insert(1, draw.choice(["B[0] = 5", "B[1] = A[3]", "for i in range(16):\n    B[i] = 0 - B[i]"]))
+        module = program("\n".join(parts))
+        changed = removed(module)
+        gone += changed.script() != module.script()
+        assert_same_meaning(module.op, changed.op)
+    assert gone > 3
