@@ -16,7 +16,7 @@ from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of
 from ...dialects.sym.operations import COMPARISONS
 from ..tir.prim_expr import PrimExpr
 from .rules import OverflowingRuleError, Rule, dtype_within, holds, instance, match, matching, pattern_of
-from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, raw, term_of
+from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, raw, term_of
 
 _INDEX = (i32, i64)
 _LIMIT = 10_000
@@ -62,6 +62,7 @@ class RewriteSimplifier:
         self._known: list[dict[Term, Term]] = [{}]
         self._bounds: list[dict[Term, tuple[float, float]]] = [{}]
         self._steps = 0
+        self._resolving: set[Term] = set()
         self._questions: dict[str, Callable[..., bool]] = {
             "nonneg": lambda x: self.low(x.term) >= 0,
             "positive": lambda x: self.low(x.term) > 0,
@@ -124,9 +125,17 @@ class RewriteSimplifier:
         return self._operation(term.op, *args)
 
     def _bound(self, leaf: Term) -> Term:
+        """What a variable is bound to; itself where that is made of it again, as of `n` where `n == uint8(n)`."""
         expr = expression_of(leaf)
         value = self._analyzer.bound_value(expr)
-        return leaf if value is expr else self.simplified(term_of(value.ssa))
+        if value is expr or leaf in self._resolving:
+            return leaf
+        self._resolving.add(leaf)
+        try:
+            found = self.simplified(term_of(value.ssa))
+        finally:
+            self._resolving.discard(leaf)
+        return leaf if mentions(found, leaf) else found
 
     def _operation(self, op: str, a: Term, b: Term) -> Term:
         """A binary operation on terms in normal form."""

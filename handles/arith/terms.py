@@ -150,6 +150,11 @@ def body_of_let(op: Any) -> Term:
     return substituted(term_of(op.body.block.last_op.value), _leaf(op.var), term_of(op.value))
 
 
+def mentions(term: Term, leaf: Term) -> bool:
+    """Whether a leaf stands in a term."""
+    return term is leaf or any(mentions(a, leaf) for a in term.args)
+
+
 def substituted(term: Term, leaf: Term, value: Term) -> Term:
     """A term with another in the place of a leaf."""
     if term is leaf:

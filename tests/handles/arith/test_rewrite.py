@@ -257,3 +257,12 @@ ENDS = {
 def test_constants_of_rules_do_not_overflow(name: str) -> None:
     make, expected = ENDS[name]
     assert str(Analyzer().rewrite_simplify(make(Var("x", "int32")))) == expected
+
+
+def test_a_variable_that_equals_what_is_made_of_it_stays():
+    a, b = Var("a"), Var("b")
+    narrow = [k.Cast("int32", k.Cast("uint8", v)) for v in (a, b)]
+    for known in (a == narrow[0], logical_and(a == narrow[1], b == narrow[0])):
+        analyzer = Analyzer()
+        with analyzer.constraint_scope(known):
+            assert RewriteSimplifier(analyzer).simplified(term_of(a.ssa)) is term_of(a.ssa)
