@@ -1,0 +1,46 @@
+"""Errors of importers: what is wrong with a model, and at which of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...diagnostics import SourceLocation, TiraxError, UnsupportedError
+
+
+class ModelError(TiraxError, ValueError):
+    """A model that is damaged, contradicts itself or cannot be read.
+
+    `node` is the name of the node of the graph that is at fault, None where it is the model as a whole.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        node: str | None = None,
+        location: SourceLocation | None = None,
+        expected: object = None,
+        found: object = None,
+        hint: str | None = None,
+        notes: Sequence[str] = (),
+    ):
+        self.node = node
+        text = message if node is None else f"{message} (node '{node}')"
+        super().__init__(text, location=location, expected=expected, found=found, hint=hint, notes=notes)
+
+
+class UnsupportedOperators(ModelError, UnsupportedError):
+    """A model with operators that have no converter: all of them, one a note, with their places.
+
+    `operators` are their names, sorted.
+    """
+
+    def __init__(self, operators: Sequence[str], notes: Sequence[str], hint: str | None = None):
+        self.operators = tuple(sorted(operators))
+        count = len(self.operators)
+        what = "an operator has" if count == 1 else f"{count} operators have"
+        super().__init__(f"{what} no converter: {', '.join(self.operators)}", hint=hint, notes=notes)
+
+
+class InputError(ModelError):
+    """An argument of an importer that does not fit the model: an unknown input, a wrong shape or dtype."""

@@ -1,0 +1,97 @@
+"""What a model consists of: its operators with counts, what becomes of each, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rich.table import Table
+
+from .errors import UnsupportedOperators
+
+_PLACES = 3
+"""Places of an operator that a report names."""
+
+
+class Status(Enum):
+    """What becomes of an operator."""
+
+    CONVERTED = "converted"
+    EXPANDED = "expanded"
+    """Through its definition by other operators."""
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass
+class OperatorUse:
+    """An operator of a model. `places` are names of nodes or lines of the program that made them; `reason` says why
+    it is not supported, where there is more to say than that no converter is there.
+    """
+
+    operator: str
+    status: Status
+    count: int = 0
+    places: list[str] = field(default_factory=list[str])
+    reason: str = ""
+
+
+class Coverage:
+    """The operators of one model, in the order in which they were first met."""
+
+    def __init__(self):
+        self._uses: dict[tuple[str, Status, str], OperatorUse] = {}
+
+    def __iter__(self) -> Iterator[OperatorUse]:
+        return iter(self._uses.values())
+
+    def add(self, operator: str, status: Status, place: str = "", reason: str = "") -> None:
+        """Count one node of `operator` at `place`."""
+        key = (operator, status, reason)
+        use = self._uses.setdefault(key, OperatorUse(operator, status, reason=reason))
+        use.count += 1
+        if place and place not in use.places:
+            use.places.append(place)
+
+    @property
+    def total(self) -> int:
+        """The number of nodes."""
+        return sum(use.count for use in self)
+
+    @property
+    def unsupported(self) -> list[OperatorUse]:
+        """The operators without a converter."""
+        return [use for use in self if use.status is Status.UNSUPPORTED]
+
+    @property
+    def percent(self) -> float:
+        """The part of all nodes that can be imported, in per cent; 100 of a model without nodes."""
+        missing = sum(use.count for use in self.unsupported)
+        return 100.0 * (self.total - missing) / self.total if self.total else 100.0
+
+    def require_supported(self, hint: str | None = None) -> None:
+        """Raise `UnsupportedOperators` with all operators that have no converter, where there are any."""
+        missing = self.unsupported
+        if missing:
+            raise UnsupportedOperators(
+                sorted({use.operator for use in missing}), [_note(use) for use in missing], hint=hint
+            )
+
+    def table(self) -> Table:
+        """The report for a terminal: the unsupported first, then by count."""
+        table = Table("operator", "count", "status", "where", title=f"{self.percent:.1f} % of {self.total} nodes")
+        for use in sorted(self, key=lambda u: (u.status is not Status.UNSUPPORTED, -u.count, u.operator)):
+            status = f"{use.status.value}: {use.reason}" if use.reason else use.status.value
+            table.add_row(use.operator, str(use.count), status, _some(use.places))
+        return table
+
+
+def _note(use: OperatorUse) -> str:
+    where = f" at {_some(use.places)}" if use.places else ""
+    why = f": {use.reason}" if use.reason else ""
+    return f"{use.operator}, {use.count} ×{where}{why}"
+
+
+def _some(places: list[str]) -> str:
+    more = len(places) - _PLACES
+    return ", ".join(places[:_PLACES]) + (f" and {more} more" if more > 0 else "")
