@@ -16,10 +16,10 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
-from ..dialects.relax.data import elided_contents
+from ..dialects.relax.data import elided_contents, printed_for
 from ..universe import whole_universe
 from .guard import FAILED, OK, UsageError, as_usage, report, schedule_notes
-from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
+from .outputs import OWN_TARGETS, emit, folder_of, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
 from .watch import Dumps, Times
@@ -45,6 +45,8 @@ class Job:
     check: MeaningCheck | None
     verify: bool
     allow_unregistered: bool
+    folder: str | None
+    """That the output is written to, None where it goes to stdout."""
 
     def new_context(self) -> Context:
         """A context of its own for each piece: what one loads another does not see."""
@@ -71,7 +73,7 @@ class Job:
             self._run(p, ctx, module, number, piece, verifier)
         if self.check:
             report(self.check.summary())
-        with self.times.measure("print"), elided_contents(self.dumps.elide):
+        with self.times.measure("print"), elided_contents(self.dumps.elide), printed_for(self.folder):
             return emit(self.target, ctx, module)
 
     def _rest(self, module: ModuleOp) -> list[ModulePass]:
@@ -153,6 +155,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         _meaning_check(options.check_sizes) if options.check_each else None,
         not options.disable_verify,
         options.allow_unregistered_dialect,
+        folder_of(options.output_file),
     )
 
 

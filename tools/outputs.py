@@ -80,6 +80,11 @@ def join_pieces(pieces: list[str | bytes], separator: str = "// -----\n") -> byt
     return separator.encode().join(p.encode() if isinstance(p, str) else p for p in pieces)
 
 
+def folder_of(path: str | None) -> str | None:
+    """The folder of an output file, None for stdout."""
+    return None if path is None or path == "-" else os.path.dirname(os.path.realpath(path))
+
+
 def write_output(path: str | None, data: bytes, binary: bool = False) -> None:
     """Write to a file, or to stdout where `path` is None or `-`. Raises `TiraxError`.
 

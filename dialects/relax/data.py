@@ -1,15 +1,18 @@
 """Constant tensors as attributes: `#relax.data<f32 [2, 2] [[1.0, 2.0], [3.0, 4.0]]>`.
 
-Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, little endian, row major).
+Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, little endian, row major), those that are
+stored in a file of weights as a reference to it: `#relax.data<f32 [1000, 512] in "model.safetensors" : "fc.weight">`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Attribute, Data
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_NUMBERS = 64
 _most_bytes: ContextVar[int | None] = ContextVar("most_bytes", default=None)
+_folder: ContextVar[str | None] = ContextVar("folder", default=None)
 _SAMPLES = 64
 """Bytes that are looked at for a hash: contents of many megabytes are not read for one."""
 
@@ -43,16 +47,30 @@ def elided_contents(above: int | None) -> Generator[None]:
         _most_bytes.reset(token)
 
 
+@contextmanager
+def printed_for(folder: str | None) -> Generator[None]:
+    """Inside, references to files of weights are printed relative to `folder`, where the text will be read again."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class TensorData:
     """Immutable contents of a constant: dtype, shape and the bytes (little endian, row major).
 
     `raw` is read-only memory; what `TensorDataAttr.filled` makes is aligned for compiled code: not copied again.
+    `key` is what the model that it comes from calls it, `file` the absolute path of a file that stores it by that name;
+    contents are equal whatever they are called and wherever they are stored.
     """
 
     dtype: Attribute
     shape: tuple[int, ...]
     raw: bytes | memoryview = field(repr=False)
+    key: str | None = None
+    file: str | None = None
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -105,6 +123,17 @@ class TensorDataAttr(Data[TensorData]):
         fill(own.view(numpy_dtype(dtype)).reshape(shape))
         return cls(TensorData(dtype, tuple(shape), own.data.toreadonly()))
 
+    @classmethod
+    def sharing(cls, array: np.ndarray[Any, Any], dtype: Attribute, key: str | None = None) -> TensorDataAttr:
+        """The contents of `array`, whose numpy dtype is that of `dtype`, not copied where they are row major.
+
+        Nobody may write to the array afterwards. `key` is what the model calls it.
+        """
+        import numpy as np
+
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return cls(TensorData(dtype, array.shape, flat.data.toreadonly(), key))
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """The contents as a read-only array."""
         return self.data.numpy()
@@ -122,6 +151,9 @@ class TensorDataAttr(Data[TensorData]):
             array, most = data.numpy(), _most_bytes.get()
             if most is not None and len(data.raw) > most:
                 printer.print_string("elided")
+            elif data.file is not None and data.key is not None:
+                name = os.path.relpath(data.file, _folder.get() or ".").replace(os.sep, "/")
+                printer.print_string(f'in "{_quoted(name)}" : "{_quoted(data.key)}"')
             elif array.size > _MAX_NUMBERS or (is_float(data.dtype) and not _all_finite(array)):
                 printer.print_string(f'"0x{data.raw.hex()}"')
             else:
@@ -134,6 +166,8 @@ class TensorDataAttr(Data[TensorData]):
             shape = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
             if parser.parse_optional_keyword("elided"):
                 parser.raise_error("the contents of this constant were left out when it was printed")
+            if parser.parse_optional_keyword("in"):
+                return _checked(parser, _stored(parser, dtype), shape)
             text = parser.parse_optional_str_literal()
             if text is None:
                 numbers = _parse_numbers(parser)
@@ -175,6 +209,40 @@ def _parse_numbers(parser: AttrParser) -> object:
     if items is not None:
         return items
     return parser.parse_number(allow_boolean=True)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _stored(parser: AttrParser, dtype: Attribute) -> TensorData:
+    """The rest of `in "model.safetensors" : "fc.weight"`. The file lies in the folder of the text, or below it."""
+    name = parser.parse_str_literal()
+    parser.parse_punctuation(":")
+    key = parser.parse_str_literal()
+    folder = os.path.realpath(os.path.dirname(parser.lexer.input.name))
+    path = os.path.realpath(os.path.join(folder, name))
+    if os.path.commonpath([folder, path]) != folder:
+        parser.raise_error(f"weights must lie in the folder of the text that names them, and '{name}' does not")
+    try:
+        status = os.stat(path)
+        weights = _weights(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        parser.raise_error(f"cannot read the weights in '{name}': {error.strerror}")
+    array = weights.get(key)
+    if array is None:
+        parser.raise_error(f"'{name}' has no weights '{key}'")
+    if array.dtype != numpy_dtype(dtype):
+        parser.raise_error(f"'{key}' in '{name}' is {array.dtype.name}, not {dtype_name(dtype)}")
+    return TensorData(dtype, array.shape, array.reshape(-1).view("uint8").data, key, path)
+
+
+@lru_cache(maxsize=8)
+def _weights(path: str, _changed: int, _size: int) -> Mapping[str, np.ndarray[Any, Any]]:
+    """The tensors of a file, opened once as long as it does not change."""
+    from ...runtime.safetensors import read_weights
+
+    return read_weights(path)
 
 
 def _checked(parser: AttrParser, data: TensorData, shape: tuple[int, ...]) -> TensorData:
