@@ -299,17 +299,34 @@ class Binding:
         self.keep_alive = keep_alive
 
 
+class BoundData(np.ndarray):
+    """The `self` of a native function that reads data of its own through it: these are the array's."""
+
+    definition: _PyMethodDef
+    keep_alive: object
+
+
 _METH_FASTCALL = 0x80
 _new_builtin = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p
 )(("PyCMethod_New", ctypes.pythonapi))
 
 
-def fastcall(name: str, address: int, keep_alive: object = None, doc: str | None = None) -> Callable[..., Any]:
+def fastcall(
+    name: str, address: int, keep_alive: object = None, doc: str | None = None, data: np.ndarray | None = None
+) -> Callable[..., Any]:
     """A builtin function over a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
 
-    It holds `keep_alive` (what owns the code) as long as it exists itself. `doc` is its `__doc__`.
+    It holds `keep_alive` (what owns the code) as long as it exists itself. `doc` is its `__doc__`. With `data` its
+    `self` is an array over them (`ArrayLayout`).
     """
     encoded = None if doc is None else doc.encode()
     definition = _PyMethodDef(name.encode(), address, _METH_FASTCALL, encoded)
-    return _new_builtin(ctypes.addressof(definition), Binding(definition, keep_alive), __name__, None)
+    binding = Binding(definition, keep_alive) if data is None else _bound_data(definition, keep_alive, data)
+    return _new_builtin(ctypes.addressof(definition), binding, __name__, None)
+
+
+def _bound_data(definition: _PyMethodDef, keep_alive: object, data: np.ndarray) -> BoundData:
+    bound = data.view(BoundData)
+    bound.definition, bound.keep_alive = definition, keep_alive
+    return bound

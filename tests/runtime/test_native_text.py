@@ -4,7 +4,7 @@ import llvmlite.binding as llvm
 import pytest
 from repository import native_files
 
-from tirax.runtime import result_pool, stack, thread_pool
+from tirax.runtime import exchange, result_pool, stack, thread_pool
 
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
@@ -24,7 +24,8 @@ def test_each_file_is_sound_by_itself(file):
     ],
 )
 def test_the_pools_compile_for(system, machine, triple):
-    for text in (thread_pool.pool_text(system, machine), result_pool.pool_text(system), stack.stack_text(system)):
+    pools = thread_pool.pool_text(system, machine), result_pool.pool_text(system)
+    for text in (*pools, stack.stack_text(system), exchange.exchange_text()):
         module = llvm.parse_assembly(text)
         module.verify()
         assert not [f.name for f in module.functions if f.is_declaration and f.name.startswith("tirax_")]

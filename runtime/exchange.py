@@ -1,0 +1,125 @@
+"""Calls of compiled functions with tensors of another framework, without copies and without Python in between.
+
+DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and makes tensors natively.
+`exchanging` gives a function that takes such tensors: each becomes an array over the same memory, which keeps the
+tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive. What does not
+fit as it is (not dense, another dtype, a subclass, another device) goes to a slower function, all of the call's
+arguments with it. The code: `native/exchange.ll`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .abi import ARRAY_LAYOUT, OUTPUT_FLAGS, Slot, dtype_slot, fastcall, fixed_slots
+from .jit import link_text, native_text
+from .metadata import FunctionInfo, Info, TensorInfo, TupleInfo
+
+INTERFACE = "__dlpack_c_exchange_api__"
+_CAPSULE = b"dlpack_exchange_api"
+_TO_PYTHON, _FROM_PYTHON = 32, 40  # bytes of the functions within DLPackExchangeAPI
+_LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32}  # what exchange.ll reads
+_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
+_OTHER_CODES = {
+    "float8_e3m4": 7,
+    "float8_e4m3": 8,
+    "float8_e4m3b11fnuz": 9,
+    "float8_e4m3fn": 10,
+    "float8_e4m3fnuz": 11,
+    "float8_e5m2": 12,
+    "float8_e5m2fnuz": 13,
+    "float8_e8m0fnu": 14,
+}
+_PASSED_ON = -1
+
+
+def exchanging(
+    function: Callable[..., Any], info: FunctionInfo, types: Sequence[type], slow: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`function` (a compiled one, described by `info`) for tensors of exactly one of `types` (one or two).
+
+    The result has to be a tuple. `slow` takes the same arguments. Where the framework or the function has not what it
+    takes (no interface, tensors of unknown dtype or number of dimensions), the result is `slow` itself.
+    """
+    interface = _interface(types[0])
+    rows = _rows(info)
+    if interface is None or rows is None or any(ARRAY_LAYOUT[name] != at for name, at in _LAYOUT.items()):
+        return slow
+    slots = fixed_slots()
+    to_python, from_python = (ctypes.c_size_t.from_address(interface + at).value for at in (_TO_PYTHON, _FROM_PYTHON))
+    counts = len(info.params), len(rows) - 2 * len(info.params)
+    numpy = slots[Slot.TIRAX_NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
+    head = (id(function), id(slow), *counts, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
+    plan = np.array([*head, *rows], np.int64)
+    return _bound(info.name, plan, (function, slow, *types))
+
+
+def _bound(name: str, plan: np.ndarray, references: tuple[object, ...]) -> Callable[..., Any]:
+    """The native function over a plan, which it keeps, and what the plan points at."""
+    code, address = _code()
+    return fastcall(name, address, (code, references), data=plan)
+
+
+@functools.cache
+def _code() -> tuple[object, int]:
+    tracker, addresses = link_text(exchange_text(), ("exchange_call",))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))  # never unloaded: tensors that outlive all are freed by it
+    return tracker, addresses["exchange_call"]
+
+
+def exchange_text() -> str:
+    """The code as LLVM text."""
+    return native_text("exchange")
+
+
+def _interface(kind: type) -> int | None:
+    """The address of a framework's DLPackExchangeAPI of major version 1, None where it has none."""
+    capsule = getattr(kind, INTERFACE, None)
+    if capsule is None:
+        return None
+    get = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    address = get(capsule, _CAPSULE)
+    return address if ctypes.c_uint32.from_address(address).value == 1 else None
+
+
+def _rows(info: FunctionInfo) -> list[int] | None:
+    """The words of a plan that say what parameters and results are; None where that is not known."""
+    fields = info.result.fields if isinstance(info.result, TupleInfo) else None
+    infos = [parameter.info for parameter in info.params]
+    if fields is None or not all(map(_is_known, (*infos, *fields))):
+        return None
+    slots = fixed_slots()
+    rows: list[int] = []
+    for each in infos:
+        rows += [_kind(each), slots[dtype_slot(str(each.dtype))] if isinstance(each, TensorInfo) else 0]
+    return rows + [_kind(each) & 0xFFFFFFFF if isinstance(each, TensorInfo) else _PASSED_ON for each in fields]
+
+
+def _is_known(info: Info) -> bool:
+    if isinstance(info, TensorInfo):
+        return info.ndim >= 0 and info.dtype is not None and _dlpack_dtype(info.dtype) is not None
+    return not isinstance(info, TupleInfo)
+
+
+def _kind(info: Info) -> int:
+    """The number of dimensions and DLPack's dtype in one word."""
+    if not isinstance(info, TensorInfo):
+        return _PASSED_ON
+    return info.ndim << 32 | (_dlpack_dtype(str(info.dtype)) or 0)
+
+
+def _dlpack_dtype(name: str) -> int | None:
+    """DLDataType as an integer: code, bits and lanes; None for dtypes that it has in another form (int4)."""
+    bits = name.lstrip("abcdefghijklmnopqrstuvwxyz")
+    code = _OTHER_CODES.get(name, _CODES.get(name.removesuffix(bits)))
+    if name in ("int4", "uint4") or code is None:
+        return None
+    width = 8 if name in _OTHER_CODES or name == "bool" else int(bits)
+    return code | width << 8 | 1 << 16

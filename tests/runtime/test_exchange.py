@@ -1,0 +1,187 @@
+"""Calls with torch's tensors: the same memory on both sides, and the slower way for what does not fit."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from tirax.lowering.build import build
+from tirax.runtime import exchange
+from tirax.runtime.exchange import exchanging
+from tirax.script import parse_source
+
+torch = pytest.importorskip("torch", reason="the tensors are torch's")
+
+DTYPES = ["bool", "int8", "int32", "int64", "uint8", "float16", "float32", "float64", "bfloat16", "float8_e4m3fn"]
+
+
+def function(text):
+    executable = build(parse_source(f"@I.ir_module\nclass Module:\n    @R.function\n    def main{text}"))
+    return executable["main"], executable.functions["main"]
+
+
+def never(*args):
+    raise AssertionError("the slower way was taken")
+
+
+def wrapped(text, slow=never):
+    return exchanging(*function(text), (torch.Tensor, torch.nn.Parameter), slow)
+
+
+DOUBLE = """(x: R.Tensor(("n", 3), "float32")) -> R.Tuple(R.Tensor(("n", 3), "float32")):
+        y = R.add(x, x)
+        return (y,)
+"""
+
+
+@pytest.fixture(scope="module")
+def double():
+    return function(DOUBLE)
+
+
+def call(double, slow=never):
+    return exchanging(*double, (torch.Tensor, torch.nn.Parameter), slow)
+
+
+def test_a_tensor_goes_in_and_comes_out(double):
+    x = torch.randn(4, 3)
+    (y,) = call(double)(x)
+    assert type(y) is torch.Tensor and y.is_contiguous() and not y.requires_grad
+    torch.testing.assert_close(y, x + x)
+
+
+def test_parameters_and_views_that_are_dense_are_taken_as_they_are(double):
+    f = call(double)
+    weight = torch.nn.Parameter(torch.randn(2, 3))
+    torch.testing.assert_close(f(weight)[0], (weight + weight).detach())
+    base = torch.randn(7, 3)
+    torch.testing.assert_close(f(base[2:5])[0], base[2:5] * 2)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        lambda: torch.randn(3, 4).T,
+        lambda: torch.randn(4, 3, dtype=torch.float64),
+        lambda: torch.randn(3),
+        lambda: torch.randn(8, 3)[::2],
+        lambda: torch.from_numpy(np.zeros(49, np.uint8)[1:].view(np.float32).reshape(4, 3)),
+        lambda: np.zeros((4, 3), np.float32),
+        lambda: torch.randn(4, 3).to_sparse(),
+        lambda: 3,
+        lambda: None,
+    ],
+)
+def test_what_does_not_fit_goes_the_slower_way(double, argument):
+    x = argument()
+    assert call(double, lambda *args: args)(x)[0] is x
+
+
+def test_the_number_of_arguments_is_for_the_slower_way(double):
+    f = call(double, lambda *args: len(args))
+    assert f() == 0 and f(torch.zeros(1, 3), torch.zeros(1, 3)) == 2
+
+
+def test_a_subclass_goes_the_slower_way(double):
+    class Special(torch.Tensor):
+        pass
+
+    assert call(double, lambda x: "slow")(torch.zeros(1, 3).as_subclass(Special)) == "slow"
+
+
+def test_an_error_arrives_as_it_was_raised():
+    f = wrapped("""(x: R.Tensor(["n"], "float16"), y: R.Tensor(["n"], "float16")) -> R.Tuple(R.Tensor(["n"], "float16")):
+        z = R.add(x, y)
+        return (z,)
+""")
+    with pytest.raises(ValueError, match="wrong extent"):
+        f(torch.zeros(3).half(), torch.zeros(4).half())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(dtype):
+    f = wrapped(f"""(x: R.Tensor((5,), "{dtype}")) -> R.Tuple(R.Tensor((5,), "{dtype}"), R.Tensor((1, 5), "{dtype}")):
+        y = R.reshape(x, (1, 5))
+        return (x, y)
+""")
+    x = (torch.arange(5) % 2).to(getattr(torch, dtype))
+    same, y = f(x)
+    assert same.dtype == y.dtype == x.dtype and same.data_ptr() == x.data_ptr()
+    assert y.shape == (1, 5) and torch.equal(y.reshape(5).view(torch.uint8), x.view(torch.uint8))
+
+
+def test_numbers_and_shapes_are_passed_on():
+    f = wrapped("""(s: R.Shape(["n"]), k: R.Prim(value="k")) -> R.Tuple(R.Tensor(("n", "k")), R.Shape(["n"])):
+        n, k = T.int64(), T.int64()
+        y = R.zeros(R.shape([n, k]), dtype="float32")
+        return (y, R.shape([n]))
+""")
+    y, shape = f((2,), 3)
+    assert y.shape == (2, 3) and tuple(shape) == (2,)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_extents_of_zero_and_one(double, n):
+    (y,) = call(double, lambda x: (x + x,))(torch.ones(n, 3))
+    assert y.shape == (n, 3) and y.stride() == (3, 1)
+
+
+def test_a_result_lives_as_long_as_it_is_used_and_no_longer(double):
+    f = call(double)
+    released = threading.Event()
+    x = torch.randn(100_000, 3)
+    weakref.finalize(x, released.set)
+    (y,) = f(x)
+    expected = x + x
+    del x
+    gc.collect()
+    assert released.is_set()
+    part = y[10:20]
+    del y
+    for _ in range(5):
+        f(torch.zeros(100_000, 3))
+    torch.testing.assert_close(part, expected[10:20])
+
+
+def test_results_are_released_by_other_threads_too(double):
+    f = call(double)
+    held = [f(torch.randn(300, 3)) for _ in range(50)]
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    torch.testing.assert_close(f(torch.ones(1, 3))[0], torch.full((1, 3), 2.0))
+
+
+def test_calls_leave_no_references_behind(double):
+    import sys
+
+    f, x = call(double), torch.randn(4, 3)
+    before = sys.getrefcount(x)
+    for _ in range(100):
+        f(x)
+    assert sys.getrefcount(x) == before
+
+
+def test_without_the_interface_the_slower_way_is_taken(double):
+    class Plain:
+        pass
+
+    assert exchanging(*double, (Plain,), never) is never
+
+
+def test_what_is_not_known_of_a_function_takes_the_slower_way():
+    f, info = function("""(x: R.Tensor(dtype="float32", ndim=2)) -> R.Tensor(dtype="float32", ndim=2):
+        return x
+""")
+    assert exchanging(f, info, (torch.Tensor,), never) is never
+
+
+def test_the_code_of_every_dtype():
+    assert exchange._dlpack_dtype("float32") == 0x1_20_02
+    assert exchange._dlpack_dtype("bfloat16") == 0x1_10_04
+    assert exchange._dlpack_dtype("bool") == 0x1_08_06
+    assert exchange._dlpack_dtype("uint8") == 0x1_08_01
+    assert exchange._dlpack_dtype("float8_e4m3fn") == 0x1_08_0A
+    assert exchange._dlpack_dtype("int4") is None
