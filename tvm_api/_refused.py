@@ -62,7 +62,6 @@ REFUSED = {
     "relax.backend.gpu_generic": _GPU,
     "relax.distributed": ("tensors lie on one machine", "tvm.relax.build"),
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
-    "relax.frontend.onnx": _IMPORTERS,
     "relax.frontend.stablehlo": _IMPORTERS,
     "relax.frontend.tflite": _IMPORTERS,
     "relax.frontend.torch": _IMPORTERS,

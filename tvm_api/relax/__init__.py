@@ -109,6 +109,7 @@ provide(
         "frontend.nn.spec": {"frontend.nn.spec": "*"},
         "frontend.nn.subroutine": {"frontend.nn.subroutine": "*"},
         "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
+        "frontend.onnx": {"frontend.onnx": "from_onnx"},
         "ir": {},
         "ir.instrument": {"ir.passes.instrument": "WellFormedInstrument"},
         "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},

@@ -1,0 +1,51 @@
+"""What of a model can be converted: each operator by its row, by its definition, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..importing.report import Coverage, Status
+from . import operators  # noqa: F401 - its modules fill the table
+from .functions import has_body, model_function, schema_of
+from .model import FunctionKey, all_nodes, domain_of, node_name, versions
+from .table import lookup
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, NodeProto
+
+_CONTROL = ("If", "Loop", "Scan")
+
+
+def coverage_of(
+    graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]
+) -> Coverage:
+    """The operators of a graph, of the bodies in it, and of the functions of the model that it may call."""
+    report = Coverage()
+    _add(report, all_nodes(graph), opsets, functions)
+    for function in functions.values():
+        _add(report, function.node, {**opsets, **versions(function.opset_import)}, functions)
+    return report
+
+
+def _add(report: Coverage, nodes, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+    for i, node in enumerate(nodes):
+        name = f"{node.domain}.{node.op_type}" if domain_of(node.domain) else node.op_type
+        report.add(name, status_of(node, opsets, functions), node_name(node, i))
+
+
+def status_of(node: NodeProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> Status:
+    """What becomes of a node."""
+    domain = domain_of(node.domain)
+    version = opsets.get(domain, 1)
+    if model_function(functions, node) is not None:
+        return Status.EXPANDED
+    if lookup(domain, node.op_type, version) is not None:
+        return Status.CONVERTED
+    return Status.EXPANDED if has_body(schema_of(domain, node.op_type, version)) else Status.UNSUPPORTED
+
+
+def has_control_flow(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:
+    """Whether there are branches or loops in a graph or in functions that it may call."""
+    nodes = [*all_nodes(graph), *(n for f in functions.values() for n in f.node)]
+    return any(node.op_type in _CONTROL and not domain_of(node.domain) for node in nodes)

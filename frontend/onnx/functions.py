@@ -1,0 +1,67 @@
+"""Operators by their definitions: functions of the model, and bodies that ONNX's schemas have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...dialects import relax
+from .model import FunctionKey, domain_of
+from .values import Value
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, NodeProto
+
+
+def schema_of(domain: str, name: str, version: int) -> Any | None:
+    """ONNX's schema of an operator, None where it has none."""
+    from onnx import defs
+
+    try:
+        return defs.get_schema(name, version, domain)
+    except defs.SchemaError:
+        return None
+
+
+def has_body(schema: Any | None) -> bool:
+    """Whether a schema says what its operator means by others."""
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def schema_body(schema: Any, node: NodeProto, inputs: Sequence[Any], version: int) -> FunctionProto | None:
+    """The definition of an operator for these inputs; None where the schema has none for them."""
+    from onnx import FunctionProto
+
+    if schema.has_function:
+        text = schema.get_function_with_opset_version(_newest(schema.function_opset_versions, version))
+    elif schema.has_context_dependent_function:
+        types = [_type_proto(v).SerializeToString() for v in inputs]
+        newest = _newest(schema.context_dependent_function_opset_versions, version)
+        text = schema.get_context_dependent_function_with_opset_version(newest, node.SerializeToString(), types)
+    else:
+        return None
+    body = FunctionProto()
+    body.ParseFromString(text)
+    return body if body.node else None
+
+
+def _newest(versions: Sequence[int], version: int) -> int:
+    return max((v for v in versions if v <= version), default=min(versions))
+
+
+def _type_proto(value: Any) -> Any:
+    """What is known of an input as ONNX writes it; an absent one has an empty type."""
+    from onnx import TensorProto, TypeProto, helper
+
+    if not isinstance(value, Value):
+        return TypeProto()
+    dims = value.type.dims if isinstance(value.type, relax.TensorType) else None
+    shape = None if dims is None else [str(d) if d.constant is None else d.constant for d in dims]
+    name = value.dtype.upper().replace("FLOAT8_E", "FLOAT8E")
+    number = getattr(TensorProto, {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}.get(name, name))
+    return helper.make_tensor_type_proto(number, shape)
+
+
+def model_function(functions: Mapping[FunctionKey, FunctionProto], node: NodeProto) -> FunctionProto | None:
+    """The function of the model that a node calls, None where it is an operator."""
+    return functions.get((domain_of(node.domain), node.op_type, getattr(node, "overload", "")))

@@ -1,0 +1,224 @@
+"""Walking a graph: each node becomes bindings, in the order of what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.sym.expr import Var as SizeVar
+from ...handles.relax.expr import Var
+from ...handles.struct_info import StructInfo
+from ..block_builder import BlockBuilder
+from ..importing.errors import ModelError, UnsupportedOperators
+from . import operators  # noqa: F401 - its modules fill the table
+from .attributes import attributes_of
+from .constants import computed
+from .functions import model_function, schema_body, schema_of
+from .model import FunctionKey, domain_of, in_order, node_name, versions
+from .node import Node
+from .shape_arithmetic import followed
+from .sizes import Sizes
+from .table import lookup
+from .tensors import TensorReader
+from .values import Result, TensorSequence, Value
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, NodeProto
+
+_MOST_NESTED = 64
+"""Functions in functions: more of them call themselves."""
+
+
+@dataclass
+class World:
+    """What all graphs of a model share."""
+
+    builder: BlockBuilder
+    functions: Mapping[FunctionKey, FunctionProto]
+    reader: TensorReader
+    sizes: Sizes
+    depth: int = 0
+
+
+class Scope:
+    """The values of one graph by name; those around it are visible in a body, not in a function."""
+
+    def __init__(
+        self,
+        world: World,
+        opsets: Mapping[str, int],
+        around: Scope | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        path: str = "",
+    ):
+        self.world = world
+        self.builder = world.builder
+        self.opsets = opsets
+        self.around = around
+        self.attributes = attributes or {}
+        self.path = path
+        self.values: dict[str, Result] = {}
+
+    # What converters ask of it: `node.Graph`.
+
+    def fresh_size(self, hint: str) -> SizeVar:
+        """A new symbolic size."""
+        return self.world.sizes.fresh(hint)
+
+    def subgraph(self, body: GraphProto, inputs: Sequence[Result]) -> list[Result]:
+        """The outputs of a body of a node for these inputs; values around it are visible in it."""
+        inner = Scope(self.world, self.opsets, self, self.attributes, self.path)
+        if len(inputs) != len(body.input):
+            raise ModelError(f"the body '{body.name}' has other inputs", expected=len(inputs), found=len(body.input))
+        inner.values.update(zip((v.name for v in body.input), inputs, strict=True))
+        for tensor in body.initializer:
+            inner.values[tensor.name] = Value(array=self.world.reader.read(tensor))
+        return inner.run_graph(body)
+
+    # Values.
+
+    def visible(self) -> dict[str, Result]:
+        """All values that can be named here."""
+        return self.values if self.around is None else {**self.around.visible(), **self.values}
+
+    def __getitem__(self, name: str) -> Result:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.around
+        raise ModelError(f"nothing gives the value '{name}'")
+
+    # Nodes.
+
+    def run_graph(self, graph: GraphProto) -> list[Result]:
+        """Convert the nodes of a graph; its outputs."""
+        return self.run(graph.node, [v.name for v in graph.output])
+
+    def run(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
+        """Convert the nodes that `outputs` need; their values."""
+        for i, node in enumerate(in_order(nodes, self.visible(), outputs)):
+            name = self.path + node_name(node, i)
+            with _at(node, name):
+                self._convert(node, name)
+        return [self[name] for name in outputs]
+
+    def _convert(self, proto: NodeProto, name: str) -> None:
+        inputs = [self[n] if n else None for n in proto.input]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        function = model_function(self.world.functions, proto)
+        if function is not None:
+            self._store(proto, self._expand(function, proto, inputs, name))
+            return
+        domain = domain_of(proto.domain)
+        version = self.opsets.get(domain, 1 if domain else None)
+        if version is None:
+            raise ModelError(f"the model imports no version of the domain '{domain or 'ai.onnx'}'")
+        schema = schema_of(domain, proto.op_type, version)
+        _check_count(schema, proto)
+        attributes = attributes_of(proto, schema, self.attributes, self.world.reader)
+        node = Node(proto.op_type, name, attributes, proto.output, version, self)
+        results = followed(node, inputs)
+        if results is None:
+            convert = lookup(domain, proto.op_type, version)
+            results = self._by_body(schema, proto, inputs, name, version) if convert is None else convert(node, *inputs)
+        self._store(proto, results)
+
+    def _by_body(self, schema: Any, proto: NodeProto, inputs: list[Result], name: str, version: int) -> list[Result]:
+        body = None if schema is None else schema_body(schema, proto, inputs, version)
+        if body is None:
+            raise UnsupportedOperators([proto.op_type], [f"{proto.op_type} at {name}: it has no definition for this"])
+        return self._expand(body, proto, inputs, name)
+
+    def _expand(self, body: FunctionProto, proto: NodeProto, inputs: list[Result], name: str) -> list[Result]:
+        """The outputs of a function for the inputs and attributes of a node."""
+        if self.world.depth == _MOST_NESTED:
+            raise ModelError(f"the function '{body.name}' calls itself")
+        defaults = {a.name: a for a in body.attribute_proto}
+        own = {**defaults, **{a.name: a for a in proto.attribute}}
+        attributes = {k: self.attributes.get(a.ref_attr_name) if a.ref_attr_name else a for k, a in own.items()}
+        opsets = {**self.opsets, **versions(body.opset_import)}
+        inner = Scope(self.world, opsets, None, attributes, f"{name}/")
+        for i, n in enumerate(body.input):
+            inner.values[n] = inputs[i] if i < len(inputs) else None
+        inner.values[""] = None
+        self.world.depth += 1
+        try:
+            return inner.run(body.node, list(body.output)[: len(proto.output)])
+        finally:
+            self.world.depth -= 1
+
+    # Results.
+
+    def _store(self, proto: NodeProto, results: Any) -> None:
+        values = list(results) if isinstance(results, tuple | list) and not _is_one(results) else [results]
+        if len(values) < len(proto.output):
+            raise UnsupportedOperators(
+                [proto.op_type], [f"{proto.op_type}: {len(values)} of {len(proto.output)} outputs are converted"]
+            )
+        for name, value in zip(proto.output, values, strict=False):
+            if name:
+                self.values[name] = self._settled(value)
+
+    def _settled(self, value: Any) -> Result:
+        """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named."""
+        if value is None or isinstance(value, Value):
+            return value
+        if isinstance(value, TensorSequence):
+            return TensorSequence(self._settled(v) for v in value)  # pyright: ignore[reportArgumentType]
+        constant = computed(value)
+        if constant is not None:
+            return Value(array=constant)
+        var = value if isinstance(value, Var) else self.builder.emit(value)
+        return Value(self._with_extents(var))
+
+    def _with_extents(self, var: Var) -> Var:
+        """A tensor of known rank whose extents only the run gives, with symbolic sizes for them."""
+        t = var.ssa.type
+        if not isinstance(t, relax.TensorType) or t.dims is not None or t.rank is None:
+            return var
+        dims = [self.fresh_size("s") for _ in range(t.rank)]
+        return self.builder.match_cast(var, StructInfo.of(relax.TensorType.of(dims, t.element)))
+
+
+def _is_one(results: Any) -> bool:
+    """Whether a list is one result: a sequence of tensors."""
+    return isinstance(results, TensorSequence)
+
+
+@contextmanager
+def _at(node: NodeProto, name: str) -> Iterator[None]:
+    """Errors inside are those of a node."""
+    try:
+        yield
+    except UnsupportedOperators:
+        raise
+    except ModelError as error:
+        if error.node is not None:
+            raise
+        error.node = name
+        error.message = f"{node.op_type}: {error.message} (node '{name}')"
+        raise
+    except TiraxError as error:
+        raise ModelError(
+            f"{node.op_type}: {error.message}",
+            node=name,
+            expected=error.expected,
+            found=error.found,
+            hint=error.hint,
+        ) from error
+
+
+def _check_count(schema: Any, proto: NodeProto) -> None:
+    """Raise `ModelError` where a node has fewer or more inputs than its operator takes."""
+    if schema is not None and not schema.min_input <= len(proto.input) <= schema.max_input:
+        raise ModelError(
+            "the operator takes another number of inputs",
+            expected=f"{schema.min_input} to {schema.max_input}",
+            found=len(proto.input),
+        )

@@ -1,0 +1,168 @@
+"""`from_onnx`: a model becomes a module with one function, `main`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...dialects.sym.expr import SymExpr
+from ...handles.module import IRModule
+from ...handles.relax.expr import Expr, Tuple, Var
+from ...handles.struct_info import TensorStructInfo
+from ...runtime.ndarray import array as runtime_array
+from ..block_builder import BlockBuilder
+from ..importing.errors import InputError, ModelError
+from ..importing.names import Names
+from .coverage import coverage_of, has_control_flow
+from .graph import Scope, World
+from .model import functions_of, model_versions, open_model
+from .sizes import Sizes
+from .tensors import TensorReader, dtype_name, tensor_type
+from .values import Result, TensorSequence, Value
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ValueInfoProto
+
+Shape = Sequence[int | str | SymExpr | Any]
+
+
+def from_onnx(
+    model: Any,
+    shape_dict: Mapping[str, Shape] | None = None,
+    dtype_dict: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    keep_params_in_input: bool = False,
+    sanitize_input_names: bool = True,
+) -> IRModule:
+    """The module of an ONNX model, given as a `ModelProto` or by its path: a function `main` of the graph's inputs.
+
+    `shape_dict` gives inputs other shapes than the model's (numbers, names of symbolic sizes, expressions),
+    `dtype_dict` dtypes to those that have none in the model: one for all, or by name. `opset` stands for the version
+    that the model says. With `keep_params_in_input` weights are parameters after the inputs, and their values in the
+    attribute `params`, which `detach_params` takes out; else they are constants. The attribute `num_input` counts the
+    inputs.
+
+    A dimension that the model names is a symbolic size of that name; one without a name is a size of its own.
+
+    Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` for a model that is damaged
+    or contradicts itself, with the node's name, `InputError` for names and shapes that do not fit its inputs.
+    """
+    return imported(model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names)
+
+
+def imported(
+    model: Any,
+    shape_dict: Mapping[str, Shape] | None = None,
+    dtype_dict: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    keep_params_in_input: bool = False,
+    sanitize_input_names: bool = True,
+    fixed: Mapping[str, Any] | None = None,
+) -> IRModule:
+    """As `from_onnx`; the inputs `fixed` are constants of these contents, and no parameters."""
+    proto, folder = open_model(model)
+    opsets = model_versions(proto, opset)
+    functions = functions_of(proto)
+    coverage_of(proto.graph, opsets, functions).require_supported()
+    reader = TensorReader(folder)
+    names = Names(sanitize_input_names, "input")
+    world = World(BlockBuilder(), functions, reader, Sizes())
+    scope = Scope(world, opsets)
+    inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, world.sizes)
+    for name, var in inputs.items():
+        value = scope.values[name] = Value(var)
+        value.source = name
+    for name, contents in (fixed or {}).items():
+        scope.values[name] = Value(array=np.asarray(contents))
+        del inputs[name]
+    weights = _Weights(keep_params_in_input, names)
+    for tensor in proto.graph.initializer:
+        scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor))
+    control = has_control_flow(proto.graph, functions)
+    return _build(world.builder, scope, proto.graph, list(inputs.values()), weights, control)
+
+
+class _Weights:
+    """The initializers: constants, or parameters where `keep`."""
+
+    def __init__(self, keep: bool, names: Names):
+        self._keep = keep
+        self._names = names
+        self.vars: list[Var] = []
+        self.arrays: list[Any] = []
+
+    def value(self, name: str, array: Any) -> Value:
+        """An initializer. Small integers (shapes, axes) are constants always."""
+        if not self._keep or (array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 16):
+            return Value(array=array)
+
+        def parameter() -> Expr:
+            self.vars.append(Var(self._names[name], TensorStructInfo(array.shape, array.dtype.name)))
+            self.arrays.append(runtime_array(array))
+            return self.vars[-1]
+
+        return Value(array=array, make=parameter)
+
+
+def _inputs(
+    graph: GraphProto, shapes: dict[str, Shape], dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
+) -> dict[str, Var]:
+    """The parameters of the function, by the names of the graph's inputs; those with an initializer are none."""
+    weights = {t.name for t in graph.initializer}
+    infos = [info for info in graph.input if info.name not in weights]
+    known = {info.name for info in infos}
+    for name in (*shapes, *(() if isinstance(dtypes, str) else dtypes)):
+        if name not in known:
+            raise InputError(f"the model has no input '{name}'", expected=f"one of {sorted(known)}")
+    if len(known) < len(infos):
+        raise ModelError("two inputs have one name", found=[info.name for info in infos])
+    return {info.name: _input(info, shapes.get(info.name), dtypes, names, sizes) for info in infos}
+
+
+def _input(
+    info: ValueInfoProto, shape: Shape | None, dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
+) -> Var:
+    tensor = tensor_type(info.type)
+    if tensor is None:
+        raise ModelError(f"the input '{info.name}' is no tensor: sequences and optionals are made in the graph only")
+    if tensor.elem_type:
+        dtype = dtype_name(tensor.elem_type, f"the input '{info.name}'")
+    else:
+        dtype = dtypes if isinstance(dtypes, str) else dtypes.get(info.name, "float32")
+    if not isinstance(dtypes, str):
+        dtype = dtypes.get(info.name, dtype)
+    own = sizes.shape_of(tensor, info.name)
+    if shape is not None and own is not None and len(shape) != len(own):
+        raise InputError(f"the input '{info.name}' has another rank", expected=len(own), found=list(shape))
+    dims = own if shape is None else [sizes.of(d) for d in shape]
+    return Var(names[info.name], TensorStructInfo(dims, dtype) if dims is not None else TensorStructInfo(dtype=dtype))
+
+
+def _build(
+    builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, control: bool
+) -> IRModule:
+    """The module with the function of a graph."""
+    with builder.function("main"):
+        with nullcontext() if control else builder.dataflow():
+            results = [_output(v, o.name) for v, o in zip(scope.run_graph(graph), graph.output, strict=True)]
+            value = results[0] if len(results) == 1 else Tuple(results)
+            value = builder.emit(value) if control else builder.emit_output(value)
+        builder.emit_func_output(value, [*params, *weights.vars])
+    mod = builder.get().clone()
+    func = mod["main"].with_attr("num_input", len(params))
+    if weights.arrays:
+        func = func.with_attr("params", weights.arrays)
+    mod.update_func(mod.get_global_var("main"), func)
+    return mod
+
+
+def _output(value: Result, name: str) -> Expr:
+    """An output of the graph as an expression; sequences are tuples. Raises `ModelError` for an absent one."""
+    if isinstance(value, TensorSequence):
+        return Tuple([v.expr for v in value])
+    if value is None:
+        raise ModelError(f"the output '{name}' is an optional without a value")
+    return value.expr if isinstance(value, Value) else value

@@ -1,0 +1,130 @@
+"""What a converter knows of the node that it converts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ...dialects.sym.expr import SymExpr, Var
+from ...handles.relax.expr import Expr
+from ...handles.struct_info import ShapeStructInfo
+from ..block_builder import BlockBuilder
+from ..importing.errors import ModelError, UnsupportedOperators
+from .values import Result, Value, op
+
+
+class NotConstant(UnsupportedOperators):
+    """A value decides axes or a rank, and is known only when the program runs.
+
+    `source` is the name of the model's input that it is, None where it is computed.
+    """
+
+    def __init__(self, operators: Sequence[str], notes: Sequence[str], source: str | None):
+        self.source = source
+        super().__init__(operators, notes)
+
+
+class Graph(Protocol):
+    """What converters ask of the graph around a node: `graph.py` has it."""
+
+    builder: BlockBuilder
+
+    def fresh_size(self, hint: str) -> Var:
+        """A new symbolic size."""
+        ...
+
+    def subgraph(self, body: Any, inputs: Sequence[Result]) -> list[Result]:
+        """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it."""
+        ...
+
+
+class Node:
+    """A node of the graph: its attributes, and how a converter builds what it means.
+
+    `outputs` are the names of its outputs, `""` for one that is not asked for; `version` is that of its domain.
+    """
+
+    def __init__(
+        self,
+        op_type: str,
+        name: str,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[str],
+        version: int,
+        graph: Graph,
+    ):
+        self.op_type = op_type
+        self.name = name
+        self.outputs = list(outputs)
+        self.version = version
+        self.graph = graph
+        self._attributes = attributes
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute, else its default in ONNX's schema, else `default`."""
+        return self._attributes.get(name, default)
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute is there, or has a default in ONNX's schema."""
+        return name in self._attributes
+
+    def wants(self, index: int) -> bool:
+        """Whether an output is asked for."""
+        return index < len(self.outputs) and bool(self.outputs[index])
+
+    def ints(self, name: str, value: Value | None = None, default: Any = None) -> Any:
+        """Integers that are an input `value` or else the attribute `name`; `default` where neither is there.
+
+        Raises `UnsupportedOperators` where the input is not known at import.
+        """
+        if value is None:
+            return self.attr(name, default)
+        if value.elements is None or any(e.constant is None for e in value.elements):
+            raise self.not_constant(value, f"its input {name}")
+        return [e.constant for e in value.elements]
+
+    def number(self, value: Value | None, default: Any = None) -> Any:
+        """The one element of a constant, `default` where it is absent.
+
+        Raises `UnsupportedOperators` where it is not known at import.
+        """
+        if value is None:
+            return default
+        if value.array is None or value.array.size != 1:
+            raise self.not_constant(value, "a scalar among its inputs")
+        return value.array.reshape(-1)[0].item()
+
+    def extents(self, value: Value) -> list[SymExpr]:
+        """A tensor of integers as extents: those that are known, else new symbolic sizes that are read from it."""
+        if value.elements is not None:
+            return value.elements
+        count = value.sizes[0] if value.rank == 1 else None
+        if count is None:
+            raise self.not_constant(value, "a shape whose rank is not known")
+        sizes: list[SymExpr] = [self.graph.fresh_size("d") for _ in range(count)]
+        plain = value if value.dtype == "int64" else op("astype", value, dtype="int64")
+        self.graph.builder.match_cast(self.emit(op("tensor_to_shape", plain)), ShapeStructInfo(sizes))
+        return sizes
+
+    def emit(self, expr: Expr) -> Expr:
+        """Bind an expression, so that it can be used several times."""
+        return self.graph.builder.emit(expr)
+
+    def call_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
+        """A call of a tensor function; `Value`s and expressions among the arguments reach it as tensors."""
+        return self.graph.builder.call_te(function, *args, **kwargs)
+
+    def error(
+        self, message: str, *, expected: object = None, found: object = None, hint: str | None = None
+    ) -> ModelError:
+        """The error that the model is wrong at this node."""
+        return ModelError(f"{self.op_type}: {message}", node=self.name, expected=expected, found=found, hint=hint)
+
+    def not_constant(self, value: Value, what: str) -> NotConstant:
+        """The error that `value` would have to be known at import."""
+        reason = f"{self.op_type} at {self.name}: {what} is computed when the program runs"
+        return NotConstant([self.op_type], [reason], value.source)
+
+    def unsupported(self, reason: str) -> UnsupportedOperators:
+        """The error that this node is right, but cannot be converted."""
+        return UnsupportedOperators([self.op_type], [f"{self.op_type} at {self.name}: {reason}"])

@@ -1,0 +1,77 @@
+"""Operators that make tensors of constants, ranges and random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....handles.relax.expr import Expr, PrimValue
+from ..node import Node
+from ..table import converter
+from ..tensors import dtype_name
+from ..values import Output, Value, op
+
+
+@converter("Constant")
+def constant(node: Node) -> Value:
+    """One attribute has the contents; of sparse tensors and texts there are none."""
+    readers = {
+        "value": lambda v: v,
+        "value_float": np.float32,
+        "value_floats": lambda v: np.array(v, np.float32),
+        "value_int": np.int64,
+        "value_ints": lambda v: np.array(v, np.int64),
+    }
+    for name, read in readers.items():
+        if node.has(name):
+            return Value(array=np.asarray(read(node.attr(name))))
+    raise node.unsupported("a sparse tensor or a text")
+
+
+@converter("ConstantOfShape")
+def constant_of_shape(node: Node, shape: Value) -> Output:
+    fill = node.attr("value")
+    fill = np.zeros(1, np.float32) if fill is None else fill
+    return op("full", node.extents(shape), Value(array=fill.reshape(())), dtype=fill.dtype.name)
+
+
+@converter("EyeLike")
+def eye_like(node: Node, x: Value) -> Expr:
+    to = node.attr("dtype")
+    rows, columns = x.dims
+    dtype = x.dtype if to is None else dtype_name(to, "the result")
+    return op("eye", PrimValue(rows), PrimValue(columns), PrimValue(node.attr("k")), dtype=dtype)
+
+
+@converter("Range")
+def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
+    """A range of integers that are known as expressions, or of constants; the others through the definition."""
+    elements = [v.elements for v in (start, limit, delta)]
+    if all(e is not None for e in elements):
+        first, last, step = (e[0] for e in elements if e is not None)
+        if step.constant is not None:
+            return op("arange", PrimValue(first), PrimValue(last), PrimValue(step), dtype=start.dtype)
+    arrays = [v.array for v in (start, limit, delta)]
+    if all(a is not None for a in arrays):
+        first, last, step = (a.reshape(())[()] for a in arrays if a is not None)
+        count = max(int(np.ceil((last - first) / step)), 0)
+        return Value(array=(first + np.arange(count) * step).astype(start.dtype))
+    raise node.unsupported("its bounds are computed when the program runs")
+
+
+@converter("Shape")
+def shape(node: Node, x: Value) -> Expr:
+    """Of a tensor of unknown shape: all others are followed as expressions."""
+    extents = op("shape_to_tensor", op("shape_of", x))
+    start, end = node.attr("start", 0), node.attr("end")
+    if start == 0 and end is None:
+        return extents
+    end = x.rank if end is None else end
+    return op("strided_slice", extents, [0], [start], [end])
+
+
+@converter("Size")
+def size(node: Node, x: Value) -> Expr:
+    """As `shape`."""
+    return op("prod", op("shape_to_tensor", op("shape_of", x)))

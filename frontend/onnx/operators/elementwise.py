@@ -1,0 +1,270 @@
+"""Operators on each element: arithmetic, functions, comparisons, logic, conversions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....dialects.dtypes import is_float
+from ....handles.relax.expr import Expr
+from ..node import Node
+from ..table import MICROSOFT, converter, rows, simple
+from ..tensors import dtype_name
+from ..values import Output, Value, as_value, like, op
+
+_UNARY = {
+    "Abs": "abs",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
+    "BitwiseNot": "bitwise_not",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "IsNaN": "isnan",
+    "Log": "log",
+    "Neg": "negative",
+    "Not": "logical_not",
+    "Relu": "nn.relu",
+    "Round": "round",
+    "Sigmoid": "sigmoid",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+for _name, _relax in _UNARY.items():
+    rows(simple(_relax), _name)
+
+_BINARY = {
+    "Add": "add",
+    "Sub": "subtract",
+    "Mul": "multiply",
+    "Div": "divide",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Equal": "equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+}
+for _name, _relax in _BINARY.items():
+    rows(simple(_relax), _name)
+
+
+def _float(x: Output) -> bool:
+    element = as_value(x).type.element
+    return element is not None and is_float(element)
+
+
+@converter("Pow")
+def power(node: Node, x: Value, y: Value) -> Expr:
+    """The result has the dtype of x: an exponent of another one is converted, or the base computed in floats."""
+    if x.dtype == y.dtype:
+        return op("power", x, y)
+    if _float(x):
+        return op("power", x, op("astype", y, dtype=x.dtype))
+    if not _float(y):
+        return op("power", x, op("astype", y, dtype=x.dtype))
+    return op("astype", op("power", op("astype", x, dtype=y.dtype), y), dtype=x.dtype)
+
+
+@converter("Mod")
+def mod(node: Node, x: Value, y: Value) -> Expr:
+    return op("mod" if node.attr("fmod") else "floor_mod", x, y)
+
+
+@converter("BitShift")
+def bit_shift(node: Node, x: Value, y: Value) -> Expr:
+    return op("left_shift" if node.attr("direction") == "LEFT" else "right_shift", x, y)
+
+
+def _folded(name: str) -> Any:
+    def convert(node: Node, first: Value, *others: Value) -> Output:
+        result: Output = first
+        for x in others:
+            result = op(name, result, x)
+        return result
+
+    return convert
+
+
+for _name, _relax in {"Max": "maximum", "Min": "minimum", "Sum": "add"}.items():
+    rows(_folded(_relax), _name)
+
+
+@converter("Mean")
+def mean(node: Node, *xs: Value) -> Expr:
+    return op("divide", _folded("add")(node, *xs), float(len(xs)))
+
+
+@converter("Where")
+def where(node: Node, condition: Value, x: Value, y: Value) -> Expr:
+    return op("where", condition, x, y)
+
+
+@converter("Cast")
+def cast(node: Node, x: Value) -> Output:
+    return converted(x, dtype_name(node.attr("to"), "the result"))
+
+
+@converter("CastLike")
+def cast_like(node: Node, x: Value, target: Value) -> Output:
+    return converted(x, target.dtype)
+
+
+def converted(x: Value, dtype: str) -> Output:
+    """x as `dtype`; x itself where it is of it. Truth of a number is whether it is not 0."""
+    if x.dtype == dtype:
+        return x
+    return op("not_equal", x, 0) if dtype == "bool" else op("astype", x, dtype=dtype)
+
+
+@converter("Identity", "Dropout")
+def identity(node: Node, x: Any, *_: Any) -> Any:
+    return (x, None)
+
+
+@converter("Reciprocal")
+def reciprocal(node: Node, x: Value) -> Expr:
+    return op("divide", like(1, x), x)
+
+
+@converter("IsInf")
+def isinf(node: Node, x: Value) -> Expr:
+    positive, negative = node.attr("detect_positive"), node.attr("detect_negative")
+    if positive and negative:
+        return op("isinf", x)
+    if not positive and not negative:
+        return op("full", x.dims, Value.constant(False), dtype="bool")
+    return op("equal", x, math.inf if positive else -math.inf)
+
+
+@converter("Clip")
+def clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Output:
+    """Bounds are attributes before version 11, inputs since; the upper one is stronger."""
+    lower = low if low is not None else node.attr("min")
+    upper = high if high is not None else node.attr("max")
+    result: Output = x
+    if lower is not None:
+        result = op("maximum", result, lower)
+    return result if upper is None else op("minimum", result, upper)
+
+
+# Activations.
+
+rows(simple("nn.leakyrelu", "alpha"), "LeakyRelu")
+
+
+@converter("PRelu")
+def prelu(node: Node, x: Value, slope: Value) -> Expr:
+    return op("where", op("less", x, 0.0), op("multiply", x, slope), x)
+
+
+@converter("Elu")
+def elu(node: Node, x: Value) -> Expr:
+    return op("where", op("less", x, 0.0), op("multiply", op("subtract", op("exp", x), 1.0), node.attr("alpha")), x)
+
+
+@converter("Celu")
+def celu(node: Node, x: Value) -> Expr:
+    alpha = node.attr("alpha")
+    negative = op("subtract", op("exp", op("divide", x, alpha)), 1.0)
+    return op("where", op("less", x, 0.0), op("multiply", negative, alpha), x)
+
+
+@converter("Selu")
+def selu(node: Node, x: Value) -> Expr:
+    alpha, gamma = node.attr("alpha"), node.attr("gamma")
+    negative = op("multiply", op("subtract", op("exp", x), 1.0), alpha)
+    return op("multiply", op("where", op("greater", x, 0.0), x, negative), gamma)
+
+
+@converter("HardSigmoid")
+def hard_sigmoid(node: Node, x: Value) -> Expr:
+    line = op("add", op("multiply", x, node.attr("alpha")), node.attr("beta"))
+    return op("minimum", op("maximum", line, 0.0), 1.0)
+
+
+@converter("HardSwish")
+def hard_swish(node: Node, x: Value) -> Expr:
+    line = op("add", op("multiply", x, 1 / 6), 0.5)
+    return op("multiply", x, op("minimum", op("maximum", line, 0.0), 1.0))
+
+
+@converter("Mish")
+def mish(node: Node, x: Value) -> Expr:
+    return op("multiply", x, op("tanh", _softplus(x)))
+
+
+@converter("Softplus")
+def softplus(node: Node, x: Value) -> Expr:
+    return _softplus(x)
+
+
+def _softplus(x: Value) -> Expr:
+    """log(1 + exp(x)) that does not overflow: max(x, 0) + log(1 + exp(-|x|))"""
+    small = op("log", op("add", op("exp", op("negative", op("abs", x))), 1.0))
+    return op("add", op("maximum", x, 0.0), small)
+
+
+@converter("Softsign")
+def softsign(node: Node, x: Value) -> Expr:
+    return op("divide", x, op("add", op("abs", x), 1.0))
+
+
+@converter("ThresholdedRelu")
+def thresholded_relu(node: Node, x: Value) -> Expr:
+    return op("where", op("greater", x, node.attr("alpha")), x, 0.0)
+
+
+@converter("Shrink")
+def shrink(node: Node, x: Value) -> Expr:
+    bias, limit = node.attr("bias"), node.attr("lambd")
+    above = op("where", op("greater", x, limit), op("subtract", x, like(bias, x)), 0)
+    return op("where", op("less", x, -limit), op("add", x, like(bias, x)), above)
+
+
+@converter("Gelu")
+@converter("Gelu", domain=MICROSOFT)
+def gelu(node: Node, x: Value) -> Expr:
+    return op("nn.gelu_tanh" if node.attr("approximate") == "tanh" else "nn.gelu", x)
+
+
+@converter("FastGelu", domain=MICROSOFT)
+def fast_gelu(node: Node, x: Value, bias: Value | None = None) -> Expr:
+    return op("nn.gelu_tanh", x if bias is None else op("add", x, bias))
+
+
+@converter("BiasGelu", domain=MICROSOFT)
+def bias_gelu(node: Node, x: Value, bias: Value) -> Expr:
+    return op("nn.gelu", op("add", x, bias))
+
+
+@converter("Swish")
+def swish(node: Node, x: Value) -> Expr:
+    return _swish(x, node.attr("alpha", 1.0))
+
+
+@converter("QuickGelu", domain=MICROSOFT)
+def quick_gelu(node: Node, x: Value) -> Expr:
+    return _swish(x, node.attr("alpha", 1.702))
+
+
+def _swish(x: Value, alpha: float) -> Expr:
+    if alpha == 1.0:
+        return op("nn.silu", x)
+    return op("multiply", x, op("sigmoid", op("multiply", x, alpha)))

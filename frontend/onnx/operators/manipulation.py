@@ -1,0 +1,110 @@
+"""Operators that change the shape of a tensor, or where its elements stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ....dialects.sym.expr import Product, SymExpr, as_expr, floordiv, offset_of, product, terms_of
+from ....handles.relax.expr import Expr
+from ..node import Node
+from ..table import converter
+from ..values import Dims, Output, Value, op
+
+
+@converter("Reshape")
+def reshape(node: Node, x: Value, shape: Value | None = None) -> Expr:
+    target = list(node.attr("shape") if shape is None else node.extents(shape))
+    return op("reshape", x, tuple(reshaped(node, x.dims, [as_expr(e) for e in target])))
+
+
+def reshaped(node: Node, dims: Dims, target: list[SymExpr]) -> list[SymExpr]:
+    """The extents of a reshape: 0 keeps that of x, unless the node allows extents of 0; -1 is what is left."""
+    if not node.attr("allowzero", 0):
+        target = [dims[i] if e.constant == 0 and i < len(dims) else e for i, e in enumerate(target)]
+    wild = [i for i, e in enumerate(target) if e.constant == -1]
+    if len(wild) > 1 or (wild and any(e.constant == 0 for e in target)):
+        raise node.error("the shape does not say what is left for -1", found=[str(e) for e in target])
+    for i in wild:
+        target[i] = quotient(dims, [e for e in target if e.constant != -1])
+    return target
+
+
+def quotient(dims: Iterable[SymExpr], rest: Iterable[SymExpr]) -> SymExpr:
+    """The product of `dims` over that of `rest`, without what both have: symbolic sizes may be 0."""
+    above, below = _factors(dims), _factors(rest)
+    common = above & below
+    over, under = (product((above - common).elements()), product((below - common).elements()))
+    return over if under.constant == 1 else floordiv(over, under)
+
+
+def _factors(extents: Iterable[SymExpr]) -> Counter[SymExpr]:
+    """The factors of a product: a number is one of its own for each of its primes."""
+    factors: Counter[SymExpr] = Counter()
+    for extent in extents:
+        coefficient = 1
+        terms = terms_of(extent)
+        if extent.constant is not None:
+            coefficient, rest = extent.constant, ()
+        elif len(terms) == 1 and offset_of(extent) == 0:
+            coefficient, rest = terms[0][1], (terms[0][0],)
+        else:
+            rest = (extent,)
+        factors.update(f for e in rest for f in (e.atoms if isinstance(e, Product) else (e,)))
+        factors.update(as_expr(p) for p in _primes(coefficient))
+    return factors
+
+
+def _primes(number: int) -> Iterator[int]:
+    if number < 2:
+        yield from () if number == 1 else (number,)
+        return
+    divisor = 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            yield divisor
+            number //= divisor
+        divisor += 1
+    if number > 1:
+        yield number
+
+
+@converter("Flatten")
+def flatten(node: Node, x: Value) -> Expr:
+    axis = node.attr("axis")
+    axis = axis + x.rank if axis < 0 else axis
+    return op("reshape", x, (product(x.dims[:axis]), product(x.dims[axis:])))
+
+
+@converter("Transpose")
+def transpose(node: Node, x: Value) -> Expr:
+    return op("permute_dims", x, axes=node.attr("perm"))
+
+
+@converter("Unsqueeze")
+def unsqueeze(node: Node, x: Value, axes: Value | None = None) -> Expr:
+    return op("expand_dims", x, axis=node.ints("axes", axes))
+
+
+@converter("Squeeze")
+def squeeze(node: Node, x: Value, axes: Value | None = None) -> Expr:
+    return op("squeeze", x, axis=node.ints("axes", axes))
+
+
+@converter("Concat")
+def concat(node: Node, first: Value, *others: Value) -> Output:
+    return op("concat", [first, *others], axis=node.attr("axis")) if others else first
+
+
+@converter("Expand")
+def expand(node: Node, x: Value, shape: Value) -> Expr:
+    """Both shapes broadcast: an extent of 1 in the target keeps that of x."""
+    target = node.extents(shape)
+    own = [as_expr(1)] * (len(target) - x.rank) + list(x.dims)
+    target = [as_expr(1)] * (x.rank - len(target)) + target
+    return op("broadcast_to", x, tuple(a if b.constant == 1 else b for a, b in zip(own, target, strict=True)))
+
+
+@converter("Tile")
+def tile(node: Node, x: Value, repeats: Value) -> Expr:
+    return op("tile", x, repeats=node.ints("repeats", repeats))

@@ -1,0 +1,46 @@
+"""Symbolic sizes of a model: its named dimensions, those without a name, and sizes that only a run gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...dialects.sym.expr import SymExpr, Var, as_expr
+from ...handles.tir.dims import dim_of
+from ..importing.names import Names
+
+if TYPE_CHECKING:
+    from onnx import TypeProto
+
+
+class Sizes:
+    """The symbolic sizes of one function; the same name is the same size."""
+
+    def __init__(self):
+        self._names = Names(prefix="d")
+        self._count = 0
+
+    def named(self, text: str) -> Var:
+        """The size that the model calls `text`."""
+        return Var(self._names[text])
+
+    def fresh(self, hint: str) -> Var:
+        """A size of its own."""
+        self._count += 1
+        return Var(self._names[f"{hint}_{self._count}"])
+
+    def of(self, extent: Any) -> SymExpr:
+        """An extent that a caller gave: a number, a name or an expression."""
+        if isinstance(extent, str):
+            return self.named(extent)
+        return as_expr(extent) if isinstance(extent, int) else dim_of(extent)
+
+    def shape_of(self, tensor: TypeProto.Tensor, name: str) -> list[SymExpr] | None:
+        """The shape in the type of a value, None where the type has none."""
+        if not tensor.HasField("shape"):
+            return None
+        return [self._extent(d, f"{name}_{i}") for i, d in enumerate(tensor.shape.dim)]
+
+    def _extent(self, dim: Any, place: str) -> SymExpr:
+        if dim.HasField("dim_value"):
+            return as_expr(dim.dim_value) if dim.dim_value >= 0 else self.fresh(place)
+        return self.named(dim.dim_param) if dim.dim_param not in ("", "?") else self.fresh(place)

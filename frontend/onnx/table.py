@@ -1,0 +1,102 @@
+"""The table of converters: which function converts an operator of ONNX, from which version on.
+
+How a row is written (the files of `operators/`, a family a file with the names that the other rooms have):
+
+    rows(simple("nn.relu"), "Relu")                     # y = relax.nn.relu(x); for plain operators of any version
+
+    @converter("Softmax", since=13)                     # opset 13 and later, until a row with a higher `since`
+    def softmax(node: Node, x: Value) -> Expr:
+        return op("nn.softmax", x, axis=node.attr("axis"))
+
+    @converter("Gelu", domain=MICROSOFT)                # a contrib operator
+
+- **Inputs** come as `Value` by position; one that is absent is None, so give it a default:
+  `bias: Value | None = None`. `*xs: Value` takes any number. A `Value` is passed to `op(…)` as it is. `x.dims`
+  (symbolic expressions), `x.rank`, `x.dtype` are known or raise; `x.array` is a constant's contents or None;
+  `x.elements` the integers of a small tensor as expressions (a shape, axes, pads), constant or not, or None where
+  they are computed when the program runs.
+- **Attributes**: `node.attr("axis")` is the attribute, or the default of ONNX's schema, or None;
+  `node.attr("epsilon", 1e-5)` has a default of its own (contrib operators have no schema). Tensors are arrays,
+  strings are `str`.
+- **Attributes that became inputs** in later versions: `node.ints("axes", axes)` takes the input where it is there,
+  else the attribute; it refuses values that are not known at import. `node.extents(value)` gives a shape as
+  expressions, also one that is computed when the program runs (then of new symbolic sizes, which are checked).
+- **Results** are an expression, a `Value`, or a tuple of them for several outputs. What is not bound yet is bound by
+  the importer: no `emit` is needed, except by what is used by several outputs, which `node.emit(expr)` binds once.
+  `node.outputs` says which outputs are asked for (names, "" for those that are not).
+- **Constants** need no care: where all operands of a result are small constants, it is computed at import; integers of
+  shapes are followed before a converter is asked (`shape_arithmetic.py`).
+- **Tensor functions** where Relax has no operator: `node.call_te(function, x, …)` with `te`, or topi's.
+- **What cannot be**: `raise node.unsupported("why")`; what is wrong in the model: `raise node.error("what", expected=…,
+  found=…)`. Errors of operators (shapes, dtypes) get the node's name by themselves.
+- An operator without a row is expanded through its function body, if ONNX or the model has one: write a row only where
+  the body is slow, loses what a fast kernel would match, or needs what is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...handles.relax.expr import Expr
+from .node import Node
+from .values import Value, op
+
+MICROSOFT = "com.microsoft"
+
+Converter = Callable[..., Any]
+"""Of a node and its inputs: what stands for its outputs."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A converter for the versions of an operator from `since` on."""
+
+    since: int
+    convert: Converter
+
+
+_ROWS: dict[tuple[str, str], list[Row]] = {}
+
+
+def converter(*names: str, since: int = 1, domain: str = "") -> Callable[[Converter], Converter]:
+    """Make a function the converter of operators, for versions of the domain from `since` on."""
+
+    def register(convert: Converter) -> Converter:
+        for name in names:
+            table = _ROWS.setdefault((domain, name), [])
+            table.append(Row(since, convert))
+            table.sort(key=lambda row: -row.since)
+        return convert
+
+    return register
+
+
+def rows(convert: Converter, names: str, since: int = 1, domain: str = "") -> None:
+    """Rows of operators, whose names are a text, that one function converts."""
+    converter(*names.split(), since=since, domain=domain)(convert)
+
+
+def simple(name: str, *attributes: str, **fixed: Any) -> Converter:
+    """A converter into one operator with the same operands; `attributes` are passed on, `a=b` under another name."""
+    pairs = [(ours, theirs or ours) for ours, _, theirs in (a.partition("=") for a in attributes)]
+
+    def convert(node: Node, *inputs: Value) -> Expr:
+        return op(name, *inputs, **{ours: node.attr(theirs) for ours, theirs in pairs}, **fixed)
+
+    return convert
+
+
+def lookup(domain: str, name: str, version: int) -> Converter | None:
+    """The converter of an operator in a version of its domain, None where there is none.
+
+    `operators` fills the table when it is imported, which `graph.py` does.
+    """
+    table = _ROWS.get((domain, name), ())
+    return next((row.convert for row in table if row.since <= version), None)
+
+
+def converted_operators() -> list[tuple[str, str]]:
+    """The domain and the name of each operator with a row."""
+    return sorted(_ROWS)

@@ -1,0 +1,119 @@
+"""ONNX's own tests of operators, run as native code through its interface of backends.
+
+    python tests/frontend/onnx/node_tests.py -j 2 [-k PATTERN] [--json FILE] [--failures]
+
+Each case is `passed`, `wrong` (it ran, with another result), `refused` (a typed error says why) or `failed` (another
+error). `node_test_reasons.py` lists those that need not pass, with the reason of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import multiprocessing
+import re
+import sys
+import time
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PASSED, WRONG, REFUSED, FAILED = "passed", "wrong", "refused", "failed"
+
+
+@dataclass
+class Outcome:
+    """What became of a case."""
+
+    name: str
+    status: str
+    detail: str = ""
+    seconds: float = 0.0
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """The cases by name."""
+    from onnx.backend.test import loader
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {case.name: case for case in loader.load_model_tests(kind="node")}
+
+
+def group_of(name: str) -> str:
+    """The operator that a case is about: its first node's."""
+    case = cases()[name]
+    return case.model.graph.node[0].op_type if case.model.graph.node else ""
+
+
+def run_case(name: str) -> Outcome:
+    """Run a case through `prepare` and compare its outputs as ONNX does."""
+    start = time.perf_counter()
+    status, detail = _run(cases()[name])
+    return Outcome(name, status, detail, time.perf_counter() - start)
+
+
+def _run(case: Any) -> tuple[str, str]:
+    from onnx.backend.test.runner import Runner, _normalize_tensor
+
+    from tirax.diagnostics import TiraxError
+    from tirax.frontend.onnx import backend
+
+    try:
+        program = backend.prepare(case.model, "CPU")
+        for inputs, expected in case.data_sets:
+            outputs = program.run([_normalize_tensor(v) for v in inputs])
+            try:
+                Runner.assert_similar_outputs(
+                    [_normalize_tensor(v) for v in expected], outputs, rtol=case.rtol, atol=case.atol
+                )
+            except (AssertionError, TypeError) as error:
+                return WRONG, str(error)
+    except TiraxError as error:
+        return REFUSED, str(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what became of the case
+        return FAILED, f"{type(error).__name__}: {error}"
+    return PASSED, ""
+
+
+def run_cases(names: list[str], jobs: int = 1) -> list[Outcome]:
+    """Run cases, `jobs` at once."""
+    if jobs == 1:
+        return [run_case(name) for name in names]
+    cases()
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=300) as pool:
+        return pool.map(run_case, names, chunksize=8)
+
+
+def main() -> int:
+    """Run cases and print what became of them; 1 where one is not as the table of reasons says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-j", type=int, default=1, help="processes")
+    parser.add_argument("-k", default="*", help="a pattern of names, such as '*resize*'")
+    parser.add_argument("--json", type=Path, help="a file for the outcomes")
+    parser.add_argument("--failures", action="store_true", help="print each case that did not pass")
+    args = parser.parse_args()
+    names = sorted(n for n in cases() if fnmatch.fnmatch(n, args.k) or args.k in n)
+    outcomes = run_cases(names, args.j)
+    if args.json:
+        args.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
+    if args.failures:
+        for o in outcomes:
+            if o.status != PASSED:
+                print(f"{o.status:8} {o.name}: {first_lines(o.detail)}")
+    print(", ".join(f"{n} {s}" for s, n in Counter(o.status for o in outcomes).items()), f"of {len(outcomes)}")
+    return 0
+
+
+def first_lines(text: str) -> str:
+    """An error on one line."""
+    return re.sub(r"\s+", " ", text)[:260]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

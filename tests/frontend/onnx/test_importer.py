@@ -1,0 +1,209 @@
+"""`from_onnx`: inputs, weights, shapes, functions of the model, and what is wrong with a model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="models are read with the package onnx: tirax[onnx]")
+
+from graphs import assert_like_reference, compile_model, model_of  # noqa: E402
+from onnx import helper  # noqa: E402
+
+from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
+from tirax.frontend.onnx import from_onnx  # noqa: E402
+from tirax.frontend.params import detach_params  # noqa: E402
+
+rng = np.random.default_rng(0)
+
+
+def _dense(opset: int = 20) -> onnx.ModelProto:
+    return model_of(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="dense"), helper.make_node("Relu", ["y"], ["z"])],
+        {"x": ["n", 4]},
+        ["z"],
+        {"w": np.arange(12, dtype=np.float32).reshape(4, 3) - 6},
+        opset,
+    )
+
+
+@pytest.mark.parametrize("opset", [7, 13, 20, 23])
+def test_a_layer_at_several_sizes(opset):
+    assert_like_reference(_dense(opset), *([rng.standard_normal((n, 4), np.float32)] for n in (0, 1, 5)))
+
+
+def test_weights_are_parameters_where_asked_for():
+    mod, params = detach_params(from_onnx(_dense(), keep_params_in_input=True))
+    assert [p.name_hint for p in mod["main"].params] == ["x", "w"]
+    assert mod["main"].attrs["num_input"] == 1
+    np.testing.assert_array_equal(params["main"][0].numpy(), np.arange(12, dtype=np.float32).reshape(4, 3) - 6)
+
+
+def test_shapes_and_names_of_inputs():
+    mod = from_onnx(_dense(), shape_dict={"x": [2, 4]})
+    assert str(mod["main"].params[0].struct_info) == "!relax.tensor<[2, 4], f32>"
+    model = model_of([helper.make_node("Add", [".", "123"], ["y"])], {".": [2], "123": [2]}, ["y"])
+    assert [p.name_hint for p in from_onnx(model)["main"].params] == ["_", "input_123"]
+
+
+def test_shape_arithmetic_leaves_sizes():
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"], axis=0),
+        helper.make_node("Unsqueeze", ["n", "axes"], ["n1"]),
+        helper.make_node("Concat", ["n1", "rest"], ["t"], axis=0),
+        helper.make_node("Reshape", ["x", "t"], ["y"]),
+    ]
+    weights = {"zero": np.int64(0), "axes": np.array([0]), "rest": np.array([2, -1])}
+    model = model_of(nodes, {"x": ["n", 4, "m"]}, ["y"], weights)
+    assert "match_cast" not in from_onnx(model).script()
+    assert_like_reference(model, *([rng.standard_normal(s, np.float32)] for s in ((1, 4, 1), (2, 4, 3))))
+
+
+def test_functions_of_the_model_are_expanded():
+    function = helper.make_function(
+        "mine",
+        "scaled",
+        ["a"],
+        ["b"],
+        [
+            helper.make_node("Constant", [], ["k"], value_float=3.0),
+            helper.make_node("Mul", ["a", "k"], ["c"]),
+            _referring("LeakyRelu", "c", "b", "alpha", "slope"),
+        ],
+        [helper.make_opsetid("", 20)],
+        ["slope"],
+    )
+    node = helper.make_node("scaled", ["x"], ["y"], domain="mine", slope=0.5)
+    model = model_of([node], {"x": ["n"]}, ["y"], functions=[function])
+    main = compile_model(model)
+    for n in (0, 1, 4):
+        x = rng.standard_normal(n, np.float32)
+        np.testing.assert_allclose(main(x).numpy(), np.where(x < 0, x * 1.5, x * 3), rtol=1e-6)
+
+
+def _referring(op_type, x, y, attribute, name):
+    node = helper.make_node(op_type, [x], [y])
+    node.attribute.append(onnx.AttributeProto(name=attribute, ref_attr_name=name, type=onnx.AttributeProto.FLOAT))
+    return node
+
+
+def test_data_dependent_shapes_have_sizes_of_their_own():
+    nodes = [helper.make_node("NonZero", ["x"], ["i"]), helper.make_node("Shape", ["i"], ["s"])]
+    assert_like_reference(model_of(nodes, {"x": ["n"]}, ["i", "s"]), [np.array([0, 1, 2], np.float32)])
+
+
+def test_a_constant_condition_takes_its_branch():
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(kind, ["x"], [name])], name, [], [helper.make_empty_tensor_value_info(name)]
+        )
+        for name, kind in (("then", "Neg"), ("else", "Unknown"))
+    }
+    del branches["else_branch"].node[:]
+    branches["else_branch"].node.append(helper.make_node("Abs", ["x"], ["else"]))
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    assert_like_reference(model_of([node], {"x": ["n"]}, ["y"], {"c": np.array(True)}), [np.ones(2, np.float32)])
+
+
+# What is wrong with a model.
+
+
+def test_all_unsupported_operators_are_named_at_once():
+    nodes = [
+        helper.make_node("Mystery", ["x"], ["y"], name="first"),
+        helper.make_node("StringConcat", ["y", "y"], ["z"], name="second"),
+    ]
+    with pytest.raises(UnsupportedOperators) as error:
+        from_onnx(model_of(nodes, {"x": [1]}, ["z"]))
+    assert error.value.operators == ("Mystery", "StringConcat")
+    assert "first" in str(error.value) and "second" in str(error.value)
+
+
+def _bad(nodes, **options):
+    return lambda: from_onnx(model_of(nodes, {"x": [2, 3]}, ["y"], **options))
+
+
+_NODE = helper.make_node
+BAD = {
+    "a circle": (_bad([_NODE("Add", ["x", "b"], ["a"], "p"), _NODE("Neg", ["a"], ["b"]), _NODE("Neg", ["b"], ["y"])]),
+                 ModelError, "circle"),
+    "an input that nothing gives": (_bad([_NODE("Add", ["x", "w"], ["y"], "sum")]), ModelError, "'w' (node 'sum')"),
+    "an output that nothing gives": (_bad([_NODE("Neg", ["x"], ["z"])]), ModelError, "the output 'y'"),
+    "a name that is given twice": (_bad([_NODE("Neg", ["x"], ["y"]), _NODE("Abs", ["x"], ["y"], "again")]),
+                                   ModelError, "(node 'again')"),
+    "shapes that do not fit": (_bad([_NODE("MatMul", ["x", "x"], ["y"], "product")]), ModelError, "(node 'product')"),
+    "too many inputs": (_bad([_NODE("Relu", ["x", "x"], ["y"], "r")]), ModelError, "number of inputs (node 'r')"),
+    "an unknown attribute": (_bad([_NODE("Relu", ["x"], ["y"], "r", alpha=1.0)]), ModelError, "no attribute 'alpha'"),
+    "an attribute of another type": (_bad([_NODE("Concat", ["x"], ["y"], "c", axis=1.5)]), ModelError, "'axis'"),
+    "an old opset": (_bad([_NODE("Relu", ["x"], ["y"])], opset=6), ModelError, "opset 6"),
+    "an opset of the future": (_bad([_NODE("Relu", ["x"], ["y"])], opset=1000), ModelError, "opset 1000"),
+    "no such input": (lambda: from_onnx(_dense(), shape_dict={"q": [1]}), InputError, "'q'"),
+    "another rank": (lambda: from_onnx(_dense(), shape_dict={"x": [1]}), InputError, "another rank"),
+    "no model": (lambda: from_onnx(3), InputError, "not a model"),
+    "no file": (lambda: from_onnx("/nowhere.onnx"), ModelError, "no such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_models_are_refused(case):
+    load, kind, text = BAD[case]
+    with pytest.raises(kind) as error:
+        load()
+    assert text in str(error.value)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_dense().SerializeToString()[:-7])
+    with pytest.raises(ModelError, match=r"damaged|nothing gives|fill"):
+        from_onnx(path)
+
+
+def _external(tmp_path, location: str, length: int = 48):
+    model = _dense()
+    weight = model.graph.initializer[0]
+    (tmp_path / "weights.bin").write_bytes(weight.raw_data)
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", "0"), ("length", str(length))):
+        weight.external_data.add(key=key, value=value)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights.bin").write_bytes((tmp_path / "weights.bin").read_bytes())
+    onnx.save(model, folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def test_external_weights_are_read(tmp_path):
+    x = rng.standard_normal((2, 4), np.float32)
+    main = compile_model(_external(tmp_path, "weights.bin"))
+    np.testing.assert_allclose(main(x).numpy(), compile_model(_dense())(x).numpy())
+
+
+@pytest.mark.parametrize(
+    "location, length, text",
+    [
+        ("../weights.bin", 48, "outside"),
+        ("/etc/passwd", 48, "outside"),
+        ("", 48, "outside"),
+        ("none.bin", 48, "missing"),
+        ("weights.bin", 44, "does not hold"),
+    ],
+)
+def test_external_weights_elsewhere_are_refused(tmp_path, location, length, text):
+    with pytest.raises(ModelError, match=text):
+        from_onnx(_external(tmp_path, location, length))
+
+
+def test_external_weights_need_a_folder(tmp_path):
+    model = onnx.load(_external(tmp_path, "weights.bin"), load_external_data=False)
+    with pytest.raises(ModelError, match="where the model lies"):
+        from_onnx(model)
+
+
+def test_contents_that_do_not_fill_a_shape():
+    model = _dense()
+    model.graph.initializer[0].dims[0] = 5
+    with pytest.raises(ModelError, match="'w'"):
+        from_onnx(model)
