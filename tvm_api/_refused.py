@@ -64,7 +64,6 @@ REFUSED = {
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
     "relax.frontend.stablehlo": _IMPORTERS,
     "relax.frontend.tflite": _IMPORTERS,
-    "relax.frontend.torch": _IMPORTERS,
     "relay": ("Relay was left by TVM itself", "tvm.relax"),
     "rpc": _ELSEWHERE,
     "runtime.disco": _ELSEWHERE,

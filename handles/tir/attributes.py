@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
@@ -18,11 +18,17 @@ from .prim_expr import PrimExpr
 
 
 def attr_of(value: Any) -> Attribute | None:
-    """A Python value, an array or a scalar constant as an attribute. Raises `TiraxError` for what cannot be one."""
+    """A Python value, an array, a scalar constant, or a list or mapping of them, as an attribute.
+
+    Raises `TiraxError` for what cannot be one.
+    """
     if value is None or isinstance(value, Attribute | bool | int | float | str):
         return to_attr(value)
     if isinstance(value, list | tuple):
         return to_attr([attr_of(v) for v in cast("Sequence[Any]", value)])
+    if isinstance(value, Mapping):
+        parts = {k: attr_of(v) for k, v in cast("Mapping[str, Any]", value).items()}
+        return DictionaryAttr({k: part for k, part in parts.items() if part is not None})
     if isinstance(value, np.ndarray):
         return TensorDataAttr.from_numpy(value, dtype_of(value.dtype.name))
     if hasattr(value, "item"):

@@ -110,6 +110,8 @@ provide(
         "frontend.nn.subroutine": {"frontend.nn.subroutine": "*"},
         "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
         "frontend.onnx": {"frontend.onnx": "from_onnx"},
+        "frontend.torch": {"frontend.torch.exported_program": "from_exported_program"},
+        "frontend.torch.exported_program_translator": {"frontend.torch.exported_program": "from_exported_program"},
         "ir": {},
         "ir.instrument": {"ir.passes.instrument": "WellFormedInstrument"},
         "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},

@@ -1,0 +1,64 @@
+"""The arguments of a node as a row of the table has them: by the operator's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...handles.relax.expr import Expr
+from .table import IGNORED
+
+
+def operator_name(target: Any) -> tuple[str, str]:
+    """The name of an operator in the table, and that of its overload: `("add", "Tensor")`."""
+    schema = target._schema
+    return schema.name.removeprefix("aten::"), schema.overload_name or "default"
+
+
+def normalized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call of an overload: what may be by position so, the rest by keyword, `IGNORED` left out."""
+    positional: list[Any] = []
+    by_keyword: dict[str, Any] = {}
+    last = _last_given(target._schema.arguments, args, kwargs)
+    for i, argument in enumerate(target._schema.arguments):
+        if argument.name in IGNORED or (i > last and not argument.kwarg_only):
+            continue
+        value = args[i] if i < len(args) else kwargs.get(argument.name, argument.default_value)
+        if not argument.kwarg_only:
+            positional.append(value)
+        elif argument.name in kwargs:
+            by_keyword[argument.name] = value
+    return positional, by_keyword
+
+
+def _last_given(arguments: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+    by_name = [i for i, argument in enumerate(arguments) if argument.name in kwargs and not argument.kwarg_only]
+    return max([len(args) - 1, *by_name])
+
+
+def mapped(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """A value with its leaves converted; lists, tuples and slices are walked through."""
+    if isinstance(value, list | tuple):
+        return [mapped(v, convert) for v in value]
+    if isinstance(value, slice):
+        return slice(*(mapped(v, convert) for v in (value.start, value.stop, value.step)))
+    return convert(value)
+
+
+def plain_argument(value: Any) -> Any:
+    """A leaf that is no node: the name of a dtype, or the value itself."""
+    import torch
+
+    if isinstance(value, torch.dtype):
+        return dtype_name(value)
+    return value
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype of PyTorch."""
+    return str(dtype).removeprefix("torch.")
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value of the environment is a tensor or a tuple of them, and not a number."""
+    return isinstance(value, Expr)

@@ -1,0 +1,201 @@
+"""`from_exported_program`: what `torch.export.export` gives, as a module of Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...diagnostics import UnsupportedError
+from ...dialects import relax
+from ...handles.module import IRModule
+from ...handles.relax.expr import Expr, PrimValue, Tuple, Var
+from ...handles.struct_info import PrimStructInfo, TensorStructInfo
+from ..block_builder import BlockBuilder
+from ..importing.errors import ModelError
+from .arguments import dtype_name
+from .expansion import expanded
+from .graph import CustomConverter, GraphReader
+from .symbols import finite_bounds, symbolic_sizes
+from .tensors import array_of, constant
+
+
+def from_exported_program(
+    exported_program: Any,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+    custom_convert_map: Mapping[str, CustomConverter] | None = None,
+) -> IRModule:
+    """The function `main` of a program that `torch.export.export` traced.
+
+    Its parameters are the tensors among the inputs, in order, by the names that the program has for them; dimensions
+    that are dynamic are symbolic, with the ranges that were given. Its result is the tuple of the outputs, in the order
+    of the program's (nested ones flat); after them come the new values of buffers and inputs that the program changes,
+    unless they are outputs already. Weights are constants, over the memory of the program's: what changes them later
+    changes them here.
+
+    `keep_params_as_input`: weights are parameters, after the inputs, whose values `detach_params` takes out of the
+    module. `unwrap_unit_return_tuple`: a tuple of one output is that output. `no_bind_return_tuple`: outputs are
+    outputs of the dataflow block each, the tuple is made after it. `custom_convert_map`: converters by the name of an
+    overload, `{"add.Tensor": convert}`, called with the node of torch.fx and the reader (`GraphReader`).
+
+    Raises `UnsupportedOperators` with all operators that have no converter, and where in the program they stand;
+    `ModelError` for a program that cannot be read.
+    """
+    program = expanded(exported_program, frozenset(custom_convert_map or ()))
+    return _Importer(program, custom_convert_map, keep_params_as_input).module(
+        unwrap_unit_return_tuple, no_bind_return_tuple
+    )
+
+
+_HINT = "custom_convert_map takes converters by the names of overloads; converter_stub(name) writes one to fill in"
+
+
+@dataclass
+class _Inputs:
+    """The inputs of a program: variables by the names of their placeholders, and what is known of others."""
+
+    variables: dict[str, Var] = field(default_factory=dict[str, Var])
+    weights: dict[str, Var] = field(default_factory=dict[str, Var])
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    arrays: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class ProgramReader(GraphReader):
+    """Reads the graph of an exported program; constants and submodules are those of its module."""
+
+    def __init__(self, builder: BlockBuilder, module: Any, custom: Mapping[str, CustomConverter] | None):
+        super().__init__(builder, custom)
+        self._module = module
+
+    def attribute(self, node: Any) -> Any:
+        import torch
+
+        value: Any = self._module
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        return constant(value) if isinstance(value, torch.Tensor) else value
+
+
+class _Importer:
+    def __init__(self, program: Any, custom: Mapping[str, CustomConverter] | None, keep_params: bool):
+        self._program = program
+        self._keep_params = keep_params
+        self._builder = BlockBuilder()
+        self._reader = ProgramReader(self._builder, program.graph_module, custom)
+        self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+        self._inputs = self._read_inputs()
+
+    # Inputs.
+
+    def _read_inputs(self) -> _Inputs:
+        from torch.export.graph_signature import InputKind
+
+        inputs = _Inputs()
+        self._bind_symbols()
+        for spec in self._program.graph_signature.input_specs:
+            name = spec.arg.name
+            if spec.kind is InputKind.USER_INPUT:
+                self._read_input(spec.arg, inputs)
+            elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                tensor = self._tensor_of(spec)
+                if self._keep_params:
+                    inputs.weights[name] = Var(name, self._info(tensor))
+                    inputs.arrays[name] = array_of(tensor)
+                else:
+                    inputs.values[name] = constant(tensor, spec.target)
+            else:
+                raise ModelError(f"an input is of a kind that is not supported: {spec.kind.name}", node=name)
+        return inputs
+
+    def _tensor_of(self, spec: Any) -> Any:
+        """A weight of the program. Raises `ModelError` where it is missing."""
+        for tensors in (self._program.state_dict, self._program.constants):
+            if spec.target in tensors:
+                return tensors[spec.target]
+        raise ModelError(f"the weight {spec.target} is missing", node=spec.arg.name)
+
+    def _read_input(self, argument: Any, inputs: _Inputs) -> None:
+        name = argument.name
+        value = self._placeholders[name].meta.get("val")
+        if hasattr(value, "dtype") and hasattr(value, "shape"):
+            inputs.variables[name] = Var(name, self._info(value))
+        elif hasattr(value, "node"):
+            inputs.variables[name] = Var(name, PrimStructInfo(value=self._reader.symbols.extent(value)))
+            inputs.values[name] = self._reader.symbols.extent(value)
+        else:
+            inputs.values[name] = value
+
+    def _info(self, tensor: Any) -> TensorStructInfo:
+        if tensor.is_complex():
+            raise UnsupportedError("complex numbers are not supported", found=dtype_name(tensor.dtype))
+        return TensorStructInfo([self._reader.symbols.extent(s) for s in tensor.shape], dtype_name(tensor.dtype))
+
+    def _bind_symbols(self) -> None:
+        """Sizes that inputs do not say by themselves, such as n where a dimension is 2 * n, of those that they say."""
+        sizes = [s.node.expr for n in self._placeholders.values() for s in symbolic_sizes(n.meta.get("val"))]
+        alone = {s.name for s in sizes if s.is_Symbol}
+        for expr in sizes:
+            missing = [s for s in expr.free_symbols if s.name not in alone]
+            if len(missing) == 1 and not expr.is_Symbol:
+                self._reader.symbols.solve(expr, missing[0])
+                alone.add(missing[0].name)
+
+    # The module.
+
+    def module(self, unwrap: bool, no_bind: bool) -> IRModule:
+        inputs, bb = self._inputs, self._builder
+        params = [*inputs.variables.values(), *inputs.weights.values()]
+        with bb.function("main", params, attrs=self._attributes(len(inputs.variables))):
+            self._enter(inputs)
+            with self._reader.blocks():
+                self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))
+                self._reader.coverage.require_supported(hint=_HINT)
+                output = self._emit_output(unwrap, no_bind)
+            bb.emit_func_output(output)
+        mod = bb.get()
+        if self._keep_params:
+            mod["main"] = mod["main"].with_attr("params", [inputs.arrays[name] for name in inputs.weights])
+        return mod
+
+    def _attributes(self, num_inputs: int) -> dict[str, Any] | None:
+        lower, upper = finite_bounds(self._program.range_constraints)
+        attrs: dict[str, Any] = {"num_input": num_inputs} if self._keep_params else {}
+        types = [var.ssa.type for var in self._inputs.variables.values()]
+        names = {str(v) for v in relax.free_symbolic_vars(types)}
+        for attr, bounds in (("tir_var_lower_bound", lower), ("tir_var_upper_bound", upper)):
+            known = {name: bound for name, bound in bounds.items() if name in names}
+            if known:
+                attrs[attr] = known
+        return attrs or None
+
+    def _enter(self, inputs: _Inputs) -> None:
+        known = {**inputs.variables, **inputs.weights, **inputs.values}
+        for name, node in self._placeholders.items():
+            self._reader.env[node] = known[name]
+
+    # Outputs.
+
+    def _emit_output(self, unwrap: bool, no_bind: bool) -> Any:
+        outputs = [self._output(v) for v in self._results()]
+        if unwrap and len(outputs) == 1:
+            return self._builder.emit_output(outputs[0])
+        if no_bind:
+            return [self._builder.emit_output(v) for v in outputs]
+        return self._builder.emit_output(Tuple(outputs))
+
+    def _results(self) -> list[Any]:
+        """The outputs of the user's program, then what it changes."""
+        from torch.export.graph_signature import OutputKind
+
+        (node,) = (n for n in self._program.graph.nodes if n.op == "output")
+        specs = self._program.graph_signature.output_specs
+        pairs = list(zip(specs, node.args[0], strict=True))
+        outputs = [v for spec, v in pairs if spec.kind is OutputKind.USER_OUTPUT]
+        changed = [v for spec, v in pairs if spec.kind is not OutputKind.USER_OUTPUT and v not in outputs]
+        return [self._reader.value(v) for v in [*outputs, *changed]]
+
+    def _output(self, value: Any) -> Any:
+        return value if isinstance(value, Expr) else PrimValue(value)

@@ -1,0 +1,184 @@
+"""A graph of torch.fx, walked node by node: an environment of values, and the rows of the table that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ...diagnostics import TiraxError, UnsupportedError
+from ...handles.relax.expr import DataflowVar, Expr, ShapeExpr, TupleGetItem, Var
+from ...handles.struct_info import TensorStructInfo
+from ..block_builder import BlockBuilder
+from ..importing.errors import ModelError
+from ..importing.report import Coverage, Status
+from .arguments import dtype_name, mapped, normalized, operator_name, plain_argument
+from .emitter import Emitter
+from .places import location_of, place_of
+from .symbols import Symbols, is_symbolic
+from .table import lookup
+
+CustomConverter = Callable[[Any, "GraphReader"], Any]
+"""A converter of a user: of a node and the reader, whose `retrieve_args` and `block_builder` serve."""
+
+DROPPED = frozenset(
+    (
+        "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range",
+        "sym_constrain_range_for_size", "_functional_assert_async", "_functional_assert_scalar", "_print",
+        "_log_api_usage_once", "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size",
+    )
+)  # fmt: skip
+"""Operators without a result: of checks the sizes' are made where a compiled function is called, others not."""
+
+
+class NoConverter(UnsupportedError):
+    """An operator that no row of the table is for."""
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """A value that cannot be said in the IR; only operators that are dropped may use it."""
+
+    what: str
+
+
+class GraphReader:
+    """Reads a graph into the function that `builder` builds. `env` is what stands for each node."""
+
+    def __init__(self, builder: BlockBuilder, custom: Mapping[str, CustomConverter] | None = None):
+        self.block_builder = builder
+        self.env: dict[Any, Any] = {}
+        self.symbols = Symbols()
+        self.emitter = Emitter(builder, self.symbols.extent)
+        self.coverage = Coverage()
+        self.custom = dict(custom or {})
+        self._dataflow: ExitStack | None = None
+
+    # What converters of users call.
+
+    def retrieve_args(self, node: Any) -> list[Any]:
+        """The positional arguments of a node, with values for nodes."""
+        return [self.value(a) for a in node.args]
+
+    def value(self, argument: Any) -> Any:
+        """What stands for an argument of a node."""
+        return mapped(argument, self._leaf)
+
+    def _leaf(self, argument: Any) -> Any:
+        if type(argument).__name__ == "Node":
+            value = self.env[argument]
+            if isinstance(value, NotKnown):
+                raise UnsupportedError(f"{value.what} is not a value of the program")
+            return value
+        return plain_argument(argument)
+
+    # Blocks.
+
+    @contextmanager
+    def blocks(self) -> Iterator[None]:
+        """Build in dataflow blocks: one, which control flow interrupts."""
+        self._open()
+        yield
+        self._close(())
+
+    def _open(self) -> None:
+        self._dataflow = ExitStack()
+        self._dataflow.enter_context(self.block_builder.dataflow())
+
+    def _close(self, live: Iterable[Any]) -> None:
+        """End the dataflow block; what stands for the nodes `live` is visible after it."""
+        assert self._dataflow is not None
+        for node in live:
+            self.env[node] = mapped(self.env[node], self._exported)
+        self._dataflow.close()
+
+    def _exported(self, value: Any) -> Any:
+        return self.block_builder.export(value) if isinstance(value, DataflowVar) else value
+
+    # Nodes.
+
+    def read(self, nodes: Iterable[Any]) -> None:
+        """Convert nodes of the kinds `call_function` and `get_attr`, in order.
+
+        What an operator cannot do is collected in `coverage`; any other mistake raises `ModelError` with the node.
+        """
+        for node in nodes:
+            self.emitter.node = node
+            try:
+                self.env[node] = self._converted(node)
+                self.coverage.add(str(node.target), Status.CONVERTED)
+            except UnsupportedError as error:
+                reason = "" if isinstance(error, NoConverter) else _reason(error)
+                self.coverage.add(str(node.target), Status.UNSUPPORTED, place_of(node), reason)
+                self.env[node] = self._stand_in(node)
+            except TiraxError as error:
+                raise ModelError(
+                    f"{node.target} cannot be converted: {error.message}", node=node.name, location=location_of(node),
+                    expected=error.expected, found=error.found, hint=error.hint,
+                ) from error  # fmt: skip
+
+    def _converted(self, node: Any) -> Any:
+        value = node.meta.get("val")
+        if is_symbolic(value) and not _defines_symbol(node):
+            return self.symbols.extent(value)
+        if node.op == "get_attr":
+            return self.attribute(node)
+        name = getattr(node.target, "__name__", str(node.target))
+        if name in self.custom:
+            return self._bound(self.custom[name](node, self))
+        if name == "getitem":
+            return self._item(*self.retrieve_args(node))
+        if not hasattr(node.target, "_schema"):
+            return self._python(node)
+        return self._called(node)
+
+    def attribute(self, node: Any) -> Any:
+        """A constant or submodule of the graph's module. Subclasses say which."""
+        raise ModelError(f"the attribute {node.target} is unknown", node=node.name)
+
+    def _called(self, node: Any) -> Any:
+        operator, overload = operator_name(node.target)
+        if operator in DROPPED:
+            return None
+        convert = lookup(operator, overload)
+        if convert is None:
+            raise NoConverter("no converter is there")
+        args, kwargs = normalized(node.target, node.args, node.kwargs)
+        return self._bound(convert(self.emitter, *self.value(args), **{k: self.value(v) for k, v in kwargs.items()}))
+
+    def _python(self, node: Any) -> Any:
+        """A function of Python on numbers that are known, or whose result nothing needs (comparisons of sizes)."""
+        args = [self.env.get(a) if type(a).__name__ == "Node" else a for a in node.args]
+        if all(isinstance(a, bool | int | float) for a in args):
+            return node.target(*args)
+        return NotKnown(f"{getattr(node.target, '__name__', node.target)} of sizes")
+
+    def _bound(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._bound(v) for v in value]
+        return self.emitter.bound(value) if isinstance(value, Expr) else value
+
+    def _item(self, value: Any, index: Any) -> Any:
+        if isinstance(value, list | tuple | ShapeExpr):
+            return value[index]
+        return self.block_builder.emit(TupleGetItem(value, index))
+
+    def _stand_in(self, node: Any) -> Any:
+        """A variable of the right type for the value of a node that has no converter, so that others are looked at."""
+        return mapped(node.meta.get("val"), self._unknown)
+
+    def _unknown(self, value: Any) -> Any:
+        if not hasattr(value, "dtype"):
+            return value
+        extents = [self.symbols.extent(s) for s in value.shape]
+        return Var("unsupported", TensorStructInfo(extents, dtype_name(value.dtype)))
+
+
+def _reason(error: UnsupportedError) -> str:
+    return error.message if error.found is None else f"{error.message}: {error.found}"
+
+
+def _defines_symbol(node: Any) -> bool:
+    """Whether a number comes out of a tensor, and not out of other sizes."""
+    return hasattr(node.target, "_schema") and operator_name(node.target)[0] in ("item", "_local_scalar_dense")

@@ -1,0 +1,21 @@
+"""The rows of the table, a family of operators a file."""
+
+from importlib import import_module
+
+_FAMILIES = (
+    "convolution",
+    "creation",
+    "elementwise",
+    "indexing",
+    "linear_algebra",
+    "manipulation",
+    "nn",
+    "normalization",
+    "reduction",
+)
+
+
+def load() -> None:
+    """Read all families, which puts their rows into the table."""
+    for family in _FAMILIES:
+        import_module(f".{family}", __name__)

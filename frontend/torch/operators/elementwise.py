@@ -1,0 +1,366 @@
+"""Functions of one element, arithmetic, comparisons, logic, choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, cast_to, dtype_of, is_float
+from ..promotion import common_dtype, floating, operands
+from ..table import add_rows, row
+
+_SAME = {"abs": R.abs, "neg": R.negative, "sign": R.sign, "relu": R.nn.relu, "square": R.square}
+"""Of any numbers, with the dtype of the operand."""
+_ROUNDING = {"ceil": R.ceil, "floor": R.floor, "trunc": R.trunc, "fix": R.trunc}
+"""Integers are their own result."""
+_FLOATING = {
+    "acos": R.acos, "acosh": R.acosh, "asin": R.asin, "asinh": R.asinh, "atan": R.atan, "atanh": R.atanh, "cos": R.cos,
+    "cosh": R.cosh, "erf": R.erf, "exp": R.exp, "log": R.log, "rsqrt": R.rsqrt, "sigmoid": R.sigmoid, "sin": R.sin,
+    "sinh": R.sinh, "sqrt": R.sqrt, "tan": R.tan, "tanh": R.tanh, "silu": R.nn.silu, "selu": R.nn.selu,
+}  # fmt: skip
+"""Of floating point; integers become that."""
+_ARITHMETIC = {"mul": R.multiply, "maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
+               "min.other": R.minimum, "fmod": R.mod}  # fmt: skip
+_BITS = {
+    "bitwise_and": (R.bitwise_and, R.logical_and),
+    "bitwise_or": (R.bitwise_or, R.logical_or),
+    "bitwise_xor": (R.bitwise_xor, R.logical_xor),
+    "__and__": (R.bitwise_and, R.logical_and),
+    "__or__": (R.bitwise_or, R.logical_or),
+    "__xor__": (R.bitwise_xor, R.logical_xor),
+}
+"""Of integers, of truth values."""
+_SHIFTS = {"bitwise_left_shift": R.left_shift, "bitwise_right_shift": R.right_shift, "__lshift__": R.left_shift,
+           "__rshift__": R.right_shift}  # fmt: skip
+_COMPARISONS = {
+    "eq": R.equal, "ne": R.not_equal, "lt": R.less, "le": R.less_equal, "gt": R.greater, "ge": R.greater_equal,
+    "greater": R.greater, "greater_equal": R.greater_equal, "less": R.less, "less_equal": R.less_equal,
+    "not_equal": R.not_equal,
+}  # fmt: skip
+_LOGIC = {"logical_and": R.logical_and, "logical_or": R.logical_or, "logical_xor": R.logical_xor}
+
+Build = Callable[..., Expr]
+
+
+def _same(build: Build) -> Callable[[Emitter, Expr], Expr]:
+    return lambda e, x: build(x)
+
+
+def _rounding(build: Build) -> Callable[[Emitter, Expr], Expr]:
+    return lambda e, x: build(x) if is_float(dtype_of(x)) else x
+
+
+def _floating(build: Build) -> Callable[[Emitter, Expr], Expr]:
+    return lambda e, x: build(*floating(e, x))
+
+
+def _arithmetic(build: Build) -> Callable[[Emitter, Any, Any], Expr]:
+    return lambda e, x, other: build(*operands(e, x, other))
+
+
+def _bits(of_integers: Build, of_truth: Build) -> Callable[[Emitter, Any, Any], Expr]:
+    def convert(e: Emitter, x: Any, other: Any) -> Expr:
+        a, b = operands(e, x, other)
+        return of_truth(a, b) if dtype_of(a) == "bool" else of_integers(a, b)
+
+    return convert
+
+
+def _logic(build: Build) -> Callable[[Emitter, Expr, Expr], Expr]:
+    return lambda e, x, other: build(*(truth(v) for v in (x, other)))
+
+
+add_rows((name, _same(build)) for name, build in _SAME.items())
+add_rows((name, _rounding(build)) for name, build in _ROUNDING.items())
+add_rows((name, _floating(build)) for name, build in _FLOATING.items())
+add_rows((name, _arithmetic(build)) for name, build in (_ARITHMETIC | _SHIFTS | _COMPARISONS).items())
+add_rows((name, _bits(*builds)) for name, builds in _BITS.items())
+add_rows((name, _logic(build)) for name, build in _LOGIC.items())
+
+
+def truth(x: Expr) -> Expr:
+    """Whether the elements are not zero."""
+    dtype = dtype_of(x)
+    return x if dtype == "bool" else R.not_equal(x, const(0, dtype))
+
+
+def number(x: Expr, value: float) -> Expr:
+    """A constant of the dtype of x."""
+    return const(value, dtype_of(x))
+
+
+# Arithmetic.
+
+
+def scaled(e: Emitter, value: Any, alpha: Any) -> Any:
+    """value * alpha; itself where alpha is 1."""
+    if isinstance(alpha, int | float) and alpha == 1:
+        return value
+    if isinstance(value, Expr):
+        return e.emit(R.multiply(value, e.tensor(alpha, dtype_of(value))))
+    return value * alpha
+
+
+@row("add")
+def add(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
+    """x + alpha * other"""
+    a, b = operands(e, x, other)
+    if dtype_of(a) == "bool":
+        return R.logical_or(a, b)
+    return R.add(a, scaled(e, b, alpha))
+
+
+@row("sub", "subtract")
+def sub(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
+    """x - alpha * other"""
+    a, b = operands(e, x, other)
+    return R.subtract(a, scaled(e, b, alpha))
+
+
+@row("rsub")
+def rsub(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
+    """other - alpha * x"""
+    return sub(e, other, x, alpha)
+
+
+@row("div", "divide", "true_divide")
+def div(e: Emitter, x: Any, other: Any, rounding_mode: str | None = None) -> Expr:
+    """x / other, rounded towards zero (`trunc`) or down (`floor`) where wanted."""
+    if rounding_mode is None:
+        return R.divide(*floating(e, x, other))
+    if rounding_mode == "floor":
+        return R.floor_divide(*operands(e, x, other))
+    quotient = R.divide(*operands(e, x, other))
+    return R.trunc(quotient) if is_float(dtype_of(quotient)) else quotient
+
+
+@row("floor_divide")
+def floor_divide(e: Emitter, x: Any, other: Any) -> Expr:
+    """floor(x / other)"""
+    return R.floor_divide(*operands(e, x, other))
+
+
+@row("remainder")
+def remainder(e: Emitter, x: Any, other: Any) -> Expr:
+    """The remainder with the sign of the divisor."""
+    return R.floor_mod(*operands(e, x, other))
+
+
+@row("pow", "float_power")
+def power(e: Emitter, x: Any, exponent: Any) -> Expr:
+    """x to the exponent; of integers with a negative exponent, too."""
+    return R.power(*operands(e, x, exponent))
+
+
+@row("reciprocal")
+def reciprocal(e: Emitter, x: Expr) -> Expr:
+    """1 / x"""
+    (a,) = floating(e, x)
+    return R.divide(number(a, 1.0), a)
+
+
+@row("addcmul")
+def addcmul(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
+    """x + value * tensor1 * tensor2"""
+    a, b, c = operands(e, x, tensor1, tensor2)
+    return R.add(a, scaled(e, e.emit(R.multiply(b, c)), value))
+
+
+@row("addcdiv")
+def addcdiv(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
+    """x + value * tensor1 / tensor2"""
+    a, b, c = floating(e, x, tensor1, tensor2)
+    return R.add(a, scaled(e, e.emit(R.divide(b, c)), value))
+
+
+@row("lerp")
+def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
+    """x + weight * (end - x)"""
+    a, b = operands(e, x, end)
+    return R.add(a, R.multiply(e.tensor(weight, dtype_of(a)), R.subtract(b, a)))
+
+
+# Functions of one element that are made of others.
+
+
+@row("positive", "clone", "detach", "alias", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj",
+     "resolve_neg", "detach_copy", "alias_copy", "lift")  # fmt: skip
+def identity(e: Emitter, x: Expr) -> Expr:
+    """x itself: values have no memory of their own here."""
+    return x
+
+
+@row("round")
+def round_(e: Emitter, x: Expr, decimals: int = 0) -> Expr:
+    """The nearest number with so many decimals, halves to even."""
+    if not is_float(dtype_of(x)):
+        if decimals < 0:
+            raise UnsupportedError("integers are rounded to no power of ten")
+        return x
+    if decimals == 0:
+        return R.round(x)
+    factor = number(x, 10.0 ** abs(decimals))
+    if decimals > 0:
+        return R.divide(R.round(R.multiply(x, factor)), factor)
+    return R.multiply(R.round(R.divide(x, factor)), factor)
+
+
+@row("log2")
+def log2(e: Emitter, x: Expr) -> Expr:
+    """The logarithm to the base 2."""
+    return _logarithm(e, x, math.log(2.0))
+
+
+@row("log10")
+def log10(e: Emitter, x: Expr) -> Expr:
+    """The logarithm to the base 10."""
+    return _logarithm(e, x, math.log(10.0))
+
+
+def _logarithm(e: Emitter, x: Expr, log_of_base: float) -> Expr:
+    (a,) = floating(e, x)
+    return R.divide(R.log(a), number(a, log_of_base))
+
+
+@row("log1p")
+def log1p(e: Emitter, x: Expr) -> Expr:
+    """log(1 + x)"""
+    (a,) = floating(e, x)
+    return R.log(R.add(a, number(a, 1)))
+
+
+@row("expm1")
+def expm1(e: Emitter, x: Expr) -> Expr:
+    """exp(x) - 1"""
+    (a,) = floating(e, x)
+    return R.subtract(R.exp(a), number(a, 1))
+
+
+@row("exp2")
+def exp2(e: Emitter, x: Expr) -> Expr:
+    """2 to the x."""
+    (a,) = floating(e, x)
+    return R.power(number(a, 2.0), a)
+
+
+@row("erfc")
+def erfc(e: Emitter, x: Expr) -> Expr:
+    """1 - erf(x)"""
+    (a,) = floating(e, x)
+    return R.subtract(number(a, 1.0), R.erf(a))
+
+
+@row("frac")
+def frac(e: Emitter, x: Expr) -> Expr:
+    """What trunc takes away."""
+    return R.subtract(x, R.trunc(x))
+
+
+@row("atan2", "arctan2")
+def atan2(e: Emitter, x: Any, other: Any) -> Expr:
+    """The angle of the point (other, x); the signs of zeros count."""
+    y, x = (e.bound(v) for v in floating(e, x, other))
+    origin = R.logical_and(R.equal(y, number(y, 0.0)), R.equal(x, number(x, 0.0)))
+    far = R.logical_and(R.isinf(y), R.isinf(x))
+    quotient = R.where(far, R.multiply(R.sign(y), R.sign(x)), R.where(origin, y, R.divide(y, x)))
+    angle = e.emit(R.atan(quotient))
+    pi = number(x, math.pi)
+    return R.where(_signbit(x), R.where(_signbit(y), R.subtract(angle, pi), R.add(angle, pi)), angle)
+
+
+def _signbit(x: Expr) -> Expr:
+    zero = number(x, 0.0)
+    is_minus_zero = R.logical_and(R.equal(x, zero), R.less(R.divide(number(x, 1.0), x), zero))
+    return R.logical_or(R.less(x, zero), is_minus_zero)
+
+
+# Tests and choices.
+
+
+def _test(build: Build, of_integers: bool) -> Callable[[Emitter, Expr], Expr]:
+    def convert(e: Emitter, x: Expr) -> Expr:
+        return build(x) if is_float(dtype_of(x)) else R.full_like(x, const(of_integers, "bool"), dtype="bool")
+
+    return convert
+
+
+add_rows((("isnan", _test(R.isnan, False)), ("isinf", _test(R.isinf, False)), ("isfinite", _test(R.isfinite, True))))
+
+
+@row("bitwise_not")
+def bitwise_not(e: Emitter, x: Expr) -> Expr:
+    """Each bit turned round; not, of truth values."""
+    return R.logical_not(x) if dtype_of(x) == "bool" else R.bitwise_not(x)
+
+
+@row("logical_not")
+def logical_not(e: Emitter, x: Expr) -> Expr:
+    """Whether the elements are zero."""
+    return R.logical_not(truth(x))
+
+
+@row("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
+def where(e: Emitter, condition: Expr, x: Any, other: Any) -> Expr:
+    """x where the condition holds, other elsewhere."""
+    return R.where(truth(condition), *operands(e, x, other))
+
+
+@row("masked_fill")
+def masked_fill(e: Emitter, x: Expr, mask: Expr, value: Any) -> Expr:
+    """value where the mask holds, x elsewhere."""
+    return R.where(mask, e.tensor(value, dtype_of(x)), x)
+
+
+@row("clamp", "clip")
+def clamp(e: Emitter, x: Expr, min: Any = None, max: Any = None) -> Expr:
+    """x limited to [min, max]; NaN stays."""
+    bounds = [b for b in (min, max) if b is not None]
+    dtype = common_dtype([x, *bounds])
+    x = e.bound(cast_to(x, dtype))
+    if any(isinstance(b, Expr) for b in bounds) or not is_float(dtype):
+        return _clamped_between(e, x, min, max)
+    return R.clip(x, -math.inf if min is None else min, math.inf if max is None else max)
+
+
+def _clamped_between(e: Emitter, x: Expr, low: Any, high: Any) -> Expr:
+    dtype = dtype_of(x)
+    if low is not None:
+        x = e.emit(R.maximum(x, e.tensor(low, dtype)))
+    return x if high is None else e.emit(R.minimum(x, e.tensor(high, dtype)))
+
+
+@row("clamp_min")
+def clamp_min(e: Emitter, x: Expr, min: Any) -> Expr:
+    """The greater of x and min."""
+    return clamp(e, x, min)
+
+
+@row("clamp_max")
+def clamp_max(e: Emitter, x: Expr, max: Any) -> Expr:
+    """The lesser of x and max."""
+    return clamp(e, x, None, max)
+
+
+# Conversions.
+
+
+@row("_to_copy", "to")
+def to(e: Emitter, x: Expr, dtype: str | None = None, *rest: Any) -> Expr:
+    """x as dtype."""
+    return x if dtype is None else cast_to(x, dtype)
+
+
+@row("to.other", "type_as")
+def to_other(e: Emitter, x: Expr, other: Expr, *rest: Any) -> Expr:
+    """x as the dtype of another tensor."""
+    return cast_to(x, dtype_of(other))
+
+
+@row("prims::convert_element_type")
+def convert_element_type(e: Emitter, a: Expr, dtype: str) -> Expr:
+    """a as dtype."""
+    return cast_to(a, dtype)

@@ -1,0 +1,235 @@
+"""Activations, attention, losses, dropout at inference."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, ShapeExpr, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
+from ..table import row
+from .elementwise import number, scaled
+
+# Activations.
+
+
+@row("relu6")
+def relu6(e: Emitter, x: Expr) -> Expr:
+    """x limited to [0, 6]."""
+    return R.clip(x, 0, 6)
+
+
+@row("hardtanh")
+def hardtanh(e: Emitter, x: Expr, min_val: Any = -1, max_val: Any = 1) -> Expr:
+    """x limited to [min_val, max_val]."""
+    if not is_float(dtype_of(x)):
+        return R.minimum(R.maximum(x, number(x, min_val)), number(x, max_val))
+    return R.clip(x, float(min_val), float(max_val))
+
+
+@row("hardsigmoid")
+def hardsigmoid(e: Emitter, x: Expr) -> Expr:
+    """x / 6 + 1/2, limited to [0, 1]."""
+    return _hard(e, x)
+
+
+def _hard(e: Emitter, x: Expr) -> Expr:
+    shifted = e.emit(R.add(x, number(x, 3.0)))
+    limited = e.emit(R.clip(shifted, 0, 6))
+    return e.emit(R.divide(limited, number(x, 6.0)))
+
+
+@row("hardswish")
+def hardswish(e: Emitter, x: Expr) -> Expr:
+    """x * hardsigmoid(x)"""
+    return R.multiply(x, _hard(e, x))
+
+
+@row("gelu")
+def gelu(e: Emitter, x: Expr, approximate: str = "none") -> Expr:
+    """x * (1 + erf(x / sqrt(2))) / 2, or with tanh."""
+    return R.nn.gelu(x) if approximate == "none" else R.nn.gelu_tanh(x)
+
+
+@row("leaky_relu")
+def leaky_relu(e: Emitter, x: Expr, negative_slope: Any = 0.01) -> Expr:
+    """x where it is positive, negative_slope * x elsewhere."""
+    return R.nn.leakyrelu(x, float(negative_slope))
+
+
+@row("elu")
+def elu(e: Emitter, x: Expr, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Expr:
+    """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
+    below = R.nn.relu(R.subtract(number(x, 1.0), R.exp(scaled(e, x, input_scale))))
+    result = e.emit(R.add(R.multiply(number(x, -float(alpha)), below), R.nn.relu(x)))
+    return scaled(e, result, scale)
+
+
+@row("celu")
+def celu(e: Emitter, x: Expr, alpha: Any = 1.0) -> Expr:
+    """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    power = R.exp(x) if alpha == 1 else R.exp(R.divide(x, number(x, alpha)))
+    below = R.minimum(number(x, 0.0), R.subtract(R.divide(power, number(x, 1.0)), number(x, 1.0)))
+    return R.add(R.multiply(number(x, alpha), below), R.nn.relu(x))
+
+
+@row("softplus")
+def softplus(e: Emitter, x: Expr, beta: Any = 1, threshold: Any = 20) -> Expr:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    return R.nn.softplus(x, beta=float(beta), threshold=float(threshold))
+
+
+@row("softshrink")
+def softshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
+    """x nearer to zero by lambd, zero where it is not farther from it."""
+    over, under = R.subtract(x, number(x, lambd)), R.add(x, number(x, lambd))
+    near = R.where(R.less(x, number(x, -lambd)), under, R.multiply(x, number(x, 0.0)))
+    return R.where(R.greater(x, number(x, lambd)), over, near)
+
+
+@row("hardshrink")
+def hardshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
+    """x where it is farther from zero than lambd, zero elsewhere; NaN stays."""
+    return R.where(R.less_equal(R.abs(x), number(x, lambd)), number(x, 0.0), x)
+
+
+@row("threshold")
+def threshold(e: Emitter, x: Expr, threshold: Any, value: Any) -> Expr:
+    """x where it is above the threshold, value elsewhere; NaN stays."""
+    return R.where(R.less_equal(x, number(x, threshold)), number(x, value), x)
+
+
+@row("prelu", "_prelu_kernel")
+def prelu(e: Emitter, x: Expr, weight: Expr) -> Expr:
+    """x where it is positive, weight * x elsewhere; a weight for each channel, or one."""
+    shape = [1] * max(rank_of(x), 1)
+    if rank_of(x) > 1 and rank_of(weight) == 1:
+        shape[1] = shape_of(weight)[0]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    alpha = weight if rank_of(weight) > 1 else R.reshape(weight, ShapeExpr(shape if rank_of(x) else []))
+    return R.where(R.greater(x, number(x, 0.0)), x, R.multiply(x, alpha))
+
+
+@row("log_sigmoid")
+def log_sigmoid(e: Emitter, x: Expr) -> Expr:
+    """log(sigmoid(x))"""
+    return R.subtract(R.minimum(x, number(x, 0.0)), R.log(R.add(R.exp(R.negative(R.abs(x))), number(x, 1.0))))
+
+
+@row("mish")
+def mish(e: Emitter, x: Expr) -> Expr:
+    """x * tanh(softplus(x))"""
+    return R.multiply(x, R.tanh(R.nn.softplus(x, beta=1.0, threshold=20.0)))
+
+
+@row("glu")
+def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
+    """The first half of x times the sigmoid of the second."""
+    halves = e.emit(R.split(x, indices_or_sections=2, axis=dim))
+    return R.multiply(halves[0], R.sigmoid(halves[1]))
+
+
+@row("logit")
+def logit(e: Emitter, x: Expr, eps: float | None = None) -> Expr:
+    """log(x / (1 - x)), x limited to [eps, 1 - eps]."""
+    a = x if eps is None else e.emit(R.clip(x, eps, 1.0 - eps))
+    return R.log(R.divide(a, R.subtract(number(a, 1.0), a)))
+
+
+# Dropout at inference.
+
+
+@row("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+def dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
+    """The input, at inference."""
+    return input
+
+
+@row("native_dropout")
+def native_dropout(e: Emitter, input: Expr, p: float, train: bool | None) -> list[Expr]:
+    """The input and a mask of ones, at inference."""
+    if train and p > 0:
+        raise UnsupportedError("dropout in training draws random numbers")
+    return [input, R.full_like(input, const(True, "bool"), dtype="bool")]
+
+
+# Attention.
+
+
+@row("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    e: Emitter, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Expr:  # fmt: skip
+    """softmax(query · keyᵀ * scale + mask) · value for each head."""
+    if dropout_p:
+        raise UnsupportedError("dropout in attention draws random numbers")
+    if rank_of(query) != 4 or rank_of(key) != 4 or rank_of(value) != 4 or (attn_mask is not None and is_causal):
+        raise UnsupportedError("attention of other than four dimensions")
+    q, k, v = (e.emit(R.permute_dims(x, axes=[0, 2, 1, 3])) for x in (query, key, value))
+    if enable_gqa:
+        heads = shape_of(query)[1]
+        k, v = (_repeated_heads(e, x, heads) for x in (k, v))
+    bias = None if attn_mask is None else attention_bias(e, query, key, attn_mask)
+    mask = {"causal_mask": "TopLeft"} if is_causal else {}
+    result = e.emit(R.nn.attention(q, k, v, bias, scale=scale, **mask))
+    return R.permute_dims(result, axes=[0, 2, 1, 3])
+
+
+def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:
+    times = heads // shape_of(x)[2]
+    return x if times == 1 else e.emit(R.repeat(x, times, axis=2))
+
+
+def attention_bias(e: Emitter, query: Expr, key: Expr, mask: Expr) -> Expr:
+    """A mask as what is added to the scores: 0 where it holds and -inf elsewhere, of one that is of truth values."""
+    dtype = dtype_of(query)
+    if dtype_of(mask) == "bool":
+        mask = e.emit(R.where(mask, const(0.0, dtype), const(-math.inf, dtype)))
+    mask = cast_to(mask, dtype)
+    shape = [*shape_of(query)[:2], shape_of(query)[2], shape_of(key)[2]]
+    return mask if shape_of(mask) == shape else e.emit(R.broadcast_to(mask, ShapeExpr(shape)))
+
+
+# Losses.
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduced(e: Emitter, x: Expr, reduction: int) -> Expr:
+    return (lambda v: v, R.mean, R.sum)[reduction](x)
+
+
+@row("nll_loss", "nll_loss_nd", "nll_loss2d")
+def nll_loss(
+    e: Emitter, x: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1, ignore_index: int = -100
+) -> Expr:
+    """-x at the target, times its weight."""
+    weights = [] if weight is None else [weight]
+    return R.nn.nll_loss(x, target, *weights, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index)
+
+
+@row("cross_entropy_loss")
+def cross_entropy_loss(
+    e: Emitter, x: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1, ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Expr:  # fmt: skip
+    """-log(softmax(x)) at the target."""
+    if is_float(dtype_of(target)) or label_smoothing:
+        raise UnsupportedError("cross entropy with probabilities or smoothed labels")
+    return nll_loss(e, e.emit(R.nn.log_softmax(x, axis=1 if rank_of(x) > 1 else 0)), target, weight, reduction,
+                    ignore_index)  # fmt: skip
+
+
+@row("mse_loss")
+def mse_loss(e: Emitter, x: Expr, target: Expr, reduction: int = 1) -> Expr:
+    """(x - target)²"""
+    difference = e.emit(R.subtract(x, target))
+    return _reduced(e, e.emit(R.multiply(difference, difference)), reduction)
+
+
+@row("l1_loss")
+def l1_loss(e: Emitter, x: Expr, target: Expr, reduction: int = 1) -> Expr:
+    """|x - target|"""
+    return _reduced(e, e.emit(R.abs(R.subtract(x, target))), reduction)

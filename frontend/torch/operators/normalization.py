@@ -1,0 +1,222 @@
+"""Normalizations, softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, rank_of, shape_of
+from ..table import row
+from .elementwise import number
+
+
+def filled_like_weight(e: Emitter, shape: Sequence[Extent], value: float, dtype: str) -> Expr:
+    """What stands for a weight that is not there: ones or zeros."""
+    if all(isinstance(s, int) for s in shape):
+        return const(np.full([int(str(s)) for s in shape], value), dtype)
+    return e.emit(R.full(ShapeExpr(shape), const(value, dtype), dtype=dtype))
+
+
+def _weights(e: Emitter, shape: Sequence[Extent], weight: Expr | None, bias: Expr | None, dtype: str) -> list[Expr]:
+    ones = filled_like_weight(e, shape, 1.0, dtype) if weight is None else cast_to(weight, dtype)
+    zeros = filled_like_weight(e, shape, 0.0, dtype) if bias is None else cast_to(bias, dtype)
+    return [ones, zeros]
+
+
+@row("layer_norm")
+def layer_norm(
+    e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None = None, bias: Expr | None = None,
+    eps: float = 1e-5, cudnn_enable: bool = True,
+) -> Expr:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) over the last dimensions, times weight, plus bias."""
+    axes = list(range(-len(normalized_shape), 0))
+    weights = _weights(e, normalized_shape, weight, bias, dtype_of(input))
+    return R.nn.layer_norm(input, *weights, axes=axes, epsilon=eps, center=True, scale=True)
+
+
+@row("native_layer_norm")
+def native_layer_norm(
+    e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None, bias: Expr | None, eps: float
+) -> list[Expr]:
+    """As `layer_norm`, and the mean and 1 / sqrt(variance + eps)."""
+    result = e.emit(layer_norm(e, input, normalized_shape, weight, bias, eps))
+    axes = list(range(-len(normalized_shape), 0))
+    return [result, *_statistics(e, input, axes, eps)]
+
+
+def _statistics(e: Emitter, x: Expr, axes: list[int], eps: float) -> list[Expr]:
+    mean = e.emit(R.mean(x, axis=axes, keepdims=True))
+    variance = e.emit(R.variance(x, axis=axes, keepdims=True))
+    return [mean, e.emit(R.rsqrt(R.add(variance, number(x, eps))))]
+
+
+@row("rms_norm")
+def rms_norm(
+    e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None = None, eps: float | None = None
+) -> Expr:
+    """x / sqrt(mean(x * x) + eps) over the last dimensions, times weight."""
+    dtype = dtype_of(input)
+    epsilon = float(np.finfo("float32" if dtype == "bfloat16" else dtype).eps) if eps is None else eps
+    scale = filled_like_weight(e, normalized_shape, 1.0, dtype) if weight is None else cast_to(weight, dtype)
+    return R.nn.rms_norm(input, scale, axes=list(range(-len(normalized_shape), 0)), epsilon=epsilon)
+
+
+@row("group_norm")
+def group_norm(
+    e: Emitter, input: Expr, num_groups: int, weight: Expr | None = None, bias: Expr | None = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Expr:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) over groups of channels, times weight, plus bias."""
+    shape = shape_of(input)
+    weights = _weights(e, [shape[1]], weight, bias, dtype_of(input))
+    axes = list(range(2, len(shape)))
+    return R.nn.group_norm(
+        input, *weights, num_groups=num_groups, channel_axis=1, axes=axes, epsilon=eps, center=True, scale=True
+    )
+
+
+@row("native_group_norm")
+def native_group_norm(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, N: Extent, C: Extent, HxW: Extent, group: int,
+    eps: float,
+) -> list[Expr]:  # fmt: skip
+    """As `group_norm`, and the mean and 1 / sqrt(variance + eps) of each group."""
+    result = e.emit(group_norm(e, input, group, weight, bias, eps))
+    by_group = e.emit(R.reshape(input, ShapeExpr([N, group, count_of(shape_of(input)) // (N * group)])))
+    return [result, *(e.emit(R.squeeze(s, axis=[2])) for s in _statistics(e, by_group, [2], eps))]
+
+
+@row("instance_norm")
+def instance_norm(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None,
+    running_var: Expr | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> Expr:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) of each channel of each example, times weight, plus bias."""
+    if not use_input_stats:
+        return batch_norm(e, input, weight, bias, running_mean, running_var, False, momentum, eps)
+    if running_mean is not None:
+        raise UnsupportedError("instance_norm that updates running statistics")
+    shape = shape_of(input)
+    weights = _weights(e, [shape[1]], weight, bias, dtype_of(input))
+    axes = list(range(2, len(shape)))
+    return R.nn.instance_norm(input, *weights, channel_axis=1, axes=axes, epsilon=eps, center=True, scale=True)
+
+
+@row("batch_norm")
+def batch_norm(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None,
+    running_var: Expr | None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Expr:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) of each channel, times weight, plus bias."""
+    if training or running_mean is None or running_var is None:
+        return native_batch_norm_legit_no_stats(e, input, weight, bias, True, momentum, eps)[0]
+    dtype = dtype_of(input)
+    weights = _weights(e, [shape_of(input)[1]], weight, bias, dtype)
+    moving = [cast_to(running_mean, dtype), cast_to(running_var, dtype)]
+    result = R.nn.batch_norm(
+        input, *weights, *moving, axis=1, epsilon=eps, center=True, scale=True, momentum=momentum, training=False
+    )
+    return e.emit(TupleGetItem(e.emit(result), 0))
+
+
+@row("_native_batch_norm_legit_no_training")
+def native_batch_norm_legit_no_training(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr, running_var: Expr,
+    momentum: float, eps: float,
+) -> list[Expr]:  # fmt: skip
+    """As `batch_norm`; the statistics that are saved for training are empty."""
+    result = batch_norm(e, input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return [result, const(np.zeros(0), dtype_of(input)), const(np.zeros(0), dtype_of(input))]
+
+
+@row("_native_batch_norm_legit.no_stats")
+def native_batch_norm_legit_no_stats(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, training: bool, momentum: float, eps: float
+) -> list[Expr]:
+    """(x - mean) / sqrt(variance + eps) by the statistics of the batch, and these."""
+    rank = rank_of(input)
+    axes = [a for a in range(rank) if a != 1]
+    mean, scale = _statistics(e, input, axes, eps)
+    result = e.emit(R.multiply(R.subtract(input, mean), scale))
+    across = ShapeExpr([shape_of(input)[1] if a == 1 else 1 for a in range(rank)])
+    if weight is not None:
+        result = e.emit(R.multiply(result, R.reshape(weight, across)))
+    if bias is not None:
+        result = e.emit(R.add(result, R.reshape(bias, across)))
+    return [result, *(e.emit(R.squeeze(s, axis=axes)) for s in (mean, scale))]
+
+
+@row("_native_batch_norm_legit_functional")
+def native_batch_norm_legit_functional(
+    e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr, running_var: Expr,
+    training: bool, momentum: float, eps: float,
+) -> list[Expr]:  # fmt: skip
+    """As `batch_norm`, with what is saved for training and the new running statistics."""
+    if not training:
+        result = native_batch_norm_legit_no_training(e, input, weight, bias, running_mean, running_var, momentum, eps)
+        return [*result, running_mean, running_var]
+    result = native_batch_norm_legit_no_stats(e, input, weight, bias, True, momentum, eps)
+    axes = [a for a in range(rank_of(input)) if a != 1]
+    count = count_of(shape_of(input)[a] for a in axes)
+    variance = R.variance(input, axis=axes, keepdims=False)
+    dtype = dtype_of(input)
+    total = e.emit(e.tensor(count, dtype))
+    unbiased = R.divide(R.multiply(variance, total), R.subtract(total, const(1, dtype)))
+    return [
+        *result,
+        _moved(e, running_mean, result[1], momentum),
+        _moved(e, running_var, e.emit(unbiased), momentum),
+    ]
+
+
+def _moved(e: Emitter, old: Expr, new: Expr, momentum: float) -> Expr:
+    kept = R.multiply(old, number(old, 1 - momentum))
+    return e.emit(R.add(kept, R.multiply(cast_to(new, dtype_of(old)), number(old, momentum))))
+
+
+# Softmax.
+
+
+def _along(build: Any, x: Expr, dim: int) -> Expr:
+    if rank_of(x):
+        return build(x, axis=dim)
+    return R.reshape(build(R.reshape(x, (1,)), axis=0), ())
+
+
+@row("softmax.int", "special_softmax")
+def softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """exp(x) / sum(exp(x)) along a dimension."""
+    return _along(R.nn.softmax, x if dtype is None else cast_to(x, dtype), dim)
+
+
+@row("log_softmax.int", "special_log_softmax")
+def log_softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """log(softmax(x)) along a dimension."""
+    return _along(R.nn.log_softmax, x if dtype is None else cast_to(x, dtype), dim)
+
+
+@row("_softmax")
+def softmax_of_half(e: Emitter, x: Expr, dim: int, half_to_float: bool) -> Expr:
+    """softmax, of half precision in float32 where wanted."""
+    return softmax(e, x, dim, "float32" if half_to_float else None)
+
+
+@row("_log_softmax")
+def log_softmax_of_half(e: Emitter, x: Expr, dim: int, half_to_float: bool) -> Expr:
+    """log_softmax, of half precision in float32 where wanted."""
+    return log_softmax(e, x, dim, "float32" if half_to_float else None)
+
+
+@row("_safe_softmax")
+def safe_softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """softmax, and zeros where all of a row is -inf."""
+    result = e.bound(softmax(e, x, dim, dtype))
+    most = R.max(cast_to(x, dtype_of(result)), axis=[axis_of(dim, rank_of(x))], keepdims=True)
+    hidden = R.equal(most, number(result, float("-inf")))
+    return R.where(hidden, number(result, 0.0), result)

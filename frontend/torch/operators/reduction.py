@@ -1,0 +1,324 @@
+"""Sums, extremes, means, variances; their positions; sums up to each element; orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
+from ..promotion import float_dtype
+from ..table import row
+from .elementwise import number, truth
+
+Dims = int | Sequence[int] | None
+
+
+def accumulated(dtype: str) -> str:
+    """The dtype of a sum: integers and truth values are summed in int64."""
+    return dtype if is_float(dtype) else "int64"
+
+
+def _axis(dim: Dims) -> list[int] | None:
+    if dim is None:
+        return None
+    return [dim] if isinstance(dim, int) else list(dim) or None
+
+
+def reduced(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Expr:
+    """A reduction over dimensions, over all for None or none; a scalar is reduced over none."""
+    if not rank_of(x):
+        return build(x, axis=None, keepdims=False)
+    return build(x, axis=_axis(dim), keepdims=keepdim)
+
+
+@row("sum")
+def sum_(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
+    """The sum of all elements."""
+    return sum_dim(e, x, None, False, dtype)
+
+
+@row("sum.dim_IntList")
+def sum_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """The sum over dimensions."""
+    return reduced(R.sum, cast_to(x, dtype or accumulated(dtype_of(x))), dim, keepdim)
+
+
+@row("mean")
+def mean(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
+    """The mean of all elements."""
+    return mean_dim(e, x, None, False, dtype)
+
+
+@row("mean.dim")
+def mean_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """The mean over dimensions."""
+    return reduced(R.mean, x if dtype is None else cast_to(x, dtype), dim, keepdim)
+
+
+@row("prod")
+def prod(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
+    """The product of all elements."""
+    return prod_dim(e, x, None, False, dtype)
+
+
+@row("prod.dim_int")
+def prod_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """The product over a dimension."""
+    return reduced(R.prod, cast_to(x, dtype or accumulated(dtype_of(x))), dim, keepdim)
+
+
+@row("amax")
+def amax(e: Emitter, x: Expr, dim: Dims = (), keepdim: bool = False) -> Expr:
+    """The greatest element over dimensions."""
+    return _extremum(R.max, x, dim, keepdim)
+
+
+@row("amin")
+def amin(e: Emitter, x: Expr, dim: Dims = (), keepdim: bool = False) -> Expr:
+    """The least element over dimensions."""
+    return _extremum(R.min, x, dim, keepdim)
+
+
+def _extremum(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Expr:
+    if dtype_of(x) == "bool":
+        return R.astype(reduced(build, R.astype(x, dtype="uint8"), dim, keepdim), dtype="bool")
+    return reduced(build, x, dim, keepdim)
+
+
+@row("max")
+def max_(e: Emitter, x: Expr) -> Expr:
+    """The greatest element."""
+    return amax(e, x)
+
+
+@row("min")
+def min_(e: Emitter, x: Expr) -> Expr:
+    """The least element."""
+    return amin(e, x)
+
+
+@row("max.dim")
+def max_dim(e: Emitter, x: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
+    """The greatest element along a dimension, and its position."""
+    return [e.emit(amax(e, x, dim, keepdim)), e.emit(argmax(e, x, dim, keepdim))]
+
+
+@row("min.dim")
+def min_dim(e: Emitter, x: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
+    """The least element along a dimension, and its position."""
+    return [e.emit(amin(e, x, dim, keepdim)), e.emit(argmin(e, x, dim, keepdim))]
+
+
+@row("aminmax")
+def aminmax(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> list[Expr]:
+    """The least and the greatest element."""
+    return [e.emit(amin(e, x, dim, keepdim)), e.emit(amax(e, x, dim, keepdim))]
+
+
+@row("argmax")
+def argmax(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
+    """The position of the greatest element, of the flattened tensor without a dimension."""
+    return _position(R.argmax, x, dim, keepdim)
+
+
+@row("argmin")
+def argmin(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
+    """The position of the least element, of the flattened tensor without a dimension."""
+    return _position(R.argmin, x, dim, keepdim)
+
+
+def _position(build: Callable[..., Expr], x: Expr, dim: int | None, keepdim: bool) -> Expr:
+    x = cast_to(x, "uint8") if dtype_of(x) == "bool" else x
+    if rank_of(x):
+        return build(x, axis=dim, keepdims=keepdim)
+    return R.reshape(build(R.reshape(x, (1,)), axis=0, keepdims=False), ())
+
+
+@row("any")
+def any_(e: Emitter, x: Expr) -> Expr:
+    """Whether any element is not zero."""
+    return any_dims(e, x)
+
+
+@row("any.dim", "any.dims")
+def any_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Expr:
+    """Whether any element along dimensions is not zero."""
+    return _truths(R.max, x, dim, keepdim)
+
+
+@row("all")
+def all_(e: Emitter, x: Expr) -> Expr:
+    """Whether no element is zero."""
+    return all_dims(e, x)
+
+
+@row("all.dim", "all.dims")
+def all_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Expr:
+    """Whether no element along dimensions is zero."""
+    return _truths(R.min, x, dim, keepdim)
+
+
+def _truths(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Expr:
+    result = reduced(build, R.astype(truth(x), dtype="uint8"), dim, keepdim)
+    return result if dtype_of(x) == "uint8" else R.astype(result, dtype="bool")
+
+
+# Variances and norms.
+
+
+@row("var.correction")
+def var(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
+    """The variance over dimensions, divided by the count less the correction."""
+    variance = reduced(R.variance, x, dim, keepdim)
+    return _corrected(e, variance, x, dim, 1 if correction is None else correction)
+
+
+def _corrected(e: Emitter, variance: Expr, x: Expr, dim: Dims, correction: float) -> Expr:
+    if correction == 0:
+        return variance
+    count = count_of([shape_of(x)[a] for a in axes_of(dim, rank_of(x))])
+    dtype = dtype_of(x)
+    if isinstance(count, int):
+        rest = count - correction
+        factor: Expr = const(count / rest if rest > 0 else math.nan if count <= 1 else math.inf, dtype)
+        return R.multiply(variance, factor)
+    total = e.tensor(count, dtype)
+    return R.divide(
+        R.multiply(variance, total), R.maximum(R.subtract(total, const(correction, dtype)), const(0, dtype))
+    )
+
+
+@row("var")
+def var_all(e: Emitter, x: Expr, unbiased: bool = True) -> Expr:
+    """The variance of all elements."""
+    return var(e, x, None, int(unbiased))
+
+
+@row("var.dim")
+def var_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Expr:
+    """The variance over dimensions."""
+    return var(e, x, dim, int(unbiased), keepdim)
+
+
+@row("std.correction")
+def std(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
+    """The root of the variance."""
+    return R.sqrt(var(e, x, dim, correction, keepdim))
+
+
+@row("std")
+def std_all(e: Emitter, x: Expr, unbiased: bool = True) -> Expr:
+    """The root of the variance of all elements."""
+    return std(e, x, None, int(unbiased))
+
+
+@row("std.dim")
+def std_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Expr:
+    """The root of the variance over dimensions."""
+    return std(e, x, dim, int(unbiased), keepdim)
+
+
+@row("var_mean.correction")
+def var_mean(
+    e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> list[Expr]:
+    """The variance and the mean."""
+    return [e.emit(var(e, x, dim, correction, keepdim)), e.emit(reduced(R.mean, x, dim, keepdim))]
+
+
+@row("logsumexp")
+def logsumexp(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False) -> Expr:
+    """log(sum(exp(x))), computed without overflow."""
+    x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
+    most = e.emit(reduced(R.max, x, dim, True))
+    shift = e.emit(R.where(R.isinf(most), number(x, 0.0), most))
+    total = R.log(reduced(R.sum, R.exp(R.subtract(x, shift)), dim, keepdim))
+    return R.add(total, shift if keepdim or not rank_of(x) else R.squeeze(shift, axis=axes_of(dim, rank_of(x))))
+
+
+# Sums up to each element; orders.
+
+
+@row("cumsum")
+def cumsum(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """The sum of the elements up to each one."""
+    return _scanned(R.cumsum, x, dim, dtype)
+
+
+@row("cumprod")
+def cumprod(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """The product of the elements up to each one."""
+    return _scanned(R.cumprod, x, dim, dtype)
+
+
+def _scanned(build: Callable[..., Expr], x: Expr, dim: int, dtype: str | None) -> Expr:
+    target = dtype or accumulated(dtype_of(x))
+    if not rank_of(x):
+        return cast_to(x, target)
+    return build(x, axis=dim, dtype=None if target == dtype_of(x) and dtype is None else target, exclusive=False)
+
+
+@row("sort")
+def sort(e: Emitter, x: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None) -> list[Expr]:
+    """The elements in order along a dimension, and their positions; equal ones keep their order."""
+    if not rank_of(x):
+        return [x, const(0, "int64")]
+    order = e.emit(R.argsort(_sortable(x), axis=dim, descending=descending, dtype="int64"))
+    return [e.emit(R.gather_elements(x, order, axis=axis_of(dim, rank_of(x)))), order]
+
+
+@row("sort.stable")
+def sort_stable(e: Emitter, x: Expr, stable: bool | None, dim: int = -1, descending: bool = False) -> list[Expr]:
+    """As `sort`."""
+    return sort(e, x, dim, descending)
+
+
+@row("argsort")
+def argsort(e: Emitter, x: Expr, dim: int = -1, descending: bool = False) -> Expr:
+    """The positions of the elements in order."""
+    return sort(e, x, dim, descending)[1]
+
+
+@row("argsort.stable")
+def argsort_stable(e: Emitter, x: Expr, stable: bool, dim: int = -1, descending: bool = False) -> Expr:
+    """As `argsort`."""
+    return sort(e, x, dim, descending)[1]
+
+
+def _sortable(x: Expr) -> Expr:
+    return R.astype(x, dtype="uint8") if dtype_of(x) == "bool" else x
+
+
+@row("topk")
+def topk(e: Emitter, x: Expr, k: Extent, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The greatest (or least) elements along a dimension, in order, and their positions."""
+    if not isinstance(k, int):
+        raise UnsupportedError("so many elements are wanted as a size says", found=k)
+    if not rank_of(x):
+        return [x, const(0, "int64")]
+    if k == 0:
+        shape: list[Extent] = shape_of(x)
+        shape[axis_of(dim, len(shape))] = 0
+        return [R.zeros(ShapeExpr(shape), dtype=dtype_of(x)), R.zeros(ShapeExpr(shape), dtype="int64")]
+    return R.topk(x, k=k, axis=dim, ret_type="both", largest=largest, dtype="int64")
+
+
+@row("kthvalue")
+def kthvalue(e: Emitter, x: Expr, k: Extent, dim: int = -1, keepdim: bool = False) -> list[Expr]:
+    """The k-th least element along a dimension, and its position."""
+    if not rank_of(x):
+        return [x, const(0, "int64")]
+    if not isinstance(k, int):
+        raise UnsupportedError("an element is wanted that a size says", found=k)
+    both = e.emit(R.topk(x, k=k, axis=dim, ret_type="both", largest=False, dtype="int64"))
+    last = [_last(e, e.emit(TupleGetItem(both, i)), dim, k, keepdim) for i in range(2)]
+    return last
+
+
+def _last(e: Emitter, x: Expr, dim: int, k: int, keepdim: bool) -> Expr:
+    slice_ = e.emit(R.strided_slice(x, axes=[dim], begin=[k - 1], end=[k]))
+    return slice_ if keepdim else e.emit(R.squeeze(slice_, axis=[dim]))

@@ -1,0 +1,74 @@
+"""The dtype of a result where operands differ: PyTorch's rules of type promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from ...handles.relax.expr import Expr
+from .emitter import Emitter, dtype_of, is_float, rank_of
+
+DEFAULT_FLOAT = "float32"
+"""What PyTorch computes in where all operands are integers and the result is not."""
+
+
+@lru_cache(maxsize=1024)
+def promoted(a: str, b: str) -> str:
+    """The least dtype that both can be converted to."""
+    import torch
+
+    return str(torch.promote_types(getattr(torch, a), getattr(torch, b))).removeprefix("torch.")
+
+
+def common_dtype(values: Iterable[Any]) -> str:
+    """The dtype that tensors and Python's numbers are computed in together.
+
+    Tensors with dimensions count most, then those without, then numbers: one that counts less changes the dtype only
+    where it is of a higher kind (bool, integers, floating point).
+    """
+    with_dims = without_dims = numbers = None
+    for value in values:
+        if not isinstance(value, Expr):
+            numbers = _join(numbers, _dtype_of_number(value))
+        elif rank_of(value):
+            with_dims = _join(with_dims, dtype_of(value))
+        else:
+            without_dims = _join(without_dims, dtype_of(value))
+    result = _combined(with_dims, _combined(without_dims, numbers))
+    assert result is not None, "of no operands"
+    return result
+
+
+def _dtype_of_number(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return DEFAULT_FLOAT if isinstance(value, float) else "int64"
+
+
+def _join(a: str | None, b: str) -> str:
+    return b if a is None else promoted(a, b)
+
+
+def _combined(higher: str | None, lower: str | None) -> str | None:
+    if higher is None or lower is None:
+        return higher or lower
+    if is_float(higher):
+        return higher
+    return promoted(higher, lower) if higher == "bool" or is_float(lower) else higher
+
+
+def operands(e: Emitter, *values: Any, dtype: str | None = None) -> list[Expr]:
+    """The operands as tensors of their common dtype, or of `dtype`."""
+    target = common_dtype(values) if dtype is None else dtype
+    return [e.tensor(v, target) for v in values]
+
+
+def float_dtype(dtype: str) -> str:
+    """The dtype of what is no integer, computed of `dtype`."""
+    return dtype if is_float(dtype) else DEFAULT_FLOAT
+
+
+def floating(e: Emitter, *values: Any) -> list[Expr]:
+    """The operands as tensors of floating point."""
+    return operands(e, *values, dtype=float_dtype(common_dtype(values)))

@@ -1,0 +1,35 @@
+"""A converter to fill in, for an operator that has none."""
+
+from __future__ import annotations
+
+from .arguments import operator_name
+from .table import IGNORED
+
+_STUB = '''\
+def {function}(node, reader):
+    """{schema}"""
+    {names} = reader.retrieve_args(node)  # what comes by keyword is in node.kwargs
+    result = ...  # an expression of Relax
+    return reader.block_builder.emit(result)
+
+
+mod = from_exported_program(program, custom_convert_map={{"{overload}": {function}}})
+'''
+
+
+def converter_stub(operator: str) -> str:
+    """The text of a converter for `custom_convert_map`, of an operator by its name, such as `aten.geqrf.default`."""
+    import torch
+
+    target = torch.ops
+    for part in operator.split("."):
+        target = getattr(target, part)
+    name, _ = operator_name(target)
+    schema = target._schema  # pyright: ignore[reportAttributeAccessIssue]
+    names = [a.name for a in schema.arguments if not a.kwarg_only and a.name not in IGNORED]
+    return _STUB.format(
+        function=f"convert_{name.replace('::', '_')}",
+        schema=schema,
+        names=", ".join(n if n != "self" else "x" for n in names) + ("," if len(names) == 1 else ""),
+        overload=".".join(operator.split(".")[-2:]),
+    )

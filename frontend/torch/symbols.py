@@ -1,0 +1,103 @@
+"""Symbolic sizes of PyTorch, which are expressions of sympy, as symbolic expressions of the IR."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+from ...diagnostics import UnsupportedError
+from ...dialects.sym.expr import Var, floordiv, floormod, maximum, minimum, product
+from .emitter import Extent, plain
+
+
+def _power(base: Extent, exponent: Extent) -> Extent:
+    if not isinstance(exponent, int) or exponent < 0:
+        raise UnsupportedError("a size is a power with an exponent that is not constant", found=exponent)
+    return product([base] * exponent)
+
+
+def _ceiling(a: Extent, b: Extent) -> Extent:
+    return -floordiv(-a, b)
+
+
+_BUILD: dict[str, Callable[..., Extent]] = {
+    "Add": lambda *args: reduce(operator.add, args),
+    "Mul": lambda *args: reduce(operator.mul, args),
+    "Pow": _power,
+    "PowByNatural": _power,
+    "FloorDiv": floordiv,
+    "CleanDiv": floordiv,
+    "CeilDiv": _ceiling,
+    "Mod": floormod,
+    "PythonMod": floormod,
+    "ModularIndexing": lambda a, b, m: floormod(floordiv(a, b), m),
+    "Max": lambda *args: reduce(maximum, args),
+    "Min": lambda *args: reduce(minimum, args),
+    "Identity": lambda a: a,
+}
+"""By the class of sympy's node."""
+
+
+class Symbols:
+    """The symbols of one program: what each stands for, which is the variable of its name unless it was set."""
+
+    def __init__(self) -> None:
+        self._values: dict[Any, Extent] = {}
+
+    def solve(self, size: Any, symbol: Any) -> None:
+        """Let a symbol that only stands in a size of an input be computed of that size.
+
+        n = (s - b) // a, where the size is a * n + b, and s is its variable. Raises `UnsupportedError` for a size that
+        is not linear.
+        """
+        slope, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
+        if not (slope.is_Integer and offset.is_Integer and size == slope * symbol + offset):
+            raise UnsupportedError("the size of an input does not say what its symbol is", found=size)
+        whole = Var(f"{symbol.name}_size")
+        self._values[size] = whole
+        self._values[symbol] = floordiv(whole - int(offset), int(slope))
+
+    def extent(self, size: Any) -> Extent:
+        """An `int` or `torch.SymInt` as an extent. Raises `UnsupportedError` for arithmetic that extents lack."""
+        return self.of(size.node.expr) if is_symbolic(size) else int(size)
+
+    def of(self, expr: Any) -> Extent:
+        """An expression of sympy as an extent."""
+        known = self._values.get(expr)
+        if known is not None:
+            return known
+        if expr.is_Integer:
+            return int(expr)
+        if expr.is_Symbol:
+            return self._values.setdefault(expr, Var(expr.name))
+        build = _BUILD.get(type(expr).__name__)
+        if build is None:
+            raise UnsupportedError(f"a size is computed with {type(expr).__name__}", found=expr)
+        return plain(build(*map(self.of, expr.args)))
+
+
+def symbolic_sizes(value: Any) -> list[Any]:
+    """The symbolic integers in a traced value: a tensor's extents, or itself."""
+    return [s for s in getattr(value, "shape", [value]) if is_symbolic(s)]
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value of a traced program is a symbolic integer."""
+    import torch
+
+    return isinstance(value, torch.SymInt)
+
+
+def finite_bounds(ranges: Mapping[Any, Any]) -> tuple[dict[str, int], dict[str, int]]:
+    """The least and the greatest value of symbols, where the program says more than that they are sizes.
+
+    PyTorch assumes of all sizes that they are 2 at least, which is no bound that somebody gave.
+    """
+    lower = {str(s): int(r.lower) for s, r in ranges.items() if r.lower.is_Integer and int(r.lower) > _ASSUMED}
+    upper = {str(s): int(r.upper) for s, r in ranges.items() if r.upper.is_Integer}
+    return lower, upper
+
+
+_ASSUMED = 2
