@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .arguments import operator_name
 from .table import IGNORED
 
@@ -21,11 +23,11 @@ def converter_stub(operator: str) -> str:
     """The text of a converter for `custom_convert_map`, of an operator by its name, such as `aten.geqrf.default`."""
     import torch
 
-    target = torch.ops
+    target: Any = torch.ops
     for part in operator.split("."):
         target = getattr(target, part)
     name, _ = operator_name(target)
-    schema = target._schema  # pyright: ignore[reportAttributeAccessIssue]
+    schema = target._schema
     names = [a.name for a in schema.arguments if not a.kwarg_only and a.name not in IGNORED]
     return _STUB.format(
         function=f"convert_{name.replace('::', '_')}",
