@@ -15,6 +15,7 @@ from ..handles.relax.builder import Builder, module_of
 from ..handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var
 from ..handles.tir.prim_func import PrimFunc
 from ..te.emit import call_te as te_call
+from . import control_flow
 
 
 class BlockBuilder(Builder):
@@ -89,6 +90,51 @@ class BlockBuilder(Builder):
     def emit_te(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
         """Bind the result of `call_te` to a new variable."""
         return self.emit(self.call_te(func, *args, **kwargs), name_hint)
+
+    def while_loop(
+        self,
+        cond: Callable[..., Any],
+        body: Callable[..., Any],
+        init: Sequence[Any],
+        collected: int = 0,
+        name_hint: str = "loop",
+    ) -> list[Expr]:
+        """Run `body` as long as `cond` holds: the last carried values, then what was collected, stacked.
+
+        `cond(*carried)` gives a bool scalar; `body(*carried)` a sequence of the next carried values, and of `collected`
+        tensors more, of the same shape each time. Both are called to build functions of the module, `body` perhaps more
+        than once, and may use values from around them. A number that is carried is a symbolic variable in them
+        (`number.struct_info.value`), and so is each extent that an iteration changes.
+
+            total, squares = bb.while_loop(
+                lambda i, s: R.less(i, n), lambda i, s: (i + one, s + i, i * i), [zero, zero], collected=1)[1:]
+
+        Raises `ShapeError` and `DTypeError` where the values that `body` gives do not fit the carried ones.
+        """
+        return control_flow.while_loop(self, cond, body, init, collected, name_hint=name_hint)
+
+    def scan(
+        self,
+        body: Callable[..., Any],
+        init: Sequence[Any],
+        length: Any,
+        collected: int = 0,
+        name_hint: str = "scan",
+    ) -> list[Expr]:
+        """As `while_loop`, `length` times (an integer or a symbolic expression): `body(i, *carried)` gets the number.
+
+        What is collected is of known length. Raises as `while_loop`.
+        """
+        return control_flow.scan(self, body, init, length, collected, name_hint)
+
+    def if_then_else(
+        self, cond: Any, then: Callable[[], Any], other: Callable[[], Any], name_hint: str = ""
+    ) -> list[Expr]:
+        """The values that `then()` gives where `cond`, a bool scalar, is true, else those that `other()` does.
+
+        Raises `ShapeError` where these are not as many, `TiraxError` in a dataflow block.
+        """
+        return control_flow.if_then_else(self, cond, then, other, name_hint)
 
     def _te_argument(self, value: Any) -> Any:
         """A Relax value as the SSA value that a tensor function is told of; what is not bound yet is bound."""

@@ -17,15 +17,12 @@ from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import relax
 from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.relax.operator import as_dtype
+from ..dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased
 from ..dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.struct_info import (
-    BaseCheckResult,
-    base_check,
     definable_vars_of,
-    derive_result,
-    erased,
     expressions_in,
     leaf_types,
     least_common,

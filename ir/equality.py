@@ -209,7 +209,14 @@ class Reader:
             return tuple((k, self.attribute(v)) for k, v in sorted(attr.data.items()))
         if isinstance(attr, TupleType | relax.TensorType | relax.ShapeType | relax.PrimType | tir.BufferType):
             return (attr.name, *(self.attribute(p) for p in _parameters(attr)))
-        return attr
+        return self.callable(attr) if isinstance(attr, relax.CallableType) else attr
+
+    def callable(self, attr: relax.CallableType) -> Hashable:
+        """The type of a function: its symbolic variables are its own."""
+        outer, self.symbols, self.closed = (self.symbols, self.closed), {}, {}
+        content = (attr.name, *(self.attribute(p) for p in _parameters(attr)))
+        self.symbols, self.closed = outer
+        return content
 
     def index_map(self, mapping: IndexMapping) -> Hashable:
         for var in mapping.free_vars():

@@ -1,121 +1,18 @@
-"""Types of Relax values compared: what covers what, what both have in common, what a call gives.
+"""Types of Relax values: what two have in common, and what they mention.
 
-Symbolic variables are `dialects.sym.expr.Var`s; they are found by name, which is scoped to the function.
+How they compare says `dialects/relax/signatures.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
-from xdsl.dialects.builtin import FloatAttr, NoneAttr, StringAttr, TupleType
+from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
-from ..diagnostics import DTypeError, ShapeError
 from ..dialects import relax
-from ..dialects.relax.types import CallableType, ObjectType, PrimType, ShapeType, TensorType, tuple_type
+from ..dialects.relax.types import CallableType, PrimType, ShapeType, TensorType, tuple_type
 from ..dialects.sym.expr import SymExpr, Var
-
-
-class BaseCheckResult(IntEnum):
-    """How well one struct info covers another; the lesser, the worse."""
-
-    FAIL_L0 = 0
-    """No value can be of both."""
-    FAIL_L1 = 1
-    """What is known is too little: another rank, dtype or kind is possible."""
-    FAIL_L2 = 2
-    """Only extents are open: they have to be compared when the program runs."""
-    PASS = 3
-    """Every value of `derived` is one of `base`."""
-
-
-_L0, _L1, _L2, _PASS = BaseCheckResult
-
-
-def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
-    """Whether `base` covers `derived`, and if not, how far it is from that.
-
-    As in TVM the parameters of functions are compared in the same direction as their results; `relax.is_base_of` takes
-    them the other way, as subtyping has to.
-    """
-    if base == derived or isinstance(base, ObjectType):
-        return _PASS
-    if type(base) is not type(derived):
-        return _L1 if isinstance(derived, ObjectType) else _L0
-    check = _CHECKS.get(type(base))
-    return _L0 if check is None else check(base, derived)
-
-
-def _extents(base: Sequence[SymExpr], derived: Sequence[SymExpr]) -> BaseCheckResult:
-    """Extents of the same number: equal for certain, different for certain, or open."""
-    result = _PASS
-    for a, b in zip(base, derived, strict=True):
-        difference = (a - b).constant
-        if difference is None:
-            result = min(result, _L2)
-        elif difference != 0:
-            return _L0
-    return result
-
-
-def _check_shaped(base: TensorType | ShapeType, derived: TensorType | ShapeType) -> BaseCheckResult:
-    if base.rank is not None:
-        if derived.rank is None:
-            return _L1
-        if base.rank != derived.rank:
-            return _L0
-    if isinstance(base.shape, NoneAttr) or base.shape == derived.shape:
-        return _PASS
-    return _L2 if base.dims is None or derived.dims is None else _extents(base.dims, derived.dims)
-
-
-def _check_tensor(base: TensorType, derived: TensorType) -> BaseCheckResult:
-    if isinstance(base.vdevice, StringAttr) and base.vdevice != derived.vdevice:
-        return _L0 if isinstance(derived.vdevice, StringAttr) else _L1
-    if base.element is not None and base.element != derived.element:
-        return _L1 if derived.element is None else _L0
-    return _check_shaped(base, derived)
-
-
-def _check_prim(base: PrimType, derived: PrimType) -> BaseCheckResult:
-    if base.dtype != derived.dtype:
-        return _L0
-    if isinstance(base.value, NoneAttr) or base.value == derived.value:
-        return _PASS
-    if base.expr is not None and derived.expr is not None:
-        return _extents([base.expr], [derived.expr])
-    return _L0 if isinstance(base.value, FloatAttr) and isinstance(derived.value, FloatAttr) else _L2
-
-
-def _check_all(base: Sequence[Attribute], derived: Sequence[Attribute]) -> BaseCheckResult:
-    if len(base) != len(derived):
-        return _L0
-    return min(map(base_check, base, derived), default=_PASS)
-
-
-def _check_tuple(base: TupleType, derived: TupleType) -> BaseCheckResult:
-    return _check_all(base.types.data, derived.types.data)
-
-
-def _check_callable(base: CallableType, derived: CallableType) -> BaseCheckResult:
-    if base.pure and not derived.pure:
-        return _L0
-    if isinstance(base.params, NoneAttr):
-        return base_check(base.ret, derived.ret)
-    if isinstance(derived.params, NoneAttr):
-        return _L2
-    return min(_check_all(base.params.data, derived.params.data), base_check(base.ret, derived.ret))
-
-
-_CHECKS: dict[type[Attribute], Callable[[Any, Any], BaseCheckResult]] = {
-    TensorType: _check_tensor,
-    ShapeType: _check_shaped,
-    PrimType: _check_prim,
-    TupleType: _check_tuple,
-    CallableType: _check_callable,
-}
 
 
 def least_common(a: Attribute, b: Attribute) -> Attribute:
@@ -139,20 +36,6 @@ def _result(t: CallableType) -> Attribute:
     return relax.erase_unbound(t.ret, {v for e in expressions_in(t.ret) for v in e.free_vars() if v not in own})
 
 
-def static_type(t: Attribute) -> Attribute:
-    """The type without extents and values: ranks and dtypes stay."""
-    if isinstance(t, CallableType):
-        params = None if isinstance(t.params, NoneAttr) else [static_type(p) for p in t.params]
-        return CallableType.of(params, static_type(t.ret), t.pure)
-    if isinstance(t, TupleType):
-        return tuple_type(static_type(f) for f in t.types)
-    if isinstance(t, TensorType):
-        return TensorType.of(None, t.element, t.rank)
-    if isinstance(t, ShapeType):
-        return ShapeType.of(None, t.rank)
-    return PrimType.of(t.dtype) if isinstance(t, PrimType) else t
-
-
 def rename_shape_vars(t: Attribute, names: Mapping[str, Attribute | str | None]) -> Attribute:
     """The type where shapes that are the value of a variable are that of another, or a known one; None: unknown."""
     if isinstance(t, TupleType):
@@ -162,11 +45,6 @@ def rename_shape_vars(t: Attribute, names: Mapping[str, Attribute | str | None])
     shape = names.get(t.shape_var)
     known = shape.shape if isinstance(shape, ShapeType) else NoneAttr() if shape is None else StringAttr(str(shape))
     return TensorType(known, t.ndim, t.dtype, t.vdevice)
-
-
-def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
-    """The type with the variables of `mapping` replaced, without what mentions others."""
-    return relax.substitute_type(relax.erase_unbound(t, set(mapping)), mapping)
 
 
 def _fields(t: Attribute) -> Iterable[Attribute]:
@@ -197,44 +75,3 @@ def expressions_in(t: Attribute) -> Iterator[SymExpr]:
 def definable_vars_of(types: Iterable[Attribute]) -> list[Var]:
     """The variables that values of these types determine: those that are an extent by themselves, each once."""
     return list(dict.fromkeys(e for t in types for e in expressions_in(t) if isinstance(e, Var)))
-
-
-def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> Attribute:
-    """The type of a call of a function of type `func` with arguments of the types `args`; `what` names it in errors.
-
-    The symbolic variables of the function stand for the extents of the arguments; an extent of the result that they do
-    not determine is unknown. Raises `ShapeError` for arguments whose number or extents cannot fit, `DTypeError` for
-    those that differ otherwise.
-    """
-    if isinstance(func.params, NoneAttr):
-        return func.ret
-    if len(func.params) != len(args):
-        raise ShapeError(f"{what} has the wrong number of arguments", expected=len(func.params), found=len(args))
-    mapping: dict[Var, SymExpr] = {}
-    for param, arg in zip(func.params, args, strict=True):
-        match_type(param, arg, mapping)
-    for i, (param, arg) in enumerate(zip(func.params, args, strict=True)):
-        _check_argument(f"argument {i} of {what}", param, arg, mapping)
-    return erased(func.ret, mapping)
-
-
-def _check_argument(what: str, param: Attribute, arg: Attribute, mapping: Mapping[Var, SymExpr]) -> None:
-    known = erased(param, mapping)
-    if base_check(known, arg) is not _L0:
-        return
-    # A function's parameters may ask for less than what is passed to the argument: TVM compares ranks of them only.
-    error = ShapeError if base_check(static_type(param), static_type(arg)) is not _L0 else DTypeError
-    raise error(f"{what} does not fit", expected=relax.substitute_type(param, mapping), found=arg)
-
-
-def match_type(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) -> None:
-    """Bind the variables that are whole extents of `param`, and have no value yet, to those of `arg`."""
-    if isinstance(param, TupleType) and isinstance(arg, TupleType):
-        for p, a in zip(param.types, arg.types, strict=False):
-            match_type(p, a, mapping)
-    elif isinstance(param, TensorType | ShapeType) and isinstance(arg, TensorType | ShapeType):
-        for p, a in zip(param.dims or (), arg.dims or (), strict=False):
-            if isinstance(p, Var):
-                mapping.setdefault(p, a)
-    elif isinstance(param, PrimType) and isinstance(arg, PrimType) and isinstance(param.expr, Var) and arg.expr:
-        mapping.setdefault(param.expr, arg.expr)

@@ -31,9 +31,9 @@ _KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp)
 _ENTRY_POINTS = (
     "PyBool_FromLong PyCallable_Check PyErr_CheckSignals PyErr_Clear PyErr_NoMemory PyErr_Occurred "
     "PyEval_RestoreThread PyEval_SaveThread PyFloat_AsDouble PyFloat_FromDouble PyGILState_Ensure PyGILState_Release "
-    "PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Vectorcall "
-    "PySequence_GetItem PyTuple_New PyTuple_SetItem Py_DecRef Py_EnterRecursiveCall Py_IncRef Py_LeaveRecursiveCall "
-    "aligned_alloc free"
+    "PyList_Append PyList_New PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_FromLongLong "
+    "PyLong_FromUnsignedLongLong PyObject_Vectorcall PySequence_GetItem PyTuple_New PyTuple_SetItem Py_DecRef "
+    "Py_EnterRecursiveCall Py_IncRef Py_LeaveRecursiveCall aligned_alloc free"
 )
 _OWN_SYMBOLS = frozenset(
     (*_ENTRY_POINTS.split(), thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, abi.TABLE_SYMBOL, abi.ABI_SYMBOL)

@@ -9,6 +9,9 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("value", json)           a str, int, float, bool, None or a tuple of such
     ("cast", {"name", "info", "vars": [n, …]})
                               callable(value, *values of vars) -> normalised value, or raises: for match_cast
+    ("stack", {"name", "dtype"})
+                              callable(list of arrays, *extents) -> the arrays, which are of one shape, along a new
+                              first dimension; of no arrays none of these extents
     ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "internal", "message", …})
                               callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
                               may be "expected", "found" and "hint", too
@@ -36,7 +39,7 @@ from .errors import (
     TiraxError,
 )
 from .metadata import FunctionInfo, MetadataError, info_from_json
-from .ndarray import NDArray
+from .ndarray import NDArray, empty
 from .registry import PackedFunction, get_global_func
 
 SlotSpec = tuple[str, Any]
@@ -112,6 +115,23 @@ def _cast(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., Any
     return cast
 
 
+def _stack(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., NDArray]:
+    name, dtype = payload["name"], payload["dtype"]
+
+    def stack(arrays: list[np.ndarray], *extents: int) -> NDArray:
+        shape = arrays[0].shape if arrays else extents
+        other = next((a.shape for a in arrays if a.shape != shape), None)
+        if other is not None:
+            message = f"'{name}': what the iterations of a loop give cannot be stacked"
+            raise ShapeError(message, expected=str(shape), found=str(other))
+        result = empty((len(arrays), *shape), dtype)
+        if arrays:
+            np.stack(arrays, out=result)
+        return result
+
+    return stack
+
+
 def _fail(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., NoReturn]:
     kind = _FAILURES[payload["error"]]
     texts = {key: payload.get(key) for key in ("message", "expected", "found", "hint")}
@@ -138,6 +158,7 @@ _RESOLVERS: dict[str, Callable[[SlotContext, Any], Any]] = {
     "explain": lambda context, name: functools.partial(normalize_arguments, context.functions[name]),
     "value": lambda context, data: _frozen(data),
     "cast": _cast,
+    "stack": _stack,
     "fail": _fail,
 }
 

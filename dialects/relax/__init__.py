@@ -25,6 +25,7 @@ from . import (  # noqa: F401
     indexing,
     layout_transform,
     linear_algebra,
+    loops,
     loss,
     manipulation,
     memory,
@@ -43,6 +44,7 @@ from .calls import *  # noqa: F403
 from .data import *  # noqa: F403
 from .data import TensorDataAttr
 from .external import ExternalModsAttr
+from .loops import *  # noqa: F403
 from .operator import *  # noqa: F403
 from .operator import OPERATORS
 from .structure import *  # noqa: F403

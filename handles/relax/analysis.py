@@ -9,11 +9,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.relax.signatures import BaseCheckResult
 from ...dialects.sym.expr import Var as SymVar
 from ...ir.functions import symbolic_vars
 from ...ir.functions.lookup import callee_names, first_impure_call, is_impure_call
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.struct_info import BaseCheckResult
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from ..module import IRModule
 from ..struct_info import (

@@ -18,7 +18,9 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Var as SymbolicVar
 from ...ir.equality import structural_equal, structural_hash
+from ...ir.functions.lookup import FunctionOp, functions
 from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
 from ...ir.verification.verify import check_dominance
@@ -211,6 +213,18 @@ class Builder:
         if not self._scopes:
             raise TiraxError("there is no function to build in", hint="with bb.function(…):")
         return self._scopes[-1]
+
+    def known_functions(self) -> dict[str, FunctionOp]:
+        """The functions that have been built so far, by name."""
+        return functions(self._mod.op)
+
+    def visible_variables(self) -> set[SymbolicVar]:
+        """The symbolic variables that what has been built around the innermost scope mentions."""
+        types: dict[Attribute, None] = {}
+        for block in {id(scope.block): scope.block for scope in self._scopes}.values():
+            types |= {a.type: None for a in block.args}
+            types |= {r.type: None for op in block.walk() for r in op.results}
+        return set(relax.free_symbolic_vars(types))
 
     def begin_scope(self, params: Sequence[Var] | None = None) -> OpenScope:
         """Build into a block of its own, with `params` as its arguments, until `end_scope`.

@@ -19,10 +19,10 @@ from ...dialects.names import name_of
 from ...dialects.relax.composite import COMPOSITES, composite_parameters, expand
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING, Arg, Kind, as_dtype
+from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
-from ...ir.struct_info import derive_result
 from ..struct_info import type_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping

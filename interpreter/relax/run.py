@@ -58,6 +58,7 @@ class RelaxSemantics:
             relax.CallPurePackedOp: self.call_packed,
             relax.CallInplacePackedOp: self.call_packed,
             relax.CallOp: self.call_function,
+            relax.WhileLoop: self.while_loop,
             relax.CallValueOp: lambda _i, _op, args: (args[0](*args[1:]),),
         }
 
@@ -142,6 +143,22 @@ class RelaxSemantics:
             results = self.tir.call(interpreter, func, (*args, *scalars))
             return (results[0] if results else (),)
         return (self.call(interpreter, func, args),)
+
+    def while_loop(self, interpreter: Interpreter, op: relax.WhileLoop, args: PythonValues) -> PythonValues:
+        cond, body, *operands = _group(op, args)
+        carried, invariants = tuple(operands[0]), tuple(operands[1] or ())
+        collected: list[list[Any]] = [[] for _ in range(op.collected_count)]
+        while bool(cond(*carried, *invariants)):
+            results = body(*carried, *invariants)
+            carried = results[: len(carried)]
+            for values, value in zip(collected, results[len(carried) :], strict=True):
+                values.append(value)
+        pairs = zip(collected, op.elements(), strict=True)
+        return ((*carried, *(np.stack(values) if values else self.no_elements(t) for values, t in pairs)),)
+
+    def no_elements(self, t: Any) -> Any:
+        """What is collected of no iteration, whose extents are those of `t`."""
+        return np.zeros((0, *self.env.shape(t.dims or ())), numpy_dtype(t.element))
 
     def outputs(self, op: Any) -> list[Any]:
         """New arrays for the outputs of a call in destination passing style."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, NoneAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import HasAncestor, IsolatedFromAbove, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -22,8 +22,8 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import DTypeError, ShapeError, TiraxError, VerifyError, suggestion
 from ...dialects import relax, tir
 from ...dialects.names import name_of
+from ...dialects.relax.signatures import derive_result
 from ..locations import location_of
-from ..struct_info import derive_result
 
 
 def verify_module(module: ModuleOp, after: str | None = None) -> None:
@@ -114,6 +114,7 @@ _CALLEES = {
     "relax.call": "callee",
     "relax.call_tir": "callee",
     "relax.call_tir_inplace": "callee",
+    "relax.function_ref": "callee",
     "tir.call": "func",
 }
 """Calls of functions of the module, which look at what those take and give: the property that names the function."""
@@ -550,6 +551,26 @@ def _check_arguments(op: relax.CallOp, callee: relax.FuncOp) -> None:
         raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
 
 
+def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    """What a reference says of a function holds of it; a loop calls one that is there."""
+    assert isinstance(op, relax.FunctionRefOp)
+    name, said = op.callee.root_reference.data, op.result.type
+    if any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
+        _callee(op, name, symbols, relax.FuncOp, "relax.func")
+    callee = symbols.get(name)
+    if not isinstance(callee, relax.FuncOp) or isinstance(said.params, NoneAttr):
+        return
+    actual = callee.callable_type
+    try:
+        result = derive_result(f"@{name}", actual, list(said.params))
+    except (ShapeError, DTypeError) as error:
+        raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
+    if not relax.is_base_of(said.ret, result) or (said.pure and not actual.pure):
+        raise VerifyError(
+            f"@{name} is not what a reference says", location=location_of(op), expected=said, found=actual
+        )
+
+
 def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
     """A tensor function writes into its arguments: it gives a scalar or nothing, and no dataflow block has it."""
     wanted = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
@@ -588,4 +609,5 @@ _CALL_CHECKS: dict[type[Operation], Callable[[Operation, Mapping[str, Operation]
     relax.CallTIROp: _check_tir_call,
     relax.CallTIRInplaceOp: _check_tir_call,
     relax.CallOp: _check_relax_call,
+    relax.FunctionRefOp: _check_reference,
 }

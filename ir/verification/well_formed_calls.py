@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.names import name_of
+from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased, match_type
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym.expr import SymExpr, Var
-from ..struct_info import BaseCheckResult, base_check, derive_result, erased, match_type
 from . import ill_formed
 from .ill_formed import IllFormedError
 

@@ -20,6 +20,7 @@ from .checks import Check
 from .function import HostFunction, Kernel
 from .info import info_of
 from .kernels import ends_run, prepare_kernel, run_kernels, scalar_of_kernel
+from .loops import write_while
 from .memory import make_arena, make_view
 from .native import I1, I8, I32, PTR
 from .symbols import ENTRY_PREFIX
@@ -134,6 +135,16 @@ class Body:
             f.call("Py_LeaveRecursiveCall", [], None)
         return self._received(op, result)
 
+    def while_loop(self, op: relax.WhileLoop) -> Value:
+        self.f.require_stack()
+        init, invariants = (self._fields(op.values(arg)) for arg in ("init", "invariants"))
+        return write_while(self.f, op, init, invariants, self._checked)
+
+    def _fields(self, values: Sequence[SSAValue]) -> list[Value]:
+        """Operands that are values, or one tuple of them."""
+        first = self.values[values[0]] if len(values) == 1 else None
+        return list(first.fields) if isinstance(first, Fields) else [self.values[v] for v in values]
+
     def _received(self, op: Any, result: SSAValue) -> Value:
         """A new reference, or null, that Python or another function returned."""
         return self._checked(name_of(op.result) or op.name, self.f.own(result), op.result.type)
@@ -239,9 +250,10 @@ class Body:
         return Object(self.f.slot_of("packed", op.global_symbol.data))
 
     def function_ref(self, op: relax.FunctionRefOp) -> None:
-        if op.result.first_use is not None:
+        if any(not isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
             raise UnsupportedError(
-                f"@{op.callee.root_reference.data} as a value", hint="functions of the module can only be called"
+                f"@{op.callee.root_reference.data} as a value",
+                hint="functions of the module can only be called, and be those of loops",
             )
 
 
@@ -282,7 +294,7 @@ def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
 
 
 _PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
-_CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp)
+_CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp, relax.WhileLoop)
 """Ops that need their operands while they run, and whose results borrow nothing from them."""
 _MAKERS = (host.TensorOp, *_PACKED, relax.CallOp)
 """Ops whose results are objects that the function owns."""
@@ -294,6 +306,7 @@ _RULES: dict[type[Operation], Callable[[Body, Any], Value | None]] = {
     host.CallDPSOp: Body.call_dps,
     **dict.fromkeys(_PACKED, Body.call_packed),
     relax.CallValueOp: Body.call_value,
+    relax.WhileLoop: Body.while_loop,
     relax.CallOp: Body.call,
     relax.MatchCastOp: Body.match_cast,
     relax.IfOp: Body.if_,

@@ -320,6 +320,7 @@ _NATIVE: frozenset[type[Operation]] = frozenset(
         relax.ReturnOp,
         relax.TupleOp,
         relax.MatchCastOp,
+        relax.WhileLoop,
         *relax.LEAVES,
         host.ArenaOp,
         host.TensorOp,

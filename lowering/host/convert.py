@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
+from ...ir.functions.lookup import callee_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from ...runtime import abi
@@ -67,7 +68,8 @@ class ConvertHostToFunc(Pass):
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
     """The functions that may call themselves, directly or not."""
     calls = {
-        name: {c.callee_name for c in operations(f) if isinstance(c, relax.CallOp)} for name, f in functions.items()
+        name: {callee for op in operations(f) for callee in callee_names(op) if callee in functions}
+        for name, f in functions.items()
     }
     return frozenset(name for name in calls if name in _reachable(name, calls))
 

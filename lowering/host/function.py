@@ -153,6 +153,14 @@ class HostFunction(Native):
         self._owner[obj] = place
         return obj
 
+    def holder(self, obj: SSAValue) -> SSAValue:
+        """A place that owns a new reference to an object, and may be given another one."""
+        self.call("Py_IncRef", [obj], None)
+        place = self._place(len(self.owned))
+        self.store(obj, place)
+        self.owned.append(place)
+        return place
+
     def give(self, obj: SSAValue) -> None:
         """End the function with an object as its result: with the reference that it owns, else with a new one."""
         place = self._owner.get(obj)

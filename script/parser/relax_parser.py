@@ -27,8 +27,8 @@ from ...dialects.relax import (
     is_base_of,
     least_common_ancestor,
 )
+from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_result
 from ...dialects.sym.expr import SymExpr, Var, logical_not
-from ...ir.struct_info import BaseCheckResult, base_check, derive_result
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i32
 
 from tirax.diagnostics import DTypeError, ShapeError
 from tirax.dialects.relax import is_base_of
+from tirax.dialects.relax.signatures import BaseCheckResult
 from tirax.dialects.sym.expr import Var
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator, make_call
@@ -43,7 +44,6 @@ from tirax.handles.types import (
     TupleType,
     type_of_attribute,
 )
-from tirax.ir.struct_info import BaseCheckResult
 
 O = ObjectStructInfo()  # noqa: E741
 

@@ -14,7 +14,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import FunctionOp, binding_blocks, functions, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, is_removable
+from ...ir.rewriting.edit import erase, insert_before, is_removable
 from .canonicalize_bindings import canonicalize_function
 from .to_non_dataflow import flatten_dataflow
 
@@ -38,12 +38,17 @@ class ConvertToDataflow(Pass):
             raise TiraxError("a dataflow block has at least one binding", expected="min_size >= 1", found=self.min_size)
         table = functions(op)
         for func in relax_functions(op):
-            flatten_dataflow(func)
-            canonicalize_function(func)
-            for block in list(binding_blocks(func)):
-                for run in list(_runs(block, table)):
-                    if sum(not relax.is_inline(o) for o in run) >= self.min_size:
-                        _gather(run)
+            gather_dataflow(func, table, self.min_size)
+
+
+def gather_dataflow(func: relax.FuncOp, table: Mapping[str, FunctionOp], min_size: int = 2) -> None:
+    """Make dataflow blocks of the runs of pure bindings in a function, in place; `table` are those of its module."""
+    flatten_dataflow(func)
+    canonicalize_function(func)
+    for block in list(binding_blocks(func)):
+        for run in list(_runs(block, table)):
+            if sum(not relax.is_inline(o) for o in run) >= min_size:
+                _gather(run)
 
 
 def _is_pure(op: Operation, table: Mapping[str, FunctionOp]) -> bool:
@@ -76,6 +81,7 @@ def _gather(run: Sequence[Operation]) -> None:
     parent = run[0].parent
     after = run[-1].next_op
     assert parent is not None and after is not None
+    run = _without_leaves_of_others(run, after)
     members = set(run)
     inner = Block()
     values = [v for op in run for v in op.results if any(_around(u.operation, parent) not in members for u in v.uses)]
@@ -89,6 +95,25 @@ def _gather(run: Sequence[Operation]) -> None:
         set_name(result, name_of(value))
         value.replace_uses_with_if(result, lambda use: _around(use.operation, parent) not in (None, block))
         _output_bound_value(block, i)
+
+
+def _without_leaves_of_others(run: Sequence[Operation], after: Operation) -> list[Operation]:
+    """The run; leaves without a name that are used behind it stand there, too, or only there: they are no outputs."""
+    block = after.parent
+    assert block is not None
+    inside = set(run)
+    for op in filter(relax.is_inline, reversed(run)):
+        result = op.results[0]
+        outside = [use for use in result.uses if _around(use.operation, block) not in inside]
+        if not outside:
+            continue
+        after = insert_before(after, op.clone())
+        for use in outside:
+            use.operation.operands[use.index] = after.results[0]
+        if result.first_use is None:
+            inside.remove(op)
+            erase(op)
+    return [op for op in run if op in inside]
 
 
 def _around(op: Operation, block: Block) -> Operation | None:

@@ -56,13 +56,14 @@ class LiftClosures(Pass):
 def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
     """Make local functions functions of the module, inner ones first, in place.
 
-    With `values` also those that are used as values and use nothing of outside.
+    With `values` also those that are used as values and use nothing of outside; without it only those of loops.
     """
     names = NameSupply(function_names(module))
     for function in relax_functions(module):
         for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
             captured, variables = _captured(closure), _undetermined(closure)
-            if _is_only_called(closure) or (values and not captured and not variables):
+            is_free = not captured and not variables
+            if _is_only_called(closure) or (is_free and (values or _is_called_by_loops(closure))):
                 name = names.fresh(f"{function.sym_name.data}_{name_of(closure.result) or 'closure'}")
                 lifted = _lift(closure, name, captured)
                 module.body.block.insert_op_after(lifted, function)
@@ -100,6 +101,10 @@ def _outside(op: relax.ClosureOp) -> set[Var]:
 
 def _is_only_called(op: relax.ClosureOp) -> bool:
     return all(isinstance(use.operation, relax.CallValueOp) and use.index == 0 for use in op.result.uses)
+
+
+def _is_called_by_loops(op: relax.ClosureOp) -> bool:
+    return all(isinstance(use.operation, relax.WhileLoop | relax.CallValueOp) for use in op.result.uses)
 
 
 def _lift(op: relax.ClosureOp, name: str, captured: list[SSAValue]) -> relax.FuncOp:

@@ -201,7 +201,7 @@ class _Backward:
         except UnsupportedError as error:
             self._problems.append((op, error.message))
             for value in op.operands:  # so that what is wrong before it is found, too
-                if value in self._varied:
+                if value in self._varied and not isinstance(value.owner, relax.WhileLoop):
                     self.add(value, _nothing(handle(value)))
 
     def _operator(self, op: Operation, grad: Expr) -> None:
@@ -246,6 +246,8 @@ class _Backward:
     def _field(self, op: Operation, grad: Expr) -> None:
         item = cast(relax.TupleGetItemOp, op)
         whole, index = item.tuple_, item.index.data
+        if isinstance(whole.owner, relax.WhileLoop):
+            raise UnsupportedError(f"{whole.owner.name} has no gradient")
         if isinstance(whole.owner, relax.TupleOp) and relax.is_inline(whole.owner):
             self.add(whole.owner.fields_[index], grad)
             return
