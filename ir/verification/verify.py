@@ -74,7 +74,7 @@ class Verifier:
     def _verify_calls(self, calls: Iterable[Operation], symbols: _Symbols, context: str) -> None:
         """Verify what calls functions of the module: once for all calls alike of functions alike."""
         for op in calls:
-            signature = _signature(op, symbols)
+            signature = None if isinstance(op, relax.FunctionRefOp) else _signature(op, symbols)  # uses matter, too
             if signature is not None and signature in self._passed:
                 continue
             try:
@@ -552,20 +552,20 @@ def _check_arguments(op: relax.CallOp, callee: relax.FuncOp) -> None:
 
 
 def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
-    """What a reference says of a function holds of it; a loop calls one that is there."""
+    """What a reference says of a function that a loop calls holds of it: what the loop gives follows from that."""
     assert isinstance(op, relax.FunctionRefOp)
     name, said = op.callee.root_reference.data, op.result.type
-    if any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
-        _callee(op, name, symbols, relax.FuncOp, "relax.func")
-    callee = symbols.get(name)
-    if not isinstance(callee, relax.FuncOp) or isinstance(said.params, NoneAttr):
+    if not any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
+        return
+    callee = _callee(op, name, symbols, relax.FuncOp, "relax.func")
+    if callee is None or isinstance(said.params, NoneAttr):
         return
     actual = callee.callable_type
     try:
         result = derive_result(f"@{name}", actual, list(said.params))
     except (ShapeError, DTypeError) as error:
         raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
-    if not relax.is_base_of(said.ret, result) or (said.pure and not actual.pure):
+    if not (relax.is_base_of(said.ret, result) and actual.pure):
         raise VerifyError(
             f"@{name} is not what a reference says", location=location_of(op), expected=said, found=actual
         )
