@@ -17,7 +17,10 @@ from ..te.tensor import Tensor, compute
 
 @dataclass(frozen=True)
 class Resizing:
-    """How an image is resized; the names are those of the operator's attributes."""
+    """How an image is resized; the names are those of the operator's attributes.
+
+    `scales` are those of the spatial dimensions where they are not the quotients of their extents.
+    """
 
     method: str
     mode: str
@@ -26,6 +29,7 @@ class Resizing:
     exclude: bool
     roi: Sequence[float]
     extrapolation: float
+    scales: Sequence[float | None] = ()
 
 
 Tap = tuple[PrimExpr, PrimExpr]
@@ -36,20 +40,26 @@ def _number(value: float) -> PrimExpr:
     return tx.const(float(value), f64)
 
 
-def _coordinate(i: PrimExpr, old: SymExpr, new: SymExpr, how: Resizing, start: float, end: float) -> PrimExpr:
+def _coordinate(
+    i: PrimExpr, old: SymExpr, new: SymExpr, how: Resizing, start: float, end: float, scale: float | None = None
+) -> PrimExpr:
     """The position in the data of an index of the result, in double precision."""
     x, n, m = i.astype(f64), from_sym(old).astype(f64), from_sym(new).astype(f64)
     single = tx.less_equal(from_sym(new), 1)
     steps = tx.maximum(m - 1.0, _number(1))
-    half = tx.div((x + 0.5) * n, m) - 0.5
+
+    def back(v: PrimExpr) -> PrimExpr:
+        return tx.div(v * n, m) if scale is None else tx.div(v, _number(scale))
+
+    half = back(x + 0.5) - 0.5
     crop = _number(start) * (n - 1.0) + tx.div(x * _number(end - start) * (n - 1.0), steps)
     modes: dict[str, PrimExpr] = {
         "half_pixel": half,
         "half_pixel_symmetric": half,
         "pytorch_half_pixel": tx.select(single, _number(0), half),
-        "tf_half_pixel_for_nn": tx.div((x + 0.5) * n, m),
+        "tf_half_pixel_for_nn": back(x + 0.5),
         "align_corners": tx.div(x * (n - 1.0), steps),
-        "asymmetric": tx.div(x * n, m),
+        "asymmetric": back(x),
         "tf_crop_and_resize": tx.select(single, _number(0.5 * (start + end)) * (n - 1.0), crop),
     }
     return modes[how.mode]
@@ -103,7 +113,8 @@ def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: R
     """
     wide = f64 if data.type == f64 else f32
     rank = len(places) - 2
-    ends = list(zip(how.roi[:rank], how.roi[rank:], strict=True))
+    scales = how.scales or [None] * rank
+    ends = list(zip(how.roi[:rank], how.roi[rank:], scales, strict=True))
     nearest = how.method == "nearest_neighbor"
     mixed = data
     steps = sorted(zip(places[2:], ends, strict=True), key=lambda step: _turn(step[0], data.dims, shape))
@@ -131,7 +142,11 @@ def _turn(axis: int, old: Sequence[SymExpr], new: Sequence[SymExpr]) -> tuple[bo
     return grows, -axis if grows else axis
 
 
-def _along(data: Tensor, axis: int, new: SymExpr, how: Resizing, ends: tuple[float, float], wide: Attribute) -> Tensor:
+End = tuple[float, float, float | None]
+"""The part of a dimension that is taken, and its scale."""
+
+
+def _along(data: Tensor, axis: int, new: SymExpr, how: Resizing, ends: End, wide: Attribute) -> Tensor:
     """`data` with one dimension brought to the extent `new`."""
     old = data.dims[axis]
 
@@ -162,3 +177,18 @@ def _inside(at: Sequence[PrimExpr], spatial: Sequence[tuple[PrimExpr, SymExpr, S
     for x, (_, extent, _) in zip(at, spatial, strict=True):
         bounds += [tx.less_equal(_number(0), x), tx.less_equal(x, from_sym(extent - 1).astype(f64))]
     return tx.logical_and(*bounds)
+
+
+def mixed(data: Tensor, axis: int, places: Tensor, weights: Tensor) -> Tensor:
+    """`data` with the dimension `axis` mixed anew: `places` and `weights` are (new extent, taps)."""
+    taps = weights.dims[1].constant or 0
+    dims = [*data.dims[:axis], places.dims[0], *data.dims[axis + 1 :]]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        value: PrimExpr = tx.const(0.0, data.type)
+        for k in range(taps):
+            tap = data(*i[:axis], places(i[axis], k), *i[axis + 1 :])
+            value = value + tap * weights(i[axis], k).astype(data.type)
+        return value
+
+    return compute(dims, element, "mixed")

@@ -1,11 +1,11 @@
-"""Einstein sums, outer products, quantization."""
+"""Einstein sums, outer products, determinants, quantization."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute
 
 from ..diagnostics import ShapeError, TiraxError
@@ -15,6 +15,7 @@ from ..handles.tir.prim_expr import PrimExpr
 from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes, zero_like
+from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor, compute
 
 
@@ -127,3 +128,38 @@ def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype
         return moved.astype(dtype) * _parameter(scale, i, axis).astype(dtype)
 
     return compute(data.dims, element, "dequantized", "injective")
+
+
+def determinant(x: Tensor) -> Tensor:
+    """The determinants of the matrices in the last two dimensions, by elimination with the greatest pivots."""
+    *outer, n, _ = x.dims
+
+    def body(b: Statements, out: Tensor, work: Tensor) -> None:
+        with b.loops("b", outer) as i:
+            with b.loops("c", [n, n]) as (r, c):
+                b.store(work, [*i, r, c], x(*i, r, c))
+            b.store(out, i, 1.0)
+            with b.loop("k", n) as k:
+                _pivot_row_first(b, work, out, i, k, n)
+                pivot = work(*i, k, k)
+                b.store(out, i, out(*i) * pivot)
+                with b.loop("r", n) as r, b.when(tx.logical_and(r > k, tx.not_equal(pivot, 0.0))):
+                    factor = b.cell("factor", x.type, tx.div(work(*i, r, k), pivot))
+                    with b.loop("c", n) as c, b.when(c > k):
+                        b.store(work, [*i, r, c], work(*i, r, c) - factor.value * work(*i, k, c))
+
+    specs = [("determinant", outer, x.type), ("eliminated", x.dims, x.type)]
+    return filled(specs, [x], body, "determinant")[0]
+
+
+def _pivot_row_first(b: Statements, work: Tensor, out: Tensor, i: Indices, k: PrimExpr, n: SymExpr) -> None:
+    """Exchange row `k` with that of those from it on whose element in column `k` is the greatest; the sign changes."""
+    best = b.cell("best", i64, k)
+    with b.loop("r", n) as r, b.when(r > k), b.when(tx.abs_(work(*i, r, k)) > tx.abs_(work(*i, best.value, k))):
+        best.set(r)
+    with b.when(tx.not_equal(best.value, k)):
+        b.store(out, i, out(*i) * -1.0)
+        with b.loop("c", n) as c:
+            kept = b.cell("kept", work.type, work(*i, k, c))
+            b.store(work, [*i, k, c], work(*i, best.value, c))
+            b.store(work, [*i, best.value, c], kept.value)

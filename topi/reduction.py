@@ -120,6 +120,9 @@ _EARLIER = {False: tx.less, True: tx.greater}
 _ARGMAX = {last: _arg_combiner(tx.greater, red.least_of, e, "argmax") for last, e in _EARLIER.items()}
 _ARGMIN = {last: _arg_combiner(tx.less, red.greatest_of, e, "argmin") for last, e in _EARLIER.items()}
 
+FIRST_GREATEST = _ARGMAX[False]
+"""Pairs (position, value) combined as argmax does."""
+
 
 def _arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     axes = normalize_axes(axis, x.ndim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
@@ -12,6 +13,8 @@ from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.axis import IterVar
 from ..te.tensor import Tensor, compute
 from .image import clamped, cubic_weights
 
@@ -170,3 +173,63 @@ def crop_and_resize(
     counts = [Const(n, e.dtype) for n, e in zip(size, extents, strict=True)]
     dims = arranged(places, [boxes.dims[0], data.dims[places[1]], *counts])
     return compute(dims, element, "crop_and_resize", "resize")
+
+
+def deformable_convolution(
+    data: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor | None,
+    padding: Sequence[tuple[int, int]],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    offset_groups: int,
+) -> Tensor:
+    """A convolution over two dimensions whose points are moved by `offset`, and weighed by `mask` (Zhu et al., 2019).
+
+    data is (batch, channels, height, width), offset (batch, offset_groups * points * 2, h, w), the position in the
+    height first, mask (batch, offset_groups * points, h, w). Between pixels values are interpolated, 0 outside.
+    """
+    batch, channels, *extents = data.dims
+    outer, inner, height, width = weight.dims
+    points = height * width
+    each = channels // offset_groups
+
+    def sampled(*axes: PrimExpr) -> PrimExpr:
+        n, c, p, y, x = axes
+        group = tx.floordiv(c, from_sym(each)) * from_sym(points) + p
+        corner = (tx.floordiv(p, from_sym(width)), tx.floormod(p, from_sym(width)))
+        at = [
+            (v * s - b + w * d).astype(f32) + offset(n, group * 2 + k, y, x).astype(f32)
+            for k, (v, s, (b, _), w, d) in enumerate(zip((y, x), strides, padding, corner, dilation, strict=True))
+        ]
+        value = _between(data, (n, c), at)
+        return (value if mask is None else value * mask(n, group, y, x).astype(f32)).astype(data.type)
+
+    columns = compute([batch, channels, points, *offset.dims[2:]], sampled, "sampled", "injective")
+    rc = IterVar("rc", Const(0), inner, is_reduction=True)
+    rp = IterVar("rp", Const(0), points, is_reduction=True)
+
+    def element(*axes: PrimExpr) -> Any:
+        n, f, y, x = axes
+        first = tx.floordiv(f, from_sym(outer // groups)) * from_sym(inner)
+        right = weight(f, rc, tx.floordiv(rp, from_sym(width)), tx.floormod(rp, from_sym(width)))
+        return red.sum(columns(n, first + rc, rp, y, x) * right, axis=[rc, rp])
+
+    return compute([batch, outer, *offset.dims[2:]], element, "deformable_conv2d")
+
+
+def _between(data: Tensor, lead: Sequence[PrimExpr], at: Sequence[PrimExpr]) -> PrimExpr:
+    """The value at a position between pixels, interpolated; 0 outside of the data."""
+    extents = data.dims[len(lead) :]
+    taps = [[(tx.floor(x), 1.0 - (x - tx.floor(x))), (tx.floor(x) + 1.0, x - tx.floor(x))] for x in at]
+    value: PrimExpr = tx.const(0.0, f32)
+    for corner in itertools.product(*taps):
+        inside = tx.logical_and(*(_inside(x, e) for (x, _), e in zip(corner, extents, strict=True)))
+        index = [x.astype(e.dtype) for (x, _), e in zip(corner, extents, strict=True)]
+        tap = data(*lead, *index).astype(f32)
+        for _, weight in corner:
+            tap = tap * weight
+        value = value + tx.if_then_else(inside, tap, tx.const(0.0, f32))
+    return value

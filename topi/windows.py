@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..dialects.relax.layout import arranged
@@ -16,6 +18,7 @@ from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
+from .reduction import FIRST_GREATEST
 from .util import divisor
 
 Padding = Sequence[tuple[int, int]]
@@ -206,7 +209,10 @@ def pool(
     kind: str,
     counted: Padding | None = None,
 ) -> Tensor:
-    """The greatest (`max`) or the mean (`avg`) of each window: of its points in the data and the padding `counted`."""
+    """The greatest (`max`), the `sum` or the mean (`avg`) of each window.
+
+    The mean is of its points in the data and the padding `counted`.
+    """
     reducer, neutral = (red.max_of_all, red.least_of(data.type).constant) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
     padded = padded_places(data, places, padding, neutral, axes="ax") if needed else data
@@ -221,6 +227,8 @@ def pool(
     if kind == "max":
         return over_axes(out_shape, element, "pool_max", "pool_max")
     total = over_axes(out_shape, element, "pool_sum", "pool_sum")
+    if kind == "sum":
+        return total
 
     def mean(i: Indices) -> PrimExpr:
         count = tx.const(1, dtype)
@@ -301,3 +309,79 @@ def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
         return x(*i[:-3], channel, tx.floordiv(row, r), tx.floordiv(column, r))
 
     return over_axes(dims, element, "T_pixel_shuffle", "injective")
+
+
+def col2im(
+    columns: Tensor,
+    image: Sequence[SymExpr],
+    block: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Padding,
+) -> Tensor:
+    """Blocks (batch, channels * points, blocks) at their places in images of the extents `image`.
+
+    Where blocks overlap they are added.
+    """
+    count, extents = math.prod(block), list(image)
+    blocks = [
+        (e + (b + a - (k - 1) * d - 1)) // s + 1
+        for e, (b, a), k, d, s in zip(extents, padding, block, dilation, strides, strict=True)
+    ]
+    channels = columns.dims[1] // count
+    window = [IterVar(f"k{n}", Const(0), Const(k), is_reduction=True) for n, k in enumerate(block)]
+
+    def element(*i: PrimExpr) -> Any:
+        batch, channel, *at = i
+        steps = [v + b - w * d for v, (b, _), w, d in zip(at, padding, window, dilation, strict=True)]
+        whole = [tx.floordiv(v, tx.const(s, v.type)) for v, s in zip(steps, strides, strict=True)]
+        there = [
+            tx.logical_and(tx.equal(tx.floormod(v, tx.const(s, v.type)), 0), q >= 0, q < from_sym(n))
+            for v, q, s, n in zip(steps, whole, strides, blocks, strict=True)
+        ]
+        row, column = channel, tx.const(0, channel.type)
+        for w, k in zip(window, block, strict=True):
+            row = row * k + w
+        for q, n in zip(whole, blocks, strict=True):
+            column = column * from_sym(n) + q
+        return red.sum(columns(batch, row, column), axis=window, where=tx.logical_and(*there))
+
+    return compute([columns.dims[0], channels, *extents], element, "col2im")
+
+
+def places_of_greatest(
+    data: Tensor,
+    out_shape: Sequence[SymExpr],
+    size: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Padding,
+    columns_first: bool,
+) -> Tensor:
+    """Where in the whole of `data` (batch, channels, …) the greatest element of each window is: the first of equals.
+
+    Elements are counted row by row, within a channel column by column where `columns_first`.
+    """
+    extents = data.dims[2:]
+    window = [IterVar(f"rv{n}", Const(0), Const(k), is_reduction=True) for n, k in enumerate(size)]
+
+    def place(i: Sequence[PrimExpr], at: Sequence[PrimExpr]) -> PrimExpr:
+        position = i[0] * from_sym(data.dims[1]) + i[1]
+        pairs = list(zip(at, extents, strict=True))
+        for _, e in pairs:
+            position = position * from_sym(e)
+        inner = tx.const(0, position.type)
+        for v, e in reversed(pairs) if columns_first else pairs:
+            inner = inner * from_sym(e) + v
+        return position + inner
+
+    def element(*i: PrimExpr) -> Any:
+        shifted = window_places(i[2:], window, strides, dilation)
+        at = [v - b for v, (b, _) in zip(shifted, padding, strict=True)]
+        there = tx.logical_and(*(tx.logical_and(v >= 0, v < from_sym(e)) for v, e in zip(at, extents, strict=True)))
+        least = tx.min_value(data.type)
+        value = tx.if_then_else(there, data(*i[:2], *at), least)
+        position = tx.if_then_else(there, place(i, at), tx.max_value(i64))
+        return red.make_reduce(FIRST_GREATEST, (position, value), window)
+
+    return compute(out_shape, element, "pool_places")[0]

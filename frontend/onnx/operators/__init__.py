@@ -2,13 +2,30 @@
 
 from . import (
     control_flow,
+    convolution,
     creation,
     elementwise,
     indexing,
     linear_algebra,
     manipulation,
     nn,
+    normalization,
+    pooling,
     reduction,
+    resize,
 )
 
-__all__ = ["control_flow", "creation", "elementwise", "indexing", "linear_algebra", "manipulation", "nn", "reduction"]
+__all__ = [
+    "control_flow",
+    "convolution",
+    "creation",
+    "elementwise",
+    "indexing",
+    "linear_algebra",
+    "manipulation",
+    "nn",
+    "normalization",
+    "pooling",
+    "reduction",
+    "resize",
+]

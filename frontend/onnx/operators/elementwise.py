@@ -133,7 +133,7 @@ def converted(x: Value, dtype: str) -> Output:
     return op("not_equal", x, 0) if dtype == "bool" else op("astype", x, dtype=dtype)
 
 
-@converter("Identity", "Dropout")
+@converter("Identity")
 def identity(node: Node, x: Any, *_: Any) -> Any:
     return (x, None)
 

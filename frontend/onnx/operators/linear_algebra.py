@@ -1,25 +1,37 @@
-"""Products of matrices."""
+"""Products of matrices, of floats and of integers, and determinants."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....handles.relax.expr import Expr
+from ....topi.linear_algebra import determinant
 from ..node import Node
 from ..table import MICROSOFT, converter, rows, simple
-from ..values import Output, Value, op
+from ..values import Value, op
+from .activations import activation
+from .convolution import shifted
 
 rows(simple("matmul"), "MatMul")
 
 
 @converter("Gemm")
-def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Output:
+def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Expr:
     left = op("permute_dims", a) if node.attr("transA") else a
     right = op("permute_dims", b) if node.attr("transB") else b
     product = _scaled(op("matmul", left, right), node.attr("alpha"))
     return product if c is None else op("add", product, _scaled(c, node.attr("beta")))
 
 
-def _scaled(x: Output, factor: float) -> Output:
-    return x if factor == 1.0 else op("multiply", x, factor)
+@converter("FusedGemm", domain=MICROSOFT)
+def fused_gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Expr:
+    attrs = {"alpha": node.attr("activation_alpha"), "beta": node.attr("activation_beta")}
+    apply = activation(node, node.attr("activation"), *(v for v in attrs.values() if v is not None))
+    return apply(node.emit(gemm(node, a, b, c)))
+
+
+def _scaled(x: Value | Expr, factor: float | None) -> Any:
+    return x if factor in (None, 1.0) else op("multiply", x, factor)
 
 
 @converter("Einsum")
@@ -28,15 +40,29 @@ def einsum(node: Node, *xs: Value) -> Expr:
 
 
 @converter("FusedMatMul", domain=MICROSOFT)
-def fused_matmul(node: Node, a: Value, b: Value) -> Output:
-    if node.attr("transBatchA", 0) or node.attr("transBatchB", 0):
-        raise node.unsupported("the batch is among the rows")
-    left = _swapped(a) if node.attr("transA", 0) else a
-    right = _swapped(b) if node.attr("transB", 0) else b
+@converter("TransposeMatMul", domain=MICROSOFT)
+def fused_matmul(node: Node, a: Value, b: Value) -> Expr:
+    left = _arranged(a, node.attr("transA", 0), node.attr("transBatchA", 0))
+    right = _arranged(b, node.attr("transB", 0), node.attr("transBatchB", 0))
     return _scaled(op("matmul", left, right), node.attr("alpha", 1.0))
 
 
-def _swapped(x: Value) -> Expr:
-    """The last two dimensions exchanged."""
-    axes = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
+def _arranged(x: Value, transposed: int, batch: int) -> Value | Expr:
+    """The batch brought to the front where it stands behind the rows; the last two dimensions exchanged."""
+    if x.rank < 2 or not (transposed or batch):
+        return x
+    axes = [*range(1, x.rank - 1), 0, x.rank - 1] if batch else list(range(x.rank))
+    if transposed:
+        axes[-2:] = axes[:-3:-1]
     return op("permute_dims", x, axes=axes)
+
+
+@converter("MatMulInteger")
+def matmul_integer(node: Node, a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None) -> Expr:
+    """The sums of 32 bit integers; a zero point may be one for each row of `a`, for each column of `b`."""
+    return op("matmul", shifted(a, a_zero, a.rank - 2), shifted(b, b_zero, b.rank - 1))
+
+
+@converter("Det")
+def det(node: Node, x: Value) -> Expr:
+    return node.call_te(determinant, x)

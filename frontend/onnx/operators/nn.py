@@ -1,7 +1,10 @@
-"""Layers of neural networks."""
+"""Softmax and its kin, dropout, and the layers that are products of matrices with an activation."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from ....dialects.sym.expr import product
 from ....handles.relax.expr import Expr
 from ..node import Node
 from ..table import converter, rows, simple
@@ -11,22 +14,46 @@ rows(simple("nn.softmax", "axis"), "Softmax", since=13)
 rows(simple("nn.log_softmax", "axis"), "LogSoftmax", since=13)
 
 
-@converter("Conv")
-def conv(node: Node, x: Value, weight: Value, bias: Value | None = None) -> Expr:
-    """A convolution over one to three dimensions."""
-    rank = x.rank - 2
-    if not 1 <= rank <= 3:
-        raise node.unsupported(f"a convolution over {rank} dimensions")
-    layout = {1: "NCW", 2: "NCHW", 3: "NCDHW"}[rank]
-    y = op(
-        f"nn.conv{rank}d",
-        x,
-        weight,
-        strides=node.attr("strides") or [1] * rank,
-        padding=node.attr("pads") or [0] * (2 * rank),
-        dilation=node.attr("dilations") or [1] * rank,
-        groups=node.attr("group"),
-        data_layout=layout,
-        kernel_layout=layout.replace("N", "O", 1).replace("C", "I", 1),
-    )
-    return y if bias is None else op("add", y, op("reshape", bias, (1, bias.dims[0], *[1] * rank)))
+def _flattened(name: str) -> Any:
+    """Before version 13: over `axis` and all dimensions after it."""
+
+    def convert(node: Node, x: Value) -> Expr:
+        axis = node.attr("axis", 1) % x.rank
+        if axis == x.rank - 1:
+            return op(name, x, axis=-1)
+        rows_and_columns = (product(x.dims[:axis]), product(x.dims[axis:]))
+        return op("reshape", op(name, op("reshape", x, rows_and_columns), axis=-1), x.dims)
+
+    return convert
+
+
+rows(_flattened("nn.softmax"), "Softmax")
+rows(_flattened("nn.log_softmax"), "LogSoftmax")
+
+
+@converter("Hardmax", since=13)
+def hardmax(node: Node, x: Value) -> Expr:
+    """1 where the first of the greatest is along `axis`, 0 elsewhere."""
+    axis = node.attr("axis", -1) % x.rank
+    place = op("argmax", x, axis=axis, keepdims=True)
+    own = op("arange", 0, x.dims[axis], 1, dtype="int64")
+    own = op("reshape", own, [x.dims[i] if i == axis else 1 for i in range(x.rank)])
+    return op("astype", op("equal", place, own), dtype=x.dtype)
+
+
+@converter("Hardmax")
+def hardmax_flattened(node: Node, x: Value) -> Expr:
+    axis = node.attr("axis", 1) % x.rank
+    flat = op("reshape", x, (product(x.dims[:axis]), product(x.dims[axis:])))
+    place = op("argmax", flat, axis=1, keepdims=True)
+    own = op("reshape", op("arange", 0, product(x.dims[axis:]), 1, dtype="int64"), (1, product(x.dims[axis:])))
+    return op("reshape", op("astype", op("equal", place, own), dtype=x.dtype), x.dims)
+
+
+@converter("Dropout")
+def dropout(node: Node, x: Value, ratio: Value | None = None, training: Value | None = None) -> Any:
+    """The identity, and a mask of ones; in training only where nothing is dropped."""
+    rate = node.attr("ratio", 0.5) if ratio is None else node.number(ratio)
+    if training is not None and node.number(training) and rate:
+        raise node.unsupported("random numbers: dropout in training")
+    return x, op("full", x.dims, Value.constant(True), dtype="bool") if node.wants(1) else None

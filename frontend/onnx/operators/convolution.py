@@ -1,0 +1,149 @@
+"""Convolutions, their transposes, and those of integers; the inverse of cutting an image into blocks."""
+
+from __future__ import annotations
+
+from ....handles.relax.expr import Expr
+from ....topi.sampling import deformable_convolution
+from ....topi.windows import col2im
+from ..node import Node
+from ..table import MICROSOFT, converter
+from ..values import Value, as_value, op
+from .activations import activation
+from .windows import LAYOUTS, by_channel, padded, spatial_rank, window_of
+
+
+def convolved(node: Node, x: Value, weight: Value, out_dtype: str | None = None) -> Expr:
+    """The convolution of a node, without its bias."""
+    rank = spatial_rank(node, x)
+    layout = LAYOUTS[rank]
+    window = window_of(node, x, weight.sizes[2:] if weight.type.dims is not None else node.attr("kernel_shape"))
+    data, padding = padded(node, x, window, 0)
+    more = {} if out_dtype is None else {"out_dtype": out_dtype}
+    return op(
+        f"nn.conv{rank}d",
+        data,
+        weight,
+        strides=list(window.strides),
+        padding=padding,
+        dilation=list(window.dilations),
+        groups=node.attr("group", 1),
+        data_layout=layout,
+        kernel_layout=f"OI{layout[2:]}",
+        **more,
+    )
+
+
+@converter("Conv")
+def conv(node: Node, x: Value, weight: Value, bias: Value | None = None) -> Expr:
+    """A convolution over one to three dimensions."""
+    y = convolved(node, x, weight)
+    return y if bias is None else op("add", y, by_channel(bias, x.rank - 2))
+
+
+@converter("FusedConv", domain=MICROSOFT)
+def fused_conv(node: Node, x: Value, weight: Value, bias: Value | None = None, addend: Value | None = None) -> Expr:
+    """An activation of the convolution and of what is added to it."""
+    y = conv(node, x, weight, bias)
+    y = y if addend is None else op("add", y, addend)
+    name = node.attr("activation")
+    parameters = node.attr("activation_params", [])
+    return y if not name else activation(node, name, *parameters)(as_value(node.emit(y)))
+
+
+@converter("ConvInteger")
+def conv_integer(
+    node: Node, x: Value, weight: Value, x_zero: Value | None = None, weight_zero: Value | None = None
+) -> Expr:
+    """The sums of integers; what pads is the zero point, so that it counts nothing."""
+    return convolved(node, shifted(x, x_zero), shifted(weight, weight_zero, 0), "int32")
+
+
+def shifted(x: Value, zero: Value | None, axis: int | None = None) -> Value:
+    """`x` as 32 bit integers without its zero point, a scalar or a vector along `axis`."""
+    wide = op("astype", x, dtype="int32")
+    if zero is None or (zero.array is not None and not zero.array.any()):
+        return as_value(wide)
+    by = op("astype", zero, dtype="int32")
+    if axis is not None and zero.rank == 1 and zero.dims[0].constant != 1:
+        by = op("reshape", by, [-1 if i == axis else 1 for i in range(x.rank)])
+    elif zero.rank:
+        by = op("reshape", by, ())
+    return as_value(op("subtract", wide, by))
+
+
+@converter("ConvTranspose")
+def conv_transpose(node: Node, x: Value, weight: Value, bias: Value | None = None) -> Expr:
+    rank = spatial_rank(node, x)
+    layout, size = LAYOUTS[rank], weight.sizes[2:]
+    strides, dilations = node.attr("strides") or [1] * rank, node.attr("dilations") or [1] * rank
+    extra = list(node.attr("output_padding") or [0] * rank)
+    padding = _transposed_padding(node, x, size, strides, dilations, extra)
+    y = op(
+        f"nn.conv{rank}d_transpose",
+        x,
+        weight,
+        strides=strides,
+        padding=padding,
+        output_padding=extra,
+        dilation=dilations,
+        groups=node.attr("group"),
+        data_layout=layout,
+        kernel_layout=f"IO{layout[2:]}",
+    )
+    return y if bias is None else op("add", y, by_channel(bias, rank))
+
+
+def _transposed_padding(
+    node: Node, x: Value, size: list[int], strides: list[int], dilations: list[int], extra: list[int]
+) -> list[int]:
+    """[before…, after…]; where more is asked for than the data gives, `extra` is what is added at the end."""
+    shape, mode, rank = node.attr("output_shape"), node.attr("auto_pad", "NOTSET"), len(size)
+    if not shape and mode in ("NOTSET", "VALID"):
+        return node.attr("pads") if mode == "NOTSET" and node.attr("pads") else [0] * (2 * rank)
+    before, after = [0] * rank, [0] * rank
+    for i, (k, s, d) in enumerate(zip(size, strides, dilations, strict=True)):
+        total = (k - 1) * d + 1 - s + extra[i]
+        if shape:
+            total += (x.sizes[2 + i]) * s - shape[-rank:][i]
+        if total < 0:
+            extra[i] -= total
+            total = 0
+        less = total // 2
+        before[i], after[i] = (total - less, less) if mode == "SAME_LOWER" else (less, total - less)
+        if shape and mode != "SAME_UPPER":
+            before[i], after[i] = total - less, less
+    return before + after
+
+
+@converter("Col2Im")
+def col_to_image(node: Node, x: Value, image: Value, block: Value) -> Expr:
+    """Blocks put back at their places in an image; where they overlap they are added."""
+    size = node.ints("block_shape", block)
+    rank = len(size)
+    strides, dilations = node.attr("strides") or [1] * rank, node.attr("dilations") or [1] * rank
+    pads = node.attr("pads") or [0] * (2 * rank)
+    padding = list(zip(pads[:rank], pads[rank:], strict=True))
+    return node.call_te(col2im, x, node.extents(image), size, strides, dilations, padding)
+
+
+@converter("DeformConv")
+def deform_conv(
+    node: Node, x: Value, weight: Value, offset: Value, bias: Value | None = None, mask: Value | None = None
+) -> Expr:
+    """A convolution whose points are moved by `offset` and weighed by `mask`."""
+    window = window_of(node, x, weight.sizes[2:])
+    if window.padding is None or len(window.size) != 2:
+        raise node.unsupported("windows over other than two dimensions")
+    y = node.call_te(
+        deformable_convolution,
+        x,
+        weight,
+        offset,
+        mask,
+        list(zip(window.padding[:2], window.padding[2:], strict=True)),
+        list(window.strides),
+        list(window.dilations),
+        node.attr("group"),
+        node.attr("offset_group"),
+    )
+    return y if bias is None else op("add", y, by_channel(bias, 2))

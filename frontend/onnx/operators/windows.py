@@ -1,0 +1,86 @@
+"""What convolutions and pools share: attributes of windows, and the padding that `auto_pad` stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....dialects.sym.expr import SymExpr, as_expr, maximum
+from ....handles.relax.expr import Expr
+from ....topi.windows import pad_constant
+from ..node import Node
+from ..values import Value, op
+
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+"""By the number of spatial dimensions."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """How windows of the extents `size` move; padding is symbolic where it depends on sizes that are."""
+
+    size: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    before: Sequence[SymExpr]
+    after: Sequence[SymExpr]
+
+    @property
+    def padding(self) -> list[int] | None:
+        """[before…, after…] as numbers, None where they are none, or where one cuts off."""
+        numbers = [p.constant for p in (*self.before, *self.after)]
+        known = [n for n in numbers if n is not None and n >= 0]
+        return known if len(known) == len(numbers) else None
+
+
+def spatial_rank(node: Node, x: Value) -> int:
+    """The number of spatial dimensions. Raises `UnsupportedOperators` where there are none, or more than three."""
+    rank = x.rank - 2
+    if rank not in LAYOUTS:
+        raise node.unsupported(f"windows over {rank} dimensions")
+    return rank
+
+
+def window_of(node: Node, x: Value, size: Sequence[int]) -> Window:
+    """The window of a node over the spatial dimensions of `x`."""
+    rank = len(size)
+    strides, dilations = node.attr("strides") or [1] * rank, node.attr("dilations") or [1] * rank
+    pads = node.attr("pads") or [0] * (2 * rank)
+    for name, values, count in (("strides", strides, rank), ("dilations", dilations, rank), ("pads", pads, 2 * rank)):
+        if len(values) != count:
+            raise node.error(f"the attribute {name} has another length", expected=count, found=values)
+    mode = node.attr("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        before, after = _same(x.dims[2:], size, strides, dilations, mode == "SAME_UPPER")
+    else:
+        pads = [0] * (2 * rank) if mode == "VALID" else pads
+        before, after = [as_expr(p) for p in pads[:rank]], [as_expr(p) for p in pads[rank:]]
+    return Window(size, strides, dilations, before, after)
+
+
+def _same(
+    extents: Sequence[SymExpr], size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], upper: bool
+) -> tuple[list[SymExpr], list[SymExpr]]:
+    """The padding with which there are ceil(extent / stride) windows; an odd rest is put at the end where `upper`."""
+    before: list[SymExpr] = []
+    after: list[SymExpr] = []
+    for extent, k, s, d in zip(extents, size, strides, dilations, strict=True):
+        span = (k - 1) * d + 1
+        total = as_expr(span - 1) if s == 1 else maximum(((extent + (s - 1)) // s - 1) * s + span - extent, 0)
+        less = total // 2
+        before.append(less if upper else total - less)
+        after.append(total - less if upper else less)
+    return before, after
+
+
+def padded(node: Node, x: Value, window: Window, value: float) -> tuple[Value | Expr, list[int]]:
+    """`x` and the padding that is left to do: none where `x` had to be padded by symbolic widths."""
+    if window.padding is not None:
+        return x, window.padding
+    before, after = [0, 0, *window.before], [0, 0, *window.after]
+    return node.emit(node.call_te(pad_constant, x, before, after, value)), [0] * (2 * len(window.size))
+
+
+def by_channel(vector: Value, rank: int) -> Expr:
+    """A vector with an element for each channel, to broadcast over so many spatial dimensions."""
+    return op("reshape", vector, (1, vector.dims[0], *[1] * rank))
