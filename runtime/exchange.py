@@ -2,8 +2,8 @@
 
 DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and makes tensors natively.
 `exchanging` gives a function that takes such tensors: each becomes an array over the same memory, which keeps the
-tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive. What does not
-fit as it is (not dense, another dtype, a subclass, another device) goes to a slower function, all of the call's
+tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument
+that is returned is copied, so that results have memory of their own. What does not fit as it is (not dense, another dtype, a subclass, another device) goes to a slower function, all of the call's
 arguments with it. The code: `native/exchange.ll`.
 """
 
@@ -23,7 +23,7 @@ from .metadata import FunctionInfo, Info, TensorInfo, TupleInfo
 INTERFACE = "__dlpack_c_exchange_api__"
 _CAPSULE = b"dlpack_exchange_api"
 _TO_PYTHON, _FROM_PYTHON = 32, 40  # bytes of the functions within DLPackExchangeAPI
-_LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32}  # what exchange.ll reads
+_LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32, "base": 48}  # what exchange.ll reads
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 _OTHER_CODES = {
     "float8_e3m4": 7,
@@ -35,24 +35,30 @@ _OTHER_CODES = {
     "float8_e5m2fnuz": 13,
     "float8_e8m0fnu": 14,
 }
-_PASSED_ON = -1
+_PASSED_ON, _LEFT_OUT = -1, -2
 
 
 def exchanging(
-    function: Callable[..., Any], info: FunctionInfo, types: Sequence[type], slow: Callable[..., Any]
+    function: Callable[..., Any],
+    info: FunctionInfo,
+    types: Sequence[type],
+    slow: Callable[..., Any],
+    used: Sequence[bool] | None = None,
 ) -> Callable[..., Any]:
     """`function` (a compiled one, described by `info`) for tensors of exactly one of `types` (one or two).
 
-    The result has to be a tuple. `slow` takes the same arguments. Where the framework or the function has not what it
+    The result has to be a tuple. `slow` takes the same arguments. `used` says which arguments of a call are the
+    function's; others are left out. Where the framework or the function has not what it
     takes (no interface, tensors of unknown dtype or number of dimensions), the result is `slow` itself.
     """
     interface = _interface(types[0])
-    rows = _rows(info)
+    used = [True] * len(info.params) if used is None else used
+    rows = _rows(info, used)
     if interface is None or rows is None or any(ARRAY_LAYOUT[name] != at for name, at in _LAYOUT.items()):
         return slow
     slots = fixed_slots()
     to_python, from_python = (ctypes.c_size_t.from_address(interface + at).value for at in (_TO_PYTHON, _FROM_PYTHON))
-    counts = len(info.params), len(rows) - 2 * len(info.params)
+    counts = len(used), len(rows) - 2 * len(used)
     numpy = slots[Slot.TIRAX_NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
     head = (id(function), id(slow), *counts, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
     plan = np.array([*head, *rows], np.int64)
@@ -89,15 +95,15 @@ def _interface(kind: type) -> int | None:
     return address if ctypes.c_uint32.from_address(address).value == 1 else None
 
 
-def _rows(info: FunctionInfo) -> list[int] | None:
-    """The words of a plan that say what parameters and results are; None where that is not known."""
+def _rows(info: FunctionInfo, used: Sequence[bool]) -> list[int] | None:
+    """The words of a plan that say what arguments and results are; None where that is not known."""
     fields = info.result.fields if isinstance(info.result, TupleInfo) else None
     infos = [parameter.info for parameter in info.params]
     if fields is None or not all(map(_is_known, (*infos, *fields))):
         return None
-    slots = fixed_slots()
+    slots, left = fixed_slots(), iter(infos)
     rows: list[int] = []
-    for each in infos:
+    for each in (next(left) if use else None for use in used):
         rows += [_kind(each), slots[dtype_slot(str(each.dtype))] if isinstance(each, TensorInfo) else 0]
     return rows + [_kind(each) & 0xFFFFFFFF if isinstance(each, TensorInfo) else _PASSED_ON for each in fields]
 
@@ -108,8 +114,10 @@ def _is_known(info: Info) -> bool:
     return not isinstance(info, TupleInfo)
 
 
-def _kind(info: Info) -> int:
+def _kind(info: Info | None) -> int:
     """The number of dimensions and DLPack's dtype in one word."""
+    if info is None:
+        return _LEFT_OUT
     if not isinstance(info, TensorInfo):
         return _PASSED_ON
     return info.ndim << 32 | (_dlpack_dtype(str(info.dtype)) or 0)

@@ -1,8 +1,9 @@
 ; Calls with tensors of another framework, by DLPack's C exchange interface (exchange.py).
 
-; A plan: the function, what is called where this does not do, the number of parameters, of results; the framework's
-; two functions; its two types of tensors; numpy's type, two functions and flags. Then two words for each parameter
-; (its dtype and its number of dimensions, or -1 where it is passed on; its descr), one for each result (its dtype, -1).
+; A plan: the function, what is called where this does not do, the number of arguments, of results; the framework's
+; two functions; its two types of tensors; numpy's type, two functions and flags. Then two words for each argument
+; (its dtype and its number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one for each
+; result (its dtype, or -1 where it is passed on).
 ;
 ; A DLTensor, 48 bytes: data 0, device type 8 and number 12, ndim 16, dtype 20, shape 24, strides 32, byte offset 40.
 ; A DLManagedTensorVersioned, 80: version 0, context 8, deleter 16, flags 24, the tensor 32; here its strides are behind.
@@ -23,8 +24,10 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare void @_PyErr_BadInternalCall(ptr, i32)
+declare ptr @PyObject_CallMethod(ptr, ptr, ptr, ...)
 
 @file = private constant [12 x i8] c"exchange.ll\00"
+@copy = private constant [5 x i8] c"copy\00"
 
 define internal ptr @word(ptr %plan, i64 %index) alwaysinline {
   %place = getelementptr ptr, ptr %plan, i64 %index
@@ -194,6 +197,54 @@ done:
   ret void
 }
 
+; Whether an array lies over the memory of a tensor: an argument that was returned, or a view of one.
+define internal i1 @is_argument(ptr %array, ptr %plan) {
+entry:
+  %array_type = call ptr @word(ptr %plan, i64 8)
+  %first = call ptr @word(ptr %plan, i64 6)
+  %second = call ptr @word(ptr %plan, i64 7)
+  br label %next
+next:
+  %object = phi ptr [%array, %entry], [%base, %look]
+  %base_at = getelementptr i8, ptr %object, i64 48
+  %base = load ptr, ptr %base_at
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %no, label %look
+look:
+  %type_at = getelementptr i8, ptr %base, i64 8
+  %type = load ptr, ptr %type_at
+  %is_array = icmp eq ptr %type, %array_type
+  br i1 %is_array, label %next, label %owner
+owner:
+  %is_first = icmp eq ptr %type, %first
+  %is_second = icmp eq ptr %type, %second
+  %known = or i1 %is_first, %is_second
+  ret i1 %known
+no:
+  ret i1 false
+}
+
+; The same for a result, which has memory of its own: an argument that was returned is copied.
+define internal ptr @give(ptr %array, i32 %dtype, ptr %plan) {
+entry:
+  %to = call ptr @word(ptr %plan, i64 5)
+  %shared = call i1 @is_argument(ptr %array, ptr %plan)
+  br i1 %shared, label %copy, label %own
+own:
+  %tensor = call ptr @hand_over(ptr %array, i32 %dtype, ptr %to)
+  ret ptr %tensor
+copy:
+  %fresh = call ptr (ptr, ptr, ptr, ...) @PyObject_CallMethod(ptr %array, ptr @copy, ptr null)
+  %lost = icmp eq ptr %fresh, null
+  br i1 %lost, label %nothing, label %over
+over:
+  %other = call ptr @hand_over(ptr %fresh, i32 %dtype, ptr %to)
+  call void @Py_DecRef(ptr %fresh)
+  ret ptr %other
+nothing:
+  ret ptr null
+}
+
 ; A tensor of the framework over an array, which it keeps alive; null with an exception.
 define internal ptr @hand_over(ptr %array, i32 %dtype, ptr %to) {
 entry:
@@ -258,7 +309,6 @@ other:
   call void @_PyErr_BadInternalCall(ptr @file, i32 0)
   br label %failed
 begin:
-  %to = call ptr @word(ptr %plan, i64 5)
   %tuple = call ptr @PyTuple_New(i64 %count)
   %none = icmp eq ptr %tuple, null
   br i1 %none, label %failed, label %check
@@ -277,7 +327,7 @@ pass:
   br label %put
 array:
   %dtype = trunc i64 %kind to i32
-  %tensor = call ptr @hand_over(ptr %item, i32 %dtype, ptr %to)
+  %tensor = call ptr @give(ptr %item, i32 %dtype, ptr %plan)
   %lost = icmp eq ptr %tensor, null
   br i1 %lost, label %undo, label %put
 put:
@@ -332,15 +382,20 @@ entry:
   %all = icmp eq i64 %nargs, %count
   br i1 %all, label %check, label %otherwise
 check:
-  %i = phi i64 [0, %entry], [%next, %put]
+  %i = phi i64 [0, %entry], [%next, %step]
+  %taken = phi i64 [0, %entry], [%taken1, %step]
   %end = icmp eq i64 %i, %count
   br i1 %end, label %run, label %one
 one:
+  %next = add i64 %i, 1
   %arg_at = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %arg_at
   %row = shl i64 %i, 1
   %kind_at = getelementptr i64, ptr %rows, i64 %row
   %kind = load i64, ptr %kind_at
+  %left_out = icmp eq i64 %kind, -2
+  br i1 %left_out, label %step, label %use
+use:
   %plain = icmp slt i64 %kind, 0
   br i1 %plain, label %pass, label %array
 pass:
@@ -354,12 +409,15 @@ array:
   br i1 %unfit, label %undo, label %put
 put:
   %value = phi ptr [%arg, %pass], [%view, %array]
-  %place = getelementptr ptr, ptr %arrays, i64 %i
+  %place = getelementptr ptr, ptr %arrays, i64 %taken
   store ptr %value, ptr %place
-  %next = add i64 %i, 1
+  %more = add i64 %taken, 1
+  br label %step
+step:
+  %taken1 = phi i64 [%taken, %one], [%more, %put]
   br label %check
 undo:
-  call void @drop(ptr %arrays, i64 %i)
+  call void @drop(ptr %arrays, i64 %taken)
   %error = call ptr @PyErr_Occurred()
   %failed = icmp ne ptr %error, null
   br i1 %failed, label %nothing, label %otherwise
@@ -367,8 +425,8 @@ otherwise:
   %other = call ptr @PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargs, ptr null)
   ret ptr %other
 run:
-  %found = call ptr @PyObject_Vectorcall(ptr %function, ptr %arrays, i64 %count, ptr null)
-  call void @drop(ptr %arrays, i64 %count)
+  %found = call ptr @PyObject_Vectorcall(ptr %function, ptr %arrays, i64 %taken, ptr null)
+  call void @drop(ptr %arrays, i64 %taken)
   %raised = icmp eq ptr %found, null
   br i1 %raised, label %nothing, label %give
 give:

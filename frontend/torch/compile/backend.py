@@ -1,0 +1,102 @@
+"""The backend: a function of a graph and its inputs that gives what is called in the graph's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, replace
+from functools import partial
+from typing import Any
+
+from ....diagnostics import UnsupportedError
+from ....handles.module import IRModule
+from ....lowering.build import build
+from ....runtime import Executable
+from ....runtime.cache import cache_key
+from ....transforms.operators.to_mixed_precision import ToMixedPrecision
+from ...importing.errors import UnsupportedOperators
+from ...importing.report import Coverage, Status
+from ..expansion import decompositions
+from ..tensors import array_of
+from .calls import Call, graph_call
+from .graphs import GraphConverter
+from .options import Options
+from .partition import partitioned
+from .report import GraphReport
+
+
+def tirax(graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Call:
+    """TorchDynamo's backend "tirax": the graph, compiled for the CPU.
+
+    `options` are those of `Options`. Raises `NameLookupError` and `TiraxError` for wrong ones. What cannot be compiled
+    PyTorch runs.
+    """
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+
+    chosen = Options.of(options)
+    weights = _weights(example_inputs) if chosen.freeze else {}
+    compilers = {
+        f"{key}_compiler": partial(_compiled, options=chosen, kind=kind, weights=weights if kind == "inference" else {})
+        for key, kind in (("fw", "forward"), ("bw", "backward"), ("inference", "inference"))
+    }
+    aot = aot_autograd(**compilers, decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition)
+    return aot(graph_module, example_inputs)
+
+
+def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
+    """The parameters among the inputs as arrays, by position."""
+    import torch
+
+    return {i: array_of(value) for i, value in enumerate(inputs) if isinstance(value, torch.nn.Parameter)}
+
+
+def _compiled(
+    graph_module: Any, inputs: Sequence[Any], *, options: Options, kind: str, weights: Mapping[int, Any]
+) -> Callable[[list[Any]], Any]:
+    """What AOTAutograd calls with the list of a graph's arguments."""
+    converter = GraphConverter(graph_module, weights)
+    try:
+        call: Any = _built(converter, options)
+        parts = 1
+    except UnsupportedOperators:
+        part = partial(_part, options=options, coverage=converter.reader.coverage)
+        call, parts = partitioned(graph_module, frozenset(converter.reader.refused), part)
+    options.tell(GraphReport(kind, converter.reader.coverage, parts))
+    return _boxed(call)
+
+
+def _boxed(call: Call) -> Callable[[list[Any]], Any]:
+    def boxed(args: list[Any]) -> Any:
+        return call(*args)
+
+    boxed._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess] (what AOTAutograd looks for)
+    return boxed
+
+
+def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | None:
+    """A part of a graph, compiled; None where it turns out that it cannot be, which `coverage` learns."""
+    try:
+        return _built(GraphConverter(graph_module), options)
+    except UnsupportedError as error:
+        for node in graph_module.graph.nodes:
+            if node.op == "call_function":
+                coverage.add(str(node.target), Status.UNSUPPORTED, reason=error.message)
+        return None
+
+
+def _built(converter: GraphConverter, options: Options) -> Call:
+    module, signature = converter.convert()
+    return graph_call(_executable(module, options), signature)
+
+
+_executables: dict[str, Executable] = {}
+
+
+def _executable(module: IRModule, options: Options) -> Executable:
+    """A module compiled; the same one again where an equal module was compiled with the same options."""
+    key = cache_key(str(module.op), repr(astuple(replace(options, report=False))))
+    if key not in _executables:
+        if options.precision != "float32":
+            module = ToMixedPrecision(dtype=options.precision)(module)
+        _executables[key] = build(module, options.resolved_target, pipeline=options.pipeline)
+    return _executables[key]

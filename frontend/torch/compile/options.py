@@ -1,0 +1,59 @@
+"""The options of `torch.compile(model, backend="tirax", options={…})`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ....diagnostics import TiraxError, unknown_name
+from ....target import Target
+from .report import GraphReport, print_report
+
+_PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be said of a compilation.
+
+    `target`: a text as `Target` takes it, by default this machine. `threads`: at most so many cores. `precision`: what
+    products, convolutions and attention are computed in; sums are float32 always. `pipeline`: a name of
+    `lowering.pipelines.PIPELINES`. `freeze`: weights are constants of graphs that are not trained, laid out for their
+    kernels when they are compiled; a weight that changes later does not change the model. `report`: True prints what
+    became of each graph, a function is called with it (`GraphReport`).
+    """
+
+    target: str | None = None
+    threads: int | None = None
+    precision: str = "float32"
+    pipeline: str = "default-cpu"
+    freeze: bool = False
+    report: bool | Callable[[GraphReport], object] = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | None) -> Options:
+        """The options by name. Raises `NameLookupError` for an unknown one, `TiraxError` for what it cannot be."""
+        known = {field.name for field in fields(cls)}
+        for name in options or {}:
+            if name not in known:
+                raise unknown_name("option of the backend", name, known)
+        chosen = cls(**(options or {}))
+        if chosen.precision not in _PRECISIONS:
+            raise TiraxError("the precision is unknown", expected=" or ".join(_PRECISIONS), found=chosen.precision)
+        if chosen.threads is not None and chosen.threads < 1:
+            raise TiraxError("the number of threads", expected="1 or more", found=chosen.threads)
+        return chosen
+
+    @property
+    def resolved_target(self) -> Target:
+        """The target, with the cores that may be used. Raises `TargetError`."""
+        text = Target(self.target).text if self.target else Target.host().text
+        return Target(text if self.threads is None else f"{text} -num-cores={self.threads}")
+
+    def tell(self, report: GraphReport) -> None:
+        """Hand a report to whom it may concern."""
+        if callable(self.report):
+            self.report(report)
+        elif self.report:
+            print_report(report)

@@ -1,0 +1,49 @@
+"""A graph in parts: what can be compiled becomes functions, the rest stays a graph that PyTorch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+_FREE = frozenset(
+    (
+        "alias", "detach", "expand", "getitem", "permute", "select", "slice", "squeeze", "sym_size", "t", "transpose",
+        "unsqueeze", "view",
+    )
+)  # fmt: skip
+"""What costs PyTorch nothing: a part of these alone is not worth a call."""
+
+
+def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[[Any], Any]) -> tuple[Any, int]:
+    """The graph with parts of nodes that are not `refused` replaced by what `compiled` gives of them; their number.
+
+    `compiled` takes the graph of a part, and gives a function or None: then the part stays as it is.
+    """
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import create_op_support
+
+    support = create_op_support(lambda modules, node: node.op == "call_function" and node not in refused)
+    partitioner = CapabilityBasedPartitioner(graph_module, support, allows_single_node_partition=True)
+    worthwhile = [part for part in partitioner.propose_partitions() if _is_worthwhile(part.nodes)]
+    fused = partitioner.fuse_partitions(worthwhile)
+    count = 0
+    for name, part in list(fused.named_children()):
+        call = compiled(part) if name.startswith("fused_") else None
+        if call is not None:
+            setattr(fused, name, _module_of(call))
+            count += 1
+    return fused, count
+
+
+def _is_worthwhile(nodes: Collection[Any]) -> bool:
+    return any(getattr(node.target, "__name__", "").split(".")[0] not in _FREE for node in nodes)
+
+
+def _module_of(call: Callable[..., Any]) -> Any:
+    import torch
+
+    class CompiledPart(torch.nn.Module):
+        def forward(self, *args: Any) -> Any:
+            return call(*args)
+
+    return CompiledPart()

@@ -1,0 +1,51 @@
+"""What stays with PyTorch whatever the table has: values and operators that compiled functions do not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arguments import operator_name
+
+_OF_MEMORY = frozenset(("as_strided", "as_strided_scatter", "set_", "resize_", "_reinterpret_tensor", "view.dtype"))
+"""Operators whose meaning depends on how their operand lies in memory."""
+
+
+def why_refused(node: Any) -> str | None:
+    """Why a node cannot be compiled, None where nothing of its kind is against it."""
+    import torch
+
+    if node.op == "call_function" and hasattr(node.target, "_schema"):
+        if torch.Tag.nondeterministic_seeded in node.target.tags:
+            return "random numbers are PyTorch's"
+        if node.target._schema.is_mutable:
+            return "it changes its operand"
+        if operator_name(node.target)[0] in _OF_MEMORY:
+            return "it depends on how its operand lies in memory"
+    values = [node.meta.get("val"), *(n.meta.get("val") for n in node.all_input_nodes)]
+    return next((reason for value in values if (reason := why_foreign(value)) is not None), None)
+
+
+def why_foreign(value: Any) -> str | None:
+    """Why a traced value cannot be one of a compiled function."""
+    import torch
+
+    if isinstance(value, list | tuple):
+        return next((reason for v in value if (reason := why_foreign(v)) is not None), None)
+    if isinstance(value, torch.SymFloat | torch.SymBool | float):
+        return "a number that is no integer is an argument"
+    if isinstance(value, torch.SymInt):
+        return _why_unknown([value])
+    if not isinstance(value, torch.Tensor):
+        return None
+    if value.device.type != "cpu":
+        return f"it is on the device {value.device}"
+    if value.layout is not torch.strided or value.is_complex() or value.is_quantized or value.is_neg():
+        return f"tensors of this kind are not compiled: {value.layout} {value.dtype}"
+    return _why_unknown(value.shape)
+
+
+def _why_unknown(sizes: Any) -> str | None:
+    """Why sizes cannot be those of compiled functions: they depend on the contents of tensors."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return "a size depends on the contents of a tensor" if any(free_unbacked_symbols(s) for s in sizes) else None
