@@ -3,8 +3,9 @@
 DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and makes tensors natively.
 `exchanging` gives a function that takes such tensors: each becomes an array over the same memory, which keeps the
 tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument
-that is returned is copied, so that results have memory of their own. What does not fit as it is (not dense, another dtype, a subclass, another device) goes to a slower function, all of the call's
-arguments with it. The code: `native/exchange.ll`.
+that is returned is copied, so that results have memory of their own. What does not fit as it is (not dense, another
+dtype, a subclass, another device) goes to a slower function, all of the call's arguments with it. The code:
+`native/exchange.ll`.
 """
 
 from __future__ import annotations

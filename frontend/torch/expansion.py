@@ -17,7 +17,7 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
     """
     if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
         return program
-    return program.run_decompositions(_decompositions(custom))
+    return program.run_decompositions(decompositions(custom))
 
 
 def _nodes(module: Any) -> Iterator[Any]:
@@ -42,7 +42,7 @@ def _trains(node: Any) -> bool:
     return operator_name(node.target)[0] == "batch_norm" and node.args[5] is True
 
 
-def _decompositions(custom: frozenset[str]) -> dict[Any, Any]:
+def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
     """PyTorch's decompositions of the operators that have no row."""
     from torch.export import default_decompositions
 
