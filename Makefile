@@ -1,6 +1,7 @@
 # make demo       set up and run the digit classifier
 # make test       set up and run all checks, in some minutes: before every commit
 # make test-all   the tests of which `make test` draws less or takes fewer rows, at full strength: after it
+# make test-models   the tests of importers that need torch, which it installs (large): after a change of frontend/
 # make fuzz       random cases of every kind: SECONDS=540 in all; make fuzz-ci: the first ones, in a minute
 # Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
 
@@ -14,7 +15,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -35,6 +36,12 @@ $(VENV)/demo.stamp: $(VENV)/python.stamp pyproject.toml
 
 $(VENV)/test.stamp: $(VENV)/python.stamp pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+# The version that the tests were written with; any that pip finds will do: make test-models TORCH=torch
+TORCH ?= torch==2.13.0
+$(VENV)/models.stamp: $(VENV)/test.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check '$(TORCH)' onnxruntime onnxscript transformers safetensors
 	@touch $@
 
 # ---- what a user asks for
@@ -59,6 +66,9 @@ test: lint types pytest lit wheel
 test-all: pytest-full
 	@$(BIN)/python tests/packaging/summary.py $(OUT) pytest-full.xml
 
+test-models: pytest-models
+	@$(BIN)/python tests/packaging/summary.py $(OUT) pytest-models.xml
+
 lint: $(OUT)/lint.ok
 types: $(OUT)/types.ok
 wheel: $(OUT)/wheel.ok
@@ -81,6 +91,12 @@ pytest: $(VENV)/test.stamp
 pytest-full: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --full -m thinned --junitxml=$(OUT)/pytest-full.xml
+
+# What `make test` skips where torch and ONNX Runtime are not installed.
+MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py
+pytest-models: $(VENV)/models.stamp
+	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=$(OUT)/pytest-models.xml $(MODEL_TESTS)
 
 lit: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml

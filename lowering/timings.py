@@ -25,6 +25,9 @@ class Timings:
     def __exit__(self, *_: object) -> None:
         _watching().pop()
 
+    def started(self, name: str) -> None:
+        """Called where a stage begins."""
+
     @property
     def total(self) -> float:
         """Seconds of all stages together."""
@@ -56,6 +59,8 @@ def stage(name: str) -> Generator[None]:
     if not watching:
         yield
         return
+    for timings in watching:
+        timings.started(name)
     start = time.perf_counter()
     try:
         yield

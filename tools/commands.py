@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError, unknown_name
+from ..dialects.relax.data import printed_for
+from ..ir.names import function_names
 from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
 from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
 from .guard import OK, UsageError, as_usage, report, schedule_notes
+from .outputs import folder_of, write_output
+from .progress import Progress
 from .source import read_program
 from .versions import version_of
+
+if TYPE_CHECKING:
+    from ..frontend.importing.summary import Summary
 
 _SHOWN = 8
 
@@ -80,8 +88,44 @@ def build(options: Namespace) -> int:
     return OK
 
 
+def import_(options: Namespace) -> int:
+    """Write a model as a program, its weights beside it."""
+    from .models import import_model, shapes_of, store_weights
+
+    weights = options.weights or f"{os.path.splitext(options.output)[0]}.safetensors"
+    folder = folder_of(options.output)
+    if folder_of(weights) != folder:
+        raise UsageError("a text and its weights must lie in one folder", expected=folder, found=weights)
+    with Progress():
+        module = import_model(options.file, shapes_of(options.shape))
+        count = store_weights(module, weights)
+        with printed_for(folder):
+            text = f"{module}\n"
+    write_output(options.output, text.encode())
+    print(
+        f"{options.output}: {', '.join(function_names(module))}" + (f"; {count} weights in {weights}" if count else "")
+    )
+    return OK
+
+
 def inspect(options: Namespace) -> int:
-    """Print what an executable contains."""
+    """Print what a model or an executable contains."""
+    from .models import format_of
+
+    model = format_of(options.file)
+    return _inspect_executable(options) if model is None else _inspect_model(model.summary(options.file))
+
+
+def _inspect_model(summary: Summary) -> int:
+    from rich.console import Console
+
+    print(summary)
+    console = Console()
+    console.print(summary.coverage.table())
+    return OK
+
+
+def _inspect_executable(options: Namespace) -> int:
     executable = _load(options.file)
     target = executable.target
     print(f"target: {target.text} ({target.triple}, {target.cpu})")
@@ -128,10 +172,9 @@ def _cache_text() -> str:
 def _compile(options: Namespace) -> Executable:
     from ..ir.passes.extern import ALLOW_EXTERN
     from ..ir.passes.transform import PassContext
-    from ..lowering.build import Timings
     from ..lowering.build import build as build_executable
 
-    timings = Timings()
+    timings = Progress()
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     try:
         with timings, PassContext(config=config), schedule_notes():
@@ -147,10 +190,16 @@ def _read(options: Namespace) -> ModuleOp:
     from ..lowering.build import run_passes
     from ..script.mlir_text import reading_context
     from .driver import all_passes
+    from .models import format_of, import_model, shapes_of
 
     passes = all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
     ctx = reading_context()
-    module = read_program(options.file).parse(ctx)
+    if format_of(options.file) is not None:
+        module = import_model(options.file, shapes_of(options.shape))
+    elif options.shape:
+        raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
+    else:
+        module = read_program(options.file).parse(ctx)
     run_passes(passes, ctx, module)
     return module
 
@@ -206,6 +255,8 @@ def _time(executable: Executable, name: str, values: list[Any]) -> str:
 COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "run": run,
     "build": build,
+    "compile": build,
+    "import": import_,
     "inspect": inspect,
     "env": env,
     "cache": cache,

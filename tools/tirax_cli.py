@@ -8,11 +8,15 @@ from typing import Any
 
 from .guard import ArgumentParser, run_guarded
 
+_PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, a model (.onnx, .pt2)"
+
 _EPILOG = """\
 examples:
   tirax run model.py --sizes n=8
   tirax run model.mlir --input x=images.npy --input w=random --time
   tirax build model.py -o model.tirax && tirax run model.tirax
+  tirax inspect model.onnx; tirax run model.onnx --input image=image.npy
+  tirax import model.onnx -o model.mlir && tirax-opt model.mlir -p legalize
 """
 
 
@@ -26,7 +30,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = commands.add_parser("run", help="compile a program, call a function and show the result")
-    _add_compile_options(run, "a .py (TVMScript; file.py:NAME) or .mlir file, or an executable")
+    _add_compile_options(run, f"{_PROGRAMS}, or an executable")
     add = run.add_argument
     add("--func", metavar="NAME", help="the function to call (main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
@@ -36,12 +40,18 @@ def command_line() -> argparse.ArgumentParser:
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
     add("--time", action="store_true", help="measure how long a call takes")
 
-    build = commands.add_parser("build", help="compile a program to a file")
-    _add_compile_options(build, "a .py (TVMScript; file.py:NAME) or .mlir file")
+    build = commands.add_parser("build", aliases=["compile"], help="compile a program to a file")
+    _add_compile_options(build, _PROGRAMS)
     build.add_argument("-o", "--output", required=True, metavar="FILE", help="the executable to write")
 
-    inspect = commands.add_parser("inspect", help="what is in an executable")
-    inspect.add_argument("file", help="an executable that build or Executable.save wrote")
+    import_ = commands.add_parser("import", help="a model as a program: MLIR text beside a file of its weights")
+    import_.add_argument("file", help="a model: .onnx, .pt2")
+    import_.add_argument("-o", "--output", required=True, metavar="FILE.mlir", help="the text to write")
+    import_.add_argument("--weights", metavar="FILE.safetensors", help="the file of weights (named after the text)")
+    _add_shape_option(import_)
+
+    inspect = commands.add_parser("inspect", help="what is in a model or an executable")
+    inspect.add_argument("file", help="a model (.onnx, .pt2), or an executable that build or Executable.save wrote")
     commands.add_parser("env", help="versions, the target of this machine, the object cache")
     cache = commands.add_parser("cache", help="the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
@@ -57,6 +67,13 @@ def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:
         "--allow-extern", action="append", default=[], metavar="NAME", help="a C function that the program may call"
     )
     parser.add_argument("--timing", action="store_true", help="print how long each stage took")
+    _add_shape_option(parser)
+
+
+def _add_shape_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shape", action="append", default=[], metavar="X=1x3xhxw", help="another shape of a model's input"
+    )
 
 
 def main(args: Sequence[str] | None = None) -> int:

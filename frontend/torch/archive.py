@@ -1,0 +1,165 @@
+"""Exported programs from `.pt2` files that strangers wrote: what would run code while it is read is refused before.
+
+`torch.export.load` unpickles weights that are marked so, example inputs and custom objects, hands expressions of sizes
+to sympy, which evaluates them as Python, and resolves the names of operators. Each of these is looked at here first.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from ..importing.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+_SAVE_AGAIN = "save it again: torch.export.save(program, file)"
+_CODE_OBJECTS = ("custom_obj_", "opaque_obj_")
+
+_TARGET = re.compile(r"torch\.ops(\.\w+){2,3}|_operator\.\w+|math\.\w+|torch\.sym_\w+|torch\._sym_\w+", re.ASCII)
+"""Operators, arithmetic of sizes."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<call>[A-Za-z_]\w*)\s*\(|(?P<name>[A-Za-z_]\w*)|(?P<text>'\w+')|\d+(?:\.\d*)?(?:e[+-]?\d+)?|[-+*/%()<>=!,&|~])",
+    re.ASCII,
+)
+_FUNCTIONS = frozenset((
+    "Symbol", "Integer", "Float", "Rational", "Abs", "Add", "Mul", "Pow", "Max", "Min", "Mod", "And", "Or",
+    "Not", "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Equality", "Unequality", "LessThan", "GreaterThan",
+    "StrictLessThan", "StrictGreaterThan", "Piecewise", "ExprCondPair", "Identity", "CeilDiv", "CeilToInt",
+    "CleanDiv", "FloatPow", "FloatTrueDiv", "FloorDiv", "FloorToInt", "IntTrueDiv", "LShift", "RShift",
+    "ModularIndexing", "PowByNatural", "PythonMod", "RoundDecimal", "RoundToInt", "ToFloat", "TruncToFloat",
+    "TruncToInt", "Where", "floor", "ceiling", "IsNonOverlappingAndDenseIndicator", "sqrt", "log", "log2",
+    "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2",
+))  # fmt: skip
+_POWERS = re.compile(r"\w*(?:Pow|Shift)\w*\s*\(|\*\*", re.ASCII)
+_MOST_POWERS = 2
+_LARGEST_IN_POWERS = 999
+"""What powers may hold: sympy computes those of numbers, and they can have more digits than memory has room for."""
+
+
+def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
+    """The program in a file that `torch.export.save` wrote, without running anything that the file says.
+
+    Raises `ModelError` for what is no such file, is damaged, or holds what only running code could read.
+    """
+    import torch
+
+    name = os.fspath(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _require_harmless(name, archive)
+    except OSError as error:
+        raise ModelError(f"cannot read '{name}': {error.strerror}") from error
+    except (zipfile.BadZipFile, ValueError, RecursionError) as error:
+        raise ModelError(f"'{name}' is no exported program, or is damaged: {error}", hint=_SAVE_AGAIN) from error
+    try:
+        return torch.export.load(path)
+    except Exception as error:  # noqa: BLE001 - torch raises what comes to it for damaged files
+        raise ModelError(f"torch cannot read '{name}': {_first_line(error)}", hint=_SAVE_AGAIN) from error
+
+
+def _require_harmless(name: str, archive: zipfile.ZipFile) -> None:
+    files = [info.filename for info in archive.infolist()]
+    if len(set(files)) < len(files) or archive.comment or any(i.compress_type for i in archive.infolist()):
+        raise ModelError(f"'{name}' is not as torch writes it: names come twice, or files are compressed")
+    models = [f for f in files if re.fullmatch(r"[^/]+/models/[^/]+\.json", f)]
+    if not models:
+        raise ModelError(
+            f"'{name}' holds no exported program", expected="a .pt2 of torch 2.9 or later", hint=_SAVE_AGAIN
+        )
+    problems = [
+        *(
+            f"{f}: a pickle of the format before"
+            for f in files
+            if re.search(r"/data/(weights|constants)/[^/]+\.pt$", f)
+        ),
+        *(p for f in files if f.endswith("_config.json") for p in _payload_problems(archive, f)),
+        *(p for f in files if re.search(r"/data/sample_inputs/", f) for p in _pickle_problems(archive, f)),
+        *(p for f in models for p in _program_problems(_json(archive, f))),
+    ]
+    if problems:
+        raise ModelError(
+            f"'{name}' holds what only running its code could read",
+            notes=list(dict.fromkeys(problems)),
+            hint=_SAVE_AGAIN,
+        )
+
+
+def _json(archive: zipfile.ZipFile, file: str) -> Any:
+    return json.loads(archive.read(file))
+
+
+def _payload_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
+    """Weights and constants that are pickled: harmless where torch's restricted reader takes them."""
+    folder = file.rpartition("/")[0]
+    config = _json(archive, file)
+    if not isinstance(config, dict) or not isinstance(config.get("config"), dict):
+        raise ValueError(f"{file} is no table of tensors")
+    for key, row in cast("dict[str, Any]", config["config"]).items():
+        path = str(row["path_name"]) if isinstance(row, dict) and "path_name" in row else ""
+        if path.startswith(_CODE_OBJECTS):
+            yield f"{key}: an object of a class of its own"
+        elif isinstance(row, dict) and row.get("use_pickle") is not False:
+            yield from _pickle_problems(archive, f"{folder}/{path}")
+
+
+def _pickle_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
+    """What torch's reader for weights alone refuses; it calls nothing but what makes tensors."""
+    import torch
+
+    data = archive.read(file)
+    try:
+        if data:
+            torch.load(io.BytesIO(data), weights_only=True)
+    except Exception as error:  # noqa: BLE001 - any refusal is one
+        yield f"{file}: {_first_line(error)}"
+
+
+def _program_problems(program: Any) -> Iterator[str]:
+    """Names of operators and expressions of sizes that are none, anywhere in a program."""
+    stack = [program]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack += cast("list[Any]", value)
+        elif isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            stack += fields.values()
+            target, text = fields.get("target"), fields.get("expr_str")
+            if isinstance(target, str) and not _TARGET.fullmatch(target):
+                yield f"the operator {target!r} is none of torch"
+            if isinstance(text, str) and not is_arithmetic(text):
+                yield f"the size {text!r} is no arithmetic"
+            for name in fields.get("range_constraints") or ():
+                if not is_arithmetic(str(name)):
+                    yield f"the size {name!r} is no arithmetic"
+
+
+def is_arithmetic(text: str) -> bool:
+    """Whether a text is an expression of numbers, symbols and the functions that torch writes for sizes.
+
+    Powers and shifts may be few, and of small numbers.
+    """
+    powers = len(_POWERS.findall(text))
+    numbers = [int(n) for n in re.findall(r"\b\d{1,19}\b", text)]
+    if powers > _MOST_POWERS or (powers and max(numbers, default=0) > _LARGEST_IN_POWERS) or re.search(r"\d{20}", text):
+        return False
+    at = 0
+    text = text.rstrip()
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None or (token["call"] is not None and token["call"] not in _FUNCTIONS) or "__" in token[0]:
+            return False
+        at = token.end()
+    return True
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

@@ -1,0 +1,130 @@
+"""Models of other frameworks as programs: the files that `tirax` takes besides texts, by their extensions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..diagnostics import TiraxError
+from ..dialects import relax
+from ..dialects.relax.data import TensorDataAttr
+from ..frontend.importing.summary import Summary
+from ..lowering.timings import stage
+from .guard import UsageError
+
+Shapes = Mapping[str, list[int | str]]
+
+_LARGE = 1024
+"""Bytes above which a constant is written to the file of weights; smaller ones stay text."""
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """How files of a framework are read: as a module, or looked at."""
+
+    read: Callable[[str, Shapes], ModuleOp]
+    summary: Callable[[str], Summary]
+
+
+def _read_onnx(path: str, shapes: Shapes) -> ModuleOp:
+    from ..frontend.onnx import from_onnx
+
+    return from_onnx(path, cast("Any", shapes)).op
+
+
+def _onnx_summary(path: str) -> Summary:
+    from ..frontend.onnx import summary_of
+
+    return summary_of(path)
+
+
+def _read_exported_program(path: str, shapes: Shapes) -> ModuleOp:
+    if shapes:
+        raise UsageError("shapes of an exported program are what it was exported with", hint="torch.export.export")
+    from ..frontend.torch import from_exported_program
+    from ..frontend.torch.archive import load_exported_program
+
+    return from_exported_program(load_exported_program(path)).op
+
+
+def _exported_program_summary(path: str) -> Summary:
+    from ..frontend.torch.archive import load_exported_program
+    from ..frontend.torch.summary import summary_of
+
+    return summary_of(load_exported_program(path), os.path.basename(path))
+
+
+FORMATS: dict[str, ModelFormat] = {
+    ".onnx": ModelFormat(_read_onnx, _onnx_summary),
+    ".pt2": ModelFormat(_read_exported_program, _exported_program_summary),
+}
+"""Extension -> how such files are read."""
+
+
+def format_of(path: str) -> ModelFormat | None:
+    """The format of a model's file, None where it is not one of them."""
+    return FORMATS.get(os.path.splitext(path)[1].lower())
+
+
+def import_model(path: str, shapes: Shapes) -> ModuleOp:
+    """The program that a model is. Raises `TiraxError` for all that it may be other than one."""
+    model = format_of(path)
+    if model is None:
+        raise UsageError("this is no model", expected=f"a file {' or '.join(FORMATS)}", found=path)
+    with stage(f"import {os.path.basename(path)}"):
+        return model.read(path, shapes)
+
+
+def store_weights(module: ModuleOp, path: str) -> int:
+    """Write the large constants of a module to `path` (safetensors), let it refer to them; how many there are.
+
+    A constant keeps the name that its model has for it; others are numbered. Where there are none, no file is written.
+    Raises `TiraxError` where it cannot be written.
+    """
+    constants = [op for op in module.walk() if isinstance(op, relax.ConstantOp) and len(op.value.data.raw) > _LARGE]
+    keys: dict[int, str] = {}
+    arrays: dict[str, Any] = {}
+    for op in constants:
+        data = op.value.data
+        if id(data) not in keys:
+            keys[id(data)] = _free(data.key or f"constant{len(keys)}", arrays)
+            arrays[keys[id(data)]] = data.numpy()
+    if not arrays:
+        return 0
+    from ..runtime.safetensors import write_weights
+
+    try:
+        write_weights(path, arrays)
+    except OSError as error:
+        raise TiraxError(f"cannot write '{path}': {error.strerror}") from error
+    file = os.path.realpath(path)
+    originals = {id(op.value.data): op.value.data for op in constants}
+    stored = {i: TensorDataAttr(replace(data, key=keys[i], file=file)) for i, data in originals.items()}
+    for op in constants:
+        op.value = stored[id(op.value.data)]
+    return len(arrays)
+
+
+def _free(key: str, taken: Mapping[str, Any]) -> str:
+    number, name = 0, key
+    while name in taken:
+        number += 1
+        name = f"{key}.{number}"
+    return name
+
+
+def shapes_of(texts: list[str]) -> dict[str, list[int | str]]:
+    """`x=1x3xhxw` texts as shapes: numbers, and names of sizes. Raises `UsageError`."""
+    from .arguments import named
+
+    shapes: dict[str, list[int | str]] = {}
+    for name, text in named(texts, "--shape").items():
+        parts = text.split("x") if text != "()" else []
+        if not all(p.isdecimal() or p.isidentifier() for p in parts):
+            raise UsageError("--shape is not understood", expected="x=1x3xhxw: numbers and names of sizes", found=text)
+        shapes[name] = [int(p) if p.isdecimal() else p for p in parts]
+    return shapes

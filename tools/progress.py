@@ -1,0 +1,72 @@
+"""What is being done, on stderr, where importing and building take longer than a moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ..lowering.timings import Timings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DELAY = 2.0
+"""Seconds without a word; then the stage is shown, or told in a line as often where there is no terminal."""
+
+_REFRESH = 0.2
+"""Seconds between looks at a terminal's line."""
+
+
+class Progress(Timings):
+    """`with Progress(): …` tells of the stages inside; nothing where they end within `delay` seconds.
+
+    Nothing either where the environment says `TIRAX_PROGRESS=0`.
+    """
+
+    def __init__(self, console: Console | None = None, delay: float = DELAY):
+        super().__init__()
+        self._console = console
+        self._delay = delay
+        self._stage = "starting"
+        self._begin = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+
+    def __enter__(self) -> Progress:
+        self._begin = time.monotonic()
+        super().__enter__()
+        if os.environ.get("TIRAX_PROGRESS") != "0":
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def started(self, name: str) -> None:
+        """A stage begins."""
+        self._stage = name
+
+    def _tell(self) -> None:
+        if self._over.wait(self._delay):
+            return
+        from rich.console import Console
+        from rich.status import Status
+
+        console = self._console or Console(stderr=True)
+        if console.is_terminal:
+            with Status(self._text(), console=console) as status:
+                while not self._over.wait(_REFRESH):
+                    status.update(self._text())
+            return
+        over = False
+        while not over:
+            console.print(self._text(), highlight=False, soft_wrap=True)
+            over = self._over.wait(self._delay)
+
+    def _text(self) -> str:
+        return f"{self._stage} ({time.monotonic() - self._begin:.0f} s)"
