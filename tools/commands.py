@@ -100,7 +100,7 @@ def import_(options: Namespace) -> int:
         module = import_model(options.file, shapes_of(options.shape))
         count = store_weights(module, weights)
         with printed_for(folder):
-            text = f"{module}\n"
+            text = str(module) + "\n"
     write_output(options.output, text.encode())
     print(
         f"{options.output}: {', '.join(function_names(module))}" + (f"; {count} weights in {weights}" if count else "")

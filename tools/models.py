@@ -118,13 +118,13 @@ def _free(key: str, taken: Mapping[str, Any]) -> str:
 
 
 def shapes_of(texts: list[str]) -> dict[str, list[int | str]]:
-    """`x=1x3xhxw` texts as shapes: numbers, and names of sizes. Raises `UsageError`."""
+    """`x=1,3,h,w` texts, or `x=1x3x8x8`, as shapes: numbers, and names of sizes. Raises `UsageError`."""
     from .arguments import named
 
     shapes: dict[str, list[int | str]] = {}
     for name, text in named(texts, "--shape").items():
-        parts = text.split("x") if text != "()" else []
+        parts = text.split("," if "," in text else "x") if text != "()" else []
         if not all(p.isdecimal() or p.isidentifier() for p in parts):
-            raise UsageError("--shape is not understood", expected="x=1x3xhxw: numbers and names of sizes", found=text)
+            raise UsageError("--shape is not understood", expected="x=1,3,h,w: numbers and names of sizes", found=text)
         shapes[name] = [int(p) if p.isdecimal() else p for p in parts]
     return shapes

@@ -72,7 +72,7 @@ def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 def _add_shape_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--shape", action="append", default=[], metavar="X=1x3xhxw", help="another shape of a model's input"
+        "--shape", action="append", default=[], metavar="X=1,3,h,w", help="another shape of a model's input"
     )
 
 

@@ -21,7 +21,7 @@ from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
 from .sizes import Sizes
 from .tensors import TensorReader, dtype_name, tensor_type
-from .values import Result, TensorSequence, Value
+from .values import Result, TensorSequence, Value, constant_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ValueInfoProto
@@ -97,7 +97,7 @@ class _Weights:
     def value(self, name: str, array: Any) -> Value:
         """An initializer. Small integers (shapes, axes) are constants always."""
         if not self._keep or (array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 16):
-            return Value(array=array)
+            return Value(array=array, make=lambda: constant_of(array, name))
 
         def parameter() -> Expr:
             self.vars.append(Var(self._names[name], TensorStructInfo(array.shape, array.dtype.name)))

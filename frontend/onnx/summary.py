@@ -14,6 +14,9 @@ from .tensors import tensor_type
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto, ValueInfoProto
 
+_NUMPY = {"float": "float32", "double": "float64"}
+"""ONNX's names of dtypes that are not numpy's."""
+
 
 def summary_of(model: Any) -> Summary:
     """The inputs, outputs, weights and operators of a model, a `ModelProto` or a path; what it computes is not read.
@@ -47,11 +50,11 @@ def _bytes(tensors: Iterable[TensorProto]) -> int:
 
 
 def _text(info: ValueInfoProto) -> str:
-    from onnx import TensorProto
+    from onnx import helper
 
     tensor = tensor_type(info.type)
     if tensor is None:
         return f"{info.name}: {info.type.WhichOneof('value') or 'of unknown type'}"
     shape = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim]
-    name = TensorProto.DataType.Name(tensor.elem_type).lower()
-    return tensor_text(info.name, name, tuple(shape) if tensor.HasField("shape") else None)
+    dtype = helper.tensor_dtype_to_string(tensor.elem_type).removeprefix("TensorProto.").lower()
+    return tensor_text(info.name, _NUMPY.get(dtype, dtype), tuple(shape) if tensor.HasField("shape") else None)

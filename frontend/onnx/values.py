@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name, dtype_of, numpy_dtype
-from ...dialects.relax.data import ALIGNMENT, TensorData, TensorDataAttr
+from ...dialects.relax.data import ALIGNMENT, TensorDataAttr
 from ...dialects.relax.elementwise import BINARY
 from ...dialects.sym.expr import SymExpr, as_expr
 from ...handles.relax.calls import call_operator
@@ -166,14 +167,17 @@ Result = Value | Expr | TensorSequence | None
 """What a converter gives for an output; None where it is not there."""
 
 
-def constant_of(array: Array) -> Constant:
-    """A constant in the program; contents that are read-only and lie as constants do are shared, others copied."""
+def constant_of(array: Array, key: str | None = None) -> Constant:
+    """A constant in the program; contents that are read-only and lie as constants do are shared, others copied.
+
+    `key` is what the model calls it.
+    """
     element = dtype_of(array.dtype.name)
     aligned = array.ctypes.data % ALIGNMENT == 0
     if array.size and aligned and array.flags.c_contiguous and not array.flags.writeable:
-        raw = array.reshape(-1).view(np.uint8).data
-        return Constant.on(relax.ConstantOp(TensorDataAttr(TensorData(element, array.shape, raw))).result)
-    return Constant.on(relax.ConstantOp.of(array, element).result)
+        return Constant.on(relax.ConstantOp(TensorDataAttr.sharing(array, element, key)).result)
+    data = TensorDataAttr.from_numpy(array, element).data
+    return Constant.on(relax.ConstantOp(TensorDataAttr(replace(data, key=key))).result)
 
 
 def op(name: str, *args: Any, **attrs: Any) -> Expr:
