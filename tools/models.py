@@ -45,8 +45,8 @@ def _onnx_summary(path: str) -> Summary:
 def _read_exported_program(path: str, shapes: Shapes) -> ModuleOp:
     if shapes:
         raise UsageError("shapes of an exported program are what it was exported with", hint="torch.export.export")
-    from ..frontend.torch import from_exported_program
     from ..frontend.torch.archive import load_exported_program
+    from ..frontend.torch.exported_program import from_exported_program
 
     return from_exported_program(load_exported_program(path)).op
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,8 @@ from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, PrimValue, Tuple, Var
 from ...handles.struct_info import PrimStructInfo, TensorStructInfo
 from ..block_builder import BlockBuilder
-from ..importing.errors import ModelError
+from ..importing.errors import ModelError, UnsupportedOperators
+from ..importing.report import Coverage
 from .arguments import dtype_name
 from .expansion import expanded
 from .graph import CustomConverter, GraphReader
@@ -48,6 +50,14 @@ def from_exported_program(
     return _Importer(program, custom_convert_map, keep_params_as_input).module(
         unwrap_unit_return_tuple, no_bind_return_tuple
     )
+
+
+def coverage_of(exported_program: Any) -> Coverage:
+    """What becomes of the operators of a program, of those that it has once what has no converter is written out."""
+    importer = _Importer(expanded(exported_program), None, keep_params=False)
+    with suppress(UnsupportedOperators):  # the report has them
+        importer.module(unwrap=False, no_bind=False)
+    return importer.coverage
 
 
 _HINT = "custom_convert_map takes converters by the names of overloads; converter_stub(name) writes one to fill in"
@@ -87,6 +97,11 @@ class _Importer:
         self._reader = ProgramReader(self._builder, program.graph_module, custom)
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
         self._inputs = self._read_inputs()
+
+    @property
+    def coverage(self) -> Coverage:
+        """The operators that have been read."""
+        return self._reader.coverage
 
     # Inputs.
 

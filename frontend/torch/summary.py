@@ -7,13 +7,12 @@ from typing import Any
 
 from ..importing.summary import Summary, tensor_text
 from .arguments import dtype_name
+from .exported_program import coverage_of
 
 
 def summary_of(program: Any, name: str) -> Summary:
     """The inputs, outputs, weights and operators of a `torch.export.ExportedProgram` that is called `name`."""
     import torch
-
-    from .coverage import coverage_of
 
     signature = program.graph_signature
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -30,7 +29,7 @@ def summary_of(program: Any, name: str) -> Summary:
 
 def _texts(names: Iterable[Any], values: dict[str, Any]) -> Iterable[str]:
     for name in names:
-        value = values.get(name) if isinstance(name, str) else name
+        value: Any = values.get(name) if isinstance(name, str) else name
         if hasattr(value, "shape") and hasattr(value, "dtype"):
             yield tensor_text(name, dtype_name(value.dtype), tuple(value.shape))
         else:

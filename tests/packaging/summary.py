@@ -15,15 +15,6 @@ RESULTS = (
     *("lint.ok", "types.ok", "pytest.xml", "lit.xml", "wheel.ok"),
     *("pytest-full.xml", "pytest-models.xml", "fuzz.ok"),
 )
-    "lint.ok",
-    "types.ok",
-    "pytest.xml",
-    "lit.xml",
-    "wheel.ok",
-    "pytest-full.xml",
-    "pytest-models.xml",
-    "fuzz.ok",
-)
 FAILED = ("failure", "error")
 
 

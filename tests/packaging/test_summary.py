@@ -18,7 +18,7 @@ def passed(tmp_path: Path) -> Path:
 
 
 def test_all_is_well(passed: Path):
-    assert summary(passed) == ("10 passed, 0 failed", True)
+    assert summary(passed) == ("12 passed, 0 failed", True)
 
 
 def test_what_is_not_asked_for_does_not_count(passed: Path):
@@ -28,7 +28,7 @@ def test_what_is_not_asked_for_does_not_count(passed: Path):
 
 def test_a_failed_test_counts(passed: Path):
     (passed / "lit.xml").write_text(BAD)
-    assert summary(passed) == ("8 passed, 1 failed, 1 skipped", False)
+    assert summary(passed) == ("10 passed, 1 failed, 1 skipped", False)
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -41,4 +41,4 @@ def test_what_is_absent_did_not_pass(passed: Path, name: str):
 
 def test_a_report_cut_short_did_not_pass(passed: Path):
     (passed / "pytest.xml").write_text(GOOD[:40])
-    assert summary(passed) == ("8 passed, 1 failed", False)
+    assert summary(passed) == ("10 passed, 1 failed", False)

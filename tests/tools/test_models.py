@@ -140,7 +140,8 @@ def test_what_is_no_model_is_told(cli, tmp_path, name, command):
 
 
 def test_constants_of_one_name_are_stored_by_two(tmp_path):
-    text = "relax.func @main() -> !relax.tuple<[]> {\n  %0 = relax.tuple\n  relax.return %0 : !relax.tuple<[]>\n}"
+    kind = "!relax.tensor<[n], f32>"
+    text = f"relax.func @main(%x: {kind}) -> {kind} {{ relax.return %x : {kind} }}"
     module = parse_mlir(text)
     body = next(iter(module.body.block.ops)).regions[0].block
     for value in (1, 2):
@@ -148,3 +149,34 @@ def test_constants_of_one_name_are_stored_by_two(tmp_path):
         body.insert_op_before(relax.ConstantOp(TensorDataAttr(data)), body.first_op)
     assert store_weights(module, str(tmp_path / "w.safetensors")) == 2
     assert sorted(read_weights(tmp_path / "w.safetensors")) == ["w", "w.1"]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A linear layer and a relu, n × 64 to n × 32, as torch saves it; and what it computes."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU())
+    sizes = ({0: torch.export.Dim("n", min=2, max=512)},)
+    program = torch.export.export(model, (torch.ones(4, 64),), dynamic_shapes=sizes)
+    path = tmp_path_factory.mktemp("exported") / "model.pt2"
+    torch.export.save(program, path)
+    return path, lambda x: model(torch.from_numpy(x)).detach().numpy()
+
+
+def test_exported_programs(cli, exported, tmp_path):
+    path, compute = exported
+    looked = cli("inspect", path)
+    assert looked.code == 0, looked.err
+    assert looked.out.startswith("PyTorch, exported program model.pt2\ninput input: float32[")
+    assert "weights: 2, 8320 bytes" in looked.out and "100.0 %" in looked.out
+    x = np.random.default_rng(0).standard_normal((5, 64)).astype("float32")
+    np.save(tmp_path / "x.npy", x)
+    name = re.search(r"^input (\w+):", looked.out, re.MULTILINE)[1]
+    for file in (path, tmp_path / "m.mlir"):
+        result = cli("run", file, "--input", f"{name}={tmp_path / 'x.npy'}", "--output", tmp_path / "r.npz")
+        assert result.code == 0, result.err
+        np.testing.assert_allclose(np.load(tmp_path / "r.npz")["result0"], compute(x), rtol=1e-5, atol=1e-5)
+        assert cli("import", path, "-o", tmp_path / "m.mlir").code == 0
+    assert 'in "m.safetensors" : ' in (tmp_path / "m.mlir").read_text()
+    shaped = cli("run", path, "--shape", "x=2,64")
+    assert shaped.code == 2 and "what it was exported with" in shaped.err
