@@ -134,6 +134,11 @@ def dtype_name(dtype: Attribute) -> str:
     raise DTypeError(f"{dtype} is no data type of tirax")
 
 
+def is_dtype(dtype: Attribute) -> bool:
+    """Whether `dtype` is a data type of tirax, or a vector of one."""
+    return scalar_of(dtype) in _NAMES
+
+
 def scalar_of(dtype: Attribute) -> Attribute:
     """The element type of a vector, `dtype` itself otherwise."""
     return dtype.element_type if type(dtype) is VectorType else dtype

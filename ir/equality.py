@@ -146,6 +146,7 @@ class Reader:
         expr = self.symbolic(op.results[0])
         if expr is not None:
             return self.numbered(("symbolic", self.expr(expr)), op)
+        op = _plain_constant(op)
         operands = tuple(self.operand(v) for v in op.operands)
         inside = self.inside(op) if op.regions else ()
         return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), inside), op)
@@ -267,7 +268,13 @@ def _bound_leaf(op: Operation) -> Operation | None:
 
 def _does_nothing(op: Operation) -> bool:
     """Whether a statement is `T.evaluate` of a constant, which stands where there is no other."""
-    return type(op) is tir.EvaluateOp and isinstance(op.value.owner, tir.ConstOp)
+    return type(op) is tir.EvaluateOp and isinstance(_plain_constant(op.value.owner), tir.ConstOp)
+
+
+def _plain_constant(op: Any) -> Any:
+    """`tir.const 4` for `sym.value 4`, which text does not tell from it; any other op itself."""
+    number = op.expr.data.constant if type(op) is ValueOp else None
+    return op if number is None else tir.ConstOp(number, op.result.type)
 
 
 def _attrs_but_symbol(op: Operation) -> dict[str, Attribute]:

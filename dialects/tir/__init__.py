@@ -13,6 +13,7 @@ from .devices import *  # noqa: F403
 from .devices import DeviceCallOp
 from .expressions import *  # noqa: F403
 from .function import *  # noqa: F403
+from .intrinsics import *  # noqa: F403
 from .masked import *  # noqa: F403
 from .masked import MaskedLoadOp
 from .reductions import *  # noqa: F403

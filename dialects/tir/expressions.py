@@ -57,8 +57,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
-from ..dtypes import bit_width, float_attr, is_float, is_scalable, lanes_of, scalar_of
+from ..dtypes import bit_width, float_attr, is_dtype, is_float, is_scalable, lanes_of, scalar_of
 from .function import FuncOp
+from .intrinsics import DEVICE_INTRINSICS
 from .types import HANDLE, BufferType, HandleType
 
 
@@ -618,6 +619,14 @@ class CallExpr(IRDLOperation):
         op.attributes = attributes
         return op
 
+    def verify_(self) -> None:
+        self.verify_result()
+
+    def verify_result(self) -> None:
+        """A call gives a scalar, a vector, an address of anything, or nothing: what its text can say."""
+        if self.result.type not in (VOID, HANDLE) and not is_dtype(self.result.type):
+            raise VerifyException(f"a call gives a data type, a handle or nothing, not {self.result.type}")
+
 
 @irdl_op_definition
 class CallIntrinOp(CallExpr):
@@ -627,8 +636,21 @@ class CallIntrinOp(CallExpr):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        if not all(part.isidentifier() and not iskeyword(part) for part in self.func.data.split(".")):
-            raise VerifyException(f"'{self.func.data}' is no name of an intrinsic")
+        name = self.func.data
+        if not all(part.isidentifier() and not iskeyword(part) for part in name.split(".")):
+            raise VerifyException(f"'{name}' is no name of an intrinsic")
+        if name in DEVICE_INTRINSICS:
+            raise VerifyException(f"'{name}' is for other devices: it is called by tir.device_call")
+        address = self.address()
+        if address is None:
+            self.verify_result()
+        elif self.result.type != address:
+            raise VerifyException(f"the address is {address}, not {self.result.type}")
+
+    def address(self) -> HandleType | None:
+        """What `address_of` an element gives, None for other calls."""
+        of = self.call_args[0].owner if self.func.data == "address_of" and len(self.call_args) == 1 else None
+        return address_type(of.buffer) if isinstance(of, LoadOp) else None
 
 
 def vscale_factor(value: SSAValue) -> int | None:

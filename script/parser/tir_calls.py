@@ -418,51 +418,6 @@ def _number(p: TirCalls, site: CallSite) -> Imm:
     return imm if dtype is None else convert(imm, p.dtype(dtype, site.node))
 
 
-_FLOAT_UNARY = [
-    "exp",
-    "exp2",
-    "exp10",
-    "erf",
-    "tanh",
-    "sigmoid",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "tan",
-    "cos",
-    "cosh",
-    "acos",
-    "acosh",
-    "sin",
-    "sinh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "sqrt",
-    "rsqrt",
-    "popcount",
-    "clz",
-    "likely",
-    "ignore_loop_partition",
-    "tvm_thread_invariant",
-    "fabs",
-]
-_ROUNDING = ["ceil", "floor", "trunc", "round", "nearbyint"]
-_INTRINSIC_BINARY = [
-    "atan2",
-    "nextafter",
-    "hypot",
-    "copysign",
-    "ldexp",
-    "fmod",
-    "shift_left",
-    "shift_right",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-]
 _OPERATOR_NAMES = {
     **{kind: kind for kind in ("min", "max", "floordiv", "floormod", "truncdiv", "truncmod")},
     "indexdiv": "floordiv",
@@ -483,10 +438,10 @@ _OF_A_DTYPE = frozenset(
 )  # fmt: skip
 """Calls that have a parameter `dtype`. Others may be told one, which says nothing."""
 CALLS: dict[str, Builder] = {
-    **{name: _unary(name) for name in _FLOAT_UNARY},
-    **{name: _rounding(name) for name in _ROUNDING},
-    **{name: _unary(name, i1) for name in ("isnan", "isinf", "isfinite")},
-    **{name: _binary(name) for name in _INTRINSIC_BINARY},
+    **{name: _unary(name) for name in tir.UNARY},
+    **{name: _rounding(name) for name in tir.ROUNDING},
+    **{name: _unary(name, i1) for name in tir.CLASSIFYING},
+    **{name: _binary(name) for name in tir.BINARY_INTRINSICS},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
     **{name: _node("truncdiv" if kind == "div" else kind) for kind, name in tir.NODE_NAMES.items()},
     "fma": _fma,

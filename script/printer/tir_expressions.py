@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, is_float, is_scalable, lanes_of
+from ...dialects.dtypes import dtype_name, is_dtype, is_float, is_scalable, lanes_of, scalar_of, ui32
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const
 from .document import Document, Expr, Level, atom, infix, prefix
@@ -57,7 +58,10 @@ _UNITS: dict[str, tuple[frozenset[float], frozenset[float]]] = {
 
 def constant_of(value: SSAValue) -> int | float | bool | None:
     """The value of a constant, None for others."""
-    return value.owner.py_value if isinstance(value.owner, tir.ConstOp) else None
+    op = value.owner
+    if isinstance(op, ValueOp):
+        return op.expr.data.constant
+    return op.py_value if isinstance(op, tir.ConstOp) else None
 
 
 def _folds(name: str, left: SSAValue, right: SSAValue) -> bool:
@@ -156,15 +160,55 @@ def _broadcast(p: ExpressionPrinter, op: tir.BroadcastOp) -> Expr:
 
 
 def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
+    """By its own name where that says all of it, else by `T.call_intrin`."""
     name = op.func.data
     args = [p.value(a) for a in op.call_args]
-    if name in TYPED_INTRINSICS:
-        return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), *args)
-    return call(p.doc.tir(name), *args)
+    dtype = atom(string(_type_name(op.result.type)))
+    if op.address() is not None:
+        return call(p.doc.tir(name), *args)
+    row = tir.INTRINSICS.get(name)
+    if row is None or not _says_all(row, op):
+        return call(p.doc.tir("call_intrin"), dtype, atom(string(f"tir.{name}")), *args)
+    return call(p.doc.tir(name), *([dtype] if row.result in _SAID else []), *args)
 
 
-TYPED_INTRINSICS = frozenset({"vectorlow", "vectorhigh", "vectorcombine", "type_annotation", "get_active_lane_mask"})
-"""Intrinsics that name the type of their result first."""
+_SAID = frozenset({tir.HALF, tir.DOUBLE, tir.SAID})
+
+
+def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
+    """Whether the name of an intrinsic and these arguments are read as a call of this result."""
+    types = [a.type for a in op.call_args]
+    if len(types) != row.count or any(isinstance(t, tir.BufferType) for t in types):
+        return False
+    gives = op.result.type
+    if row.result not in _RULES:
+        return _type_name(gives) == row.result
+    if not all(map(is_dtype, {*types, gives})) or len(set(types)) > 1:
+        return False
+    constants = sum(constant_of(a) is not None for a in op.call_args)
+    if row.floats and not is_float(types[0]) or row.folds and constants == row.count:
+        return False
+    return gives == _RULES[row.result](types[0] if types else gives, gives)
+
+
+def _lanes_times(dtype: Attribute, numerator: int, denominator: int = 1) -> Attribute | None:
+    """The vector of more or fewer lanes, None where they are no whole number."""
+    lanes, rest = divmod(lanes_of(dtype) * numerator, denominator)
+    return None if rest or is_scalable(dtype) else tir.with_lanes_of(scalar_of(dtype), lanes)
+
+
+_RULES: dict[str, Callable[[Attribute, Attribute], Attribute | None]] = {
+    tir.SAME: lambda operand, _: operand,
+    tir.TRUTH: lambda operand, _: tir.with_lanes(i1, operand),
+    tir.HALF: lambda operand, _: _lanes_times(operand, 1, 2),
+    tir.DOUBLE: lambda operand, _: _lanes_times(operand, 2),
+    tir.SAID: lambda _, gives: gives,
+}
+"""The result of an intrinsic, of the type of its operands and of what it says that it gives."""
+
+
+_COUNTED = frozenset({"call_llvm_intrin", "call_llvm_pure_intrin"})
+"""Calls that TVM tells the number of their arguments, as `T.uint32(2)`, which may be left out."""
 
 
 def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
@@ -172,7 +216,10 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
-        said = map(atom, (string(_type_name(dtype)), string(op.func.data)))
+        said = [atom(string(_type_name(dtype))), atom(string(op.func.data))]
+        first = op.call_args[0] if op.call_args else None
+        if name in _COUNTED and first is not None and first.type == ui32 and constant_of(first) is not None:
+            said.append(p.literal(len(op.call_args), ui32))  # one that is there is taken for the count
         return call(p.doc.tir(name), *said, *map(p.value, op.call_args))
 
     return printed
