@@ -16,6 +16,8 @@ from ..dialects import relax, tir
 from ..dialects.dtypes import dtype_name, numpy_dtype
 from ..dialects.relax import free_symbolic_vars
 from ..dialects.sym.expr import SymExpr, Var
+from ..ir.functions.iterations import UNKNOWN, iterations
+from ..ir.passes.limits import limit
 from ..ir.passes.transform import module_op
 from .run import interpret
 from .scalars import InterpreterError
@@ -150,17 +152,24 @@ def compare(
     passed over.
     """
     before, after = module_op(before), module_op(after)
-    theirs, result, tolerance = _functions(after), Comparison(), widening_tolerance(before)
+    theirs, result = _functions(after), Comparison()
+    tolerance = max(map(widening_tolerance, (before, after)))
     for name, func in _functions(before).items():
         if not _is_compared(func, functions, private):
             continue
         why = _difference_of_signatures(func, theirs.get(name))
         for n, chosen in enumerate(symbolic_sizes(func, sizes) if why is None else ()):
+            if _iterations(func, chosen) > limit("check.iterations"):
+                why = "it takes too many iterations (check.iterations)"
+                continue
             try:
                 values = inputs(func, chosen, seed + n)
                 expected = observe(before, name, values, packed)
             except InterpreterError as error:
                 why = error.message
+                continue
+            if not _takes(theirs[name], values, chosen):
+                why = "the types of its parameters change"
                 continue
             found = _disagreement(expected, after, name, values, packed, tolerance)
             if found is not None:
@@ -188,6 +197,47 @@ def _difference_of_signatures(before: Function, after: Function | None) -> str |
     if before.private and [p.type for p in before.params] != [p.type for p in after.params]:
         return "it is private and the types of its parameters change"
     return None
+
+
+def _iterations(func: Function, sizes: Mapping[str, int]) -> int:
+    """Those of a tensor function's loops, where they are known; others are run."""
+    count = iterations(func, sizes) if isinstance(func, tir.FuncOp) else 0
+    return count if count < UNKNOWN else 0
+
+
+def _takes(func: Function, values: Sequence[Any], sizes: Mapping[str, int]) -> bool:
+    """Whether values are of the types of a function's parameters; those that `sizes` lacks are met here first."""
+    known = dict(sizes)
+    return all(_fits(p.type, v, known) for p, v in zip(func.params, values, strict=True))
+
+
+def _fits(t: Attribute, value: Any, sizes: dict[str, int]) -> bool:
+    if isinstance(t, relax.TensorType | tir.BufferType):
+        dtype = t.element if isinstance(t, relax.TensorType) else t.dtype
+        right = isinstance(value, np.ndarray) and (dtype is None or value.dtype == numpy_dtype(dtype))
+        return right and t.rank in (None, value.ndim) and (t.dims is None or _are_dims(t.dims, value.shape, sizes))
+    if isinstance(t, relax.ShapeType):
+        return isinstance(value, tuple) and (t.dims is None or _are_dims(t.dims, value, sizes))
+    if isinstance(t, TupleType):
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(t.types)
+            and all(map(_fits, t.types, value, [sizes] * len(value)))
+        )
+    if isinstance(t, relax.CallableType):
+        return callable(value)
+    return isinstance(t, relax.ObjectType) or not isinstance(value, np.ndarray | tuple)
+
+
+def _are_dims(dims: Sequence[SymExpr], shape: Sequence[int], sizes: dict[str, int]) -> bool:
+    if len(dims) != len(shape):
+        return False
+    for dim, extent in zip(dims, shape, strict=True):
+        if isinstance(dim, Var) and isinstance(dim.name, str):
+            sizes.setdefault(dim.name, extent)
+        if all(v.name in sizes for v in dim.free_vars()) and max(dim.evaluate(sizes), 0) != extent:
+            return False
+    return True
 
 
 def first_disagreement(before: Any, after: Any, **options: Any) -> Disagreement | None:

@@ -108,6 +108,19 @@ class SymExpr:
                 stack.extend(reversed(e.children()))
         return list(variables)
 
+    def size(self) -> int:
+        """How many parts it has when it is written out: one that is shared counts as often as it stands."""
+        sizes: dict[int, int] = {}
+        stack: list[SymExpr] = [self]
+        while stack:
+            e = stack[-1]
+            missing = [c for c in e.children() if id(c) not in sizes]
+            stack += missing
+            if not missing:
+                sizes[id(e)] = 1 + sum(sizes[id(c)] for c in e.children())
+                stack.pop()
+        return sizes[id(self)]
+
     def fold(self, algebra: Algebra[T]) -> T:
         """What the expression is in an algebra."""
         raise NotImplementedError(type(self).__name__)

@@ -11,6 +11,7 @@ import numpy as np
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
+from ...ir.passes.limits import check_limit
 from .dims import dim_of
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
 
@@ -199,5 +200,7 @@ def _index(value: Any, params: Sequence[Var]) -> SymExpr:
         raise TiraxError(
             "an index map gives integer expressions", expected="PrimExprs, or one", found=type(value).__name__
         )
+    if isinstance(value, PrimExpr):
+        check_limit("sym.size", as_sym(value).size(), "a result of the index map is too large")
     expr = dim_of(value)
     return expr if expr.constant is None else Const(expr.constant, params[0].dtype if params else i64)

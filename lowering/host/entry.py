@@ -37,7 +37,7 @@ from .body import Body
 from .checks import Check, is_native
 from .function import HostFunction, HostModule
 from .info import function_info, param_struct_info
-from .kernels import prepare_kernel, run_kernels
+from .kernels import Kernel, prepare_kernel, run_kernels
 from .native import I32, I64, PTR, f64
 from .symbols import ENTRY_PREFIX
 from .values import Tensor, Value, array_over, as_long, flat_fields, new_descr, number_object
@@ -79,11 +79,22 @@ def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
     written = dict.fromkeys(op.params, False)
     for inner in operations(op):
         if isinstance(inner, host.KernelOp):
-            accesses = module.kernels[inner.callee_name].accesses
+            accesses = _kernel(module, inner).accesses
             for value, access in zip(inner.call_args, accesses, strict=False):
                 if value in written and access != "read":
                     written[value] = True
     return ["readwrite" if w else "read" for w in written.values()]
+
+
+def _kernel(module: HostModule, call: host.KernelOp) -> Kernel:
+    kernel = module.kernels.get(call.callee_name)
+    if kernel is None:
+        raise UnsupportedError(
+            f"'{call.callee_name}' is no tensor function",
+            location=location_of(call),
+            hint="convert-host-to-func goes before tensor functions are lowered",
+        )
+    return kernel
 
 
 def _entry(

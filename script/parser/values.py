@@ -174,6 +174,8 @@ def describe(value: Any) -> str:
         return f"a constant of {dtype_name(value.dtype)}"
     if isinstance(value, Ref):
         return str(value)
+    if isinstance(value, Builtin):
+        return value.name
     if isinstance(value, GlobalRef):
         return f"the function '{value.name}'"
     if isinstance(value, ModuleRef):

@@ -14,12 +14,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from xdsl.context import Context
+from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import DiagnosticException
 
 from tirax.diagnostics import TiraxError
-from tirax.ir.passes.transform import new_context
+from tirax.ir.passes.transform import new_context, run_pass
 from tirax.ir.verification.verify import Verifier
 from tirax.script.mlir_text import parse_mlir
+from tirax.tools.checking import MeaningChangedError, MeaningCheck
+from tirax.tools.specs import make_pass
 from tirax.universe import TIRAX_UNIVERSE
 
 FILECHECK = Path(__file__).parents[1] / "filecheck"
@@ -54,12 +58,18 @@ def sequences(count: int, seed: int) -> Iterator[tuple[str, str, list[str]]]:
         yield file, text, [rng.choice(names) for _ in range(rng.randint(1, 8))]
 
 
-def outcome(text: str, names: Sequence[str]) -> str | None:
-    """What is wrong with running these passes: an exception that is no diagnostic; None where nothing is."""
-    ctx, verifier, name = new_context(), Verifier(), "parse"
+def context() -> Context:
+    """One that knows all dialects, as the command line's."""
+    ctx = new_context()
     for dialect, factory in TIRAX_UNIVERSE.all_dialects.items():
         if dialect not in ctx.registered_dialect_names:
             ctx.register_dialect(dialect, factory)
+    return ctx
+
+
+def outcome(text: str, names: Sequence[str]) -> str | None:
+    """What is wrong with running these passes: an exception that is no diagnostic; None where nothing is."""
+    ctx, verifier, name = context(), Verifier(), "parse"
     try:
         module = parse_mlir(text, ctx=ctx)
         verifier.verify(module)  # as the command line does
@@ -71,6 +81,29 @@ def outcome(text: str, names: Sequence[str]) -> str | None:
     except Exception as error:  # noqa: BLE001 (that is what is looked for)
         return f"{name}: {type(error).__name__}: {error}"
     return None
+
+
+def comparison(text: str, names: Sequence[str]) -> dict[str, int]:
+    """How often each function was compared before and after these passes; as far as they go.
+
+    Raises `MeaningChangedError` where one changes what a function computes.
+    """
+    ctx = context()
+    module, check = parse_mlir(text, ctx=ctx), MeaningCheck((5, 0))
+    check.start(module)
+    for number, name in enumerate(names, 1):
+        before = module.clone()
+        try:
+            run_pass(make_pass(ArgSpec(name, {}), TIRAX_UNIVERSE.all_passes), ctx, module)
+        except (TiraxError, DiagnosticException):
+            break
+        try:
+            check.check(before, module, number, name)
+        except MeaningChangedError:
+            raise
+        except TiraxError:  # nothing could be compared, or what there is now cannot be run
+            continue
+    return check.counts
 
 
 def main(count: int = 1000, seed: int = 0) -> None:

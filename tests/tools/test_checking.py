@@ -13,7 +13,7 @@ import tirax.interpreter as interpreter
 from tirax.dialects import tir
 from tirax.dialects.dtypes import dtype_of, numpy_dtype
 from tirax.interpreter import MeaningError, assert_same_meaning, compare, first_disagreement
-from tirax.ir.passes.transform import new_context
+from tirax.ir.passes.transform import PassContext, new_context
 from tirax.lowering.pipelines import PIPELINES, make_passes
 from tirax.script import parse_source
 from tirax.tools.checking import MeaningChangedError, MeaningCheck, save_reproducer
@@ -105,6 +105,48 @@ def test_a_function_that_is_named_must_be_compared():
 def test_check_each_fails_where_nothing_was_compared():
     with pytest.raises(MeaningError, match="'rename': nothing was compared"):
         MeaningCheck((2,)).check(parse_source(NOTHING), parse_source(OTHER), 1, "rename")
+
+
+LOOPS = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "int64")
+    for j, i in T.grid(n, {extent}):
+        A[j] = i
+"""
+EXP = "@R.function\ndef main(x: R.Tensor(SHAPE)):\n    y = R.exp(x)\n    return y\n"
+
+
+def test_what_takes_too_many_iterations_is_passed_over():
+    loops = parse_source(LOOPS.format(extent="T.int64(3000000000)"))
+    result = compare(loops, loops, sizes=(5, 0))
+    assert result.compared == {"main": 1}, "where n is 0 nothing runs"
+    few = parse_source(LOOPS.format(extent="T.int64(3)"))
+    assert compare(few, few, sizes=(5, 0)).compared == {"main": 2}
+    with PassContext(config={"tirax.limit.check.iterations": 2}):
+        result = compare(few, few, sizes=(5, 2))
+    assert result.skipped == {"main": "it takes too many iterations (check.iterations)"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "compared"),
+    [
+        ("('n', 4)", "(4, 'n')", 0),
+        ("('n', 4)", "('m', 4)", 4),
+        ("('n', 'm')", "('m', 'n')", 2),
+        ("('n', 4)", "(5, 4)", 1),
+        ("('n', 4)", "('n', 4, 1)", 0),
+        ("('n', 4)", "('n', 4), 'float16'", 0),
+    ],
+)
+def test_what_takes_other_parameters_is_passed_over(before, after, compared):
+    programs = [EXP.replace("SHAPE", s if "float" in s else f"{s}, 'float32'") for s in (before, after)]
+    result = compare(*map(parse_source, programs))
+    assert result.disagreement is None
+    assert result.compared.get("main", 0) == compared
+    if not compared:
+        assert result.skipped == {"main": "the types of its parameters change"}
 
 
 def test_comparisons_are_counted():

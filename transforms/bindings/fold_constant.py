@@ -16,6 +16,7 @@ from ...dialects.dtypes import byte_size
 from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
+from ...ir.functions.iterations import iterations
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
 from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass
@@ -58,7 +59,7 @@ class FoldConstant(Pass):
             return False
         if isinstance(op, relax.CallTIROp):
             func = table.get(op.callee_name)
-            return isinstance(func, tir.FuncOp) and not op.tir_vars and _steps(func) <= self._limit("iterations")
+            return isinstance(func, tir.FuncOp) and not op.tir_vars and iterations(func) <= self._limit("iterations")
         return _multiplications(op) <= self._limit("operations")
 
     def _limit(self, name: str) -> int:
@@ -128,7 +129,6 @@ def _bytes(t: object) -> int | None:
     return size
 
 
-_UNKNOWN = 1 << 40
 _PRODUCTS = ("relax.matmul", "relax.einsum", "relax.nn.conv", "relax.nn.attention")
 
 
@@ -147,22 +147,6 @@ def _elements(t: object) -> int:
     return (
         1 if size is None or not isinstance(t, relax.TensorType) or t.element is None else size // byte_size(t.element)
     )
-
-
-def _steps(func: tir.FuncOp) -> int:
-    """The iterations of all loops of a tensor function, each times those around it; a large number if unknown."""
-
-    def count(op: Operation, times: int) -> int:
-        inner = times
-        if isinstance(op, tir.ForOp):
-            extent = None if isinstance(op.extent, SSAValue) else op.extent.constant
-            inner = times * (_UNKNOWN if extent is None else extent)
-        elif isinstance(op, tir.WhileOp):
-            inner = times * _UNKNOWN
-        below = [child for region in op.regions for block in region.blocks for child in block.ops]
-        return inner + sum(count(child, inner) for child in below if child.regions)
-
-    return count(func, 1)
 
 
 def _replace(op: Operation, value: Any) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.handles.tir.index_map import IndexMap
 from tirax.ir.passes.limits import LIMITS, PREFIX, LimitError, limit, table, variable
 from tirax.ir.passes.transform import PassContext
 from tirax.lowering.build import lower
@@ -52,6 +53,26 @@ REFUSED = {
     "sym.terms": lambda: parse_source(SIZES),
 }
 LOW = {"parse.length": 2, "parse.depth": 20}
+
+
+def doubled(times: int) -> IndexMap:
+    """A map whose result has 6 * 2**times parts, of which few are different."""
+
+    def function(i):
+        for _ in range(times):
+            i = (i * 3 + 1) // 2 + i % 7
+        return (i,)
+
+    return IndexMap.from_func(function)
+
+
+def test_an_index_map_is_no_larger_than_its_limit():
+    doubled(10)
+    for times in (12, 200):
+        with pytest.raises(LimitError, match=r"(?s)at most .*sym.size.*tirax\.limit\.sym\.size"):
+            doubled(times)
+    with raised("sym.size", 1 << 16):
+        doubled(12)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -123,6 +144,6 @@ def test_a_limit_that_does_not_exist():
 
 def test_the_page_is_the_table():
     assert table() in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    files = [p for room in ("transforms", "script", "lowering") for p in (ROOT / room).rglob("*.py")]
+    files = [p for room in ("transforms", "script", "lowering", "interpreter") for p in (ROOT / room).rglob("*.py")]
     used = "".join(p.read_text(encoding="utf-8") for p in files)
     assert [name for name in LIMITS if name not in used and not name.startswith(("fold.", "sym."))] == []
