@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 STAGES = ("parse", "legalize", "annotate", "fuse-ops", "fuse-tir", "bind-params")
 
@@ -17,11 +19,33 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_classifies_the_held_out_images():
-    output = run("examples/digits/demo.py")
-    assert re.search(r"accuracy +354 of 360 ", output)
-    assert "same digit for 360 of 360" in output
-    assert all(re.search(rf"^{stage} ", output, re.MULTILINE) for stage in (*STAGES, "build"))
+DEMO = """
+import re, runpy, sys
+from pathlib import Path
+sys.path.insert(0, "examples/digits")
+try:
+    runpy.run_path("examples/digits/demo.py", run_name="__main__")
+finally:
+    print(re.search("Threads:.*", Path("/proc/self/status").read_text())[0])
+"""
+"""The demo, and how many threads there are at its end."""
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    """What the demo prints."""
+    return run("-c", DEMO)
+
+
+def test_the_demo_compares_one_thread_with_one(demo: str):
+    assert "one thread each" in demo
+    assert demo.splitlines()[-1].split() == ["Threads:", "1"]
+
+
+def test_the_demo_classifies_the_held_out_images(demo: str):
+    assert re.search(r"accuracy +354 of 360 ", demo)
+    assert "same digit for 360 of 360" in demo
+    assert all(re.search(rf"^{stage} ", demo, re.MULTILINE) for stage in (*STAGES, "build"))
     for number, stage in enumerate(STAGES):
         text = (ROOT / "build" / "digits" / f"{number}-{stage}.py").read_text()
         assert "def main(" in text
