@@ -124,8 +124,8 @@ class ArgumentsError(TiraxError, TypeError):
     """A call with too many arguments, or too few."""
 
 
-class NameLookupError(TiraxError, KeyError):
-    """A name that nothing answers to; `str` as all diagnostics, not KeyError's quoted form."""
+class NameLookupError(TiraxError, KeyError, ValueError):
+    """A name that nothing answers to; `str` as all diagnostics, not KeyError's quoted form. TVM's are ValueErrors."""
 
     __str__ = TiraxError.__str__
 

@@ -12,7 +12,7 @@ from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
 from ..ir.passes.extern import check_calls
 from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass
-from ..ir.verification.verify import verify_module
+from ..ir.verification.verify import check_dominance, verify_module
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data
@@ -82,6 +82,8 @@ def _copy(mod: Any, params: Mapping[str, Any] | None) -> ModuleOp:
     """The module to be lowered, its parameters bound."""
     with stage("copy"):
         op = module_op(mod).clone()
+    with stage("verify"):
+        check_dominance(op)
     if params:
         run_passes([_bind_params(params)], new_context(), op)
     return op

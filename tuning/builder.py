@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ..diagnostics import unknown_name
 from ..dialects import tir
 from ..handles.module import IRModule
 from ..hardware import usable_cores
+from ..lowering.build import build as compile_module
+from ..runtime.registry import get_global_func
 from ..transforms.fusion.pattern import ATTRIBUTE
 from .processes import Limits, answer_of, submit
 from .types import BuilderInput, BuilderResult
@@ -52,6 +55,10 @@ class LocalBuilder(Builder):
 
     `executor` runs them, threads of this process by default (`max_workers`, one for each processor). Artifacts come
     back as bytes and are written here, so that an executor may run on other machines.
+
+    One's own `f_build(mod, target, params)`, which gives an executable, and `f_export(executable)`, which gives the
+    path of its file, or the names that such functions are registered under, after `initializer()`, run in threads of
+    this process: where they take longer than the limit, nobody waits for them, but they run on.
     """
 
     def __init__(
@@ -60,7 +67,13 @@ class LocalBuilder(Builder):
         timeout_sec: float = 30.0,
         memory_bytes: int | None = None,
         executor: Executor | None = None,
+        f_build: Callable[..., Any] | str | None = None,
+        f_export: Callable[..., Any] | str | None = None,
+        initializer: Callable[[], None] | None = None,
     ):
+        if initializer is not None:
+            initializer()
+        self.own = None if f_build is f_export is None else _OwnFunctions(_function(f_build), _function(f_export))
         self.max_workers = max_workers or usable_cores()
         self.limits = Limits(timeout_sec, memory_bytes)
         self.executor = executor or ThreadPoolExecutor(self.max_workers, "tirax-builder")
@@ -68,6 +81,8 @@ class LocalBuilder(Builder):
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """As `Builder.build`; the functions are marked as scheduled, so that they are built as they are."""
         marked = [BuilderInput(scheduled(i.mod), i.target) for i in build_inputs]
+        if self.own is not None:
+            return [self._built_here(self.own, i) for i in marked]
         futures = [submit(self.executor, "build", _payload(i), self.limits) for i in marked]
         try:
             return [_result(answer_of(f)) for f in futures]
@@ -78,6 +93,43 @@ class LocalBuilder(Builder):
     def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
         """As `Builder.build_reference`; the function gets the default schedule."""
         return _result(answer_of(submit(self.executor, "build", _payload(build_input), self.limits)))
+
+    def _built_here(self, own: _OwnFunctions, given: BuilderInput) -> BuilderResult:
+        """What one's own functions make of a module, or what they raise."""
+        future = self.executor.submit(own, given)
+        try:
+            return BuilderResult(str(future.result(self.limits.seconds)), None)
+        except TimeoutError:
+            return BuilderResult(None, f"LocalBuilder: Timeout, took more than {self.limits.seconds} seconds")
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with a candidate costs that candidate)
+            return BuilderResult(None, f"LocalBuilder: An exception occurred\n{type(error).__name__}: {error}")
+
+
+def _function(given: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+    """A function, or the one that is registered under a name. Raises `NameLookupError`."""
+    return get_global_func(given) if isinstance(given, str) else given
+
+
+@dataclass(frozen=True)
+class _OwnFunctions:
+    """What builds and what writes files, tirax's where None."""
+
+    build: Callable[..., Any] | None
+    export: Callable[..., Any] | None
+
+    def __call__(self, given: BuilderInput) -> Any:
+        """The path of the file."""
+        if self.build is not None:
+            executable = self.build(given.mod, given.target, None)
+        else:
+            executable = compile_module(given.mod, given.target, pipeline="lower-cpu")
+        return self.export(executable) if self.export is not None else _saved(executable)
+
+
+def _saved(executable: Any) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="tirax-"), "candidate.tirax")
+    executable.save(path)
+    return path
 
 
 def _payload(given: BuilderInput) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from .layout import SPATIAL, of_rank
 from .loss import NLLLoss
 from .operator import AXIS, Operator, operator
 from .pooling import POOLS, Pool
+from .structure import ConstantOp, TupleOp
 from .types import TensorType
 
 
@@ -20,18 +21,27 @@ class _Mark(Operator):
         return self.operands[0].type
 
 
+class _Checkpoint(_Mark):
+    """A mark on a variable, of which the program is cut."""
+
+    def infer(self) -> Attribute:
+        if isinstance(self.operands[0].owner, ConstantOp | TupleOp):
+            self.fail_dtype("argument input must be a variable", "a variable", self.operands[0].owner.name)
+        return super().infer()
+
+
 @operator("relax.grad.no_grad", "input")
 class NoGrad(_Mark):
     """The input, through which no gradient flows."""
 
 
 @operator("relax.grad.start_checkpoint", "input")
-class StartCheckpoint(_Mark):
+class StartCheckpoint(_Checkpoint):
     """The input, an input of a part of the program that is computed again for the gradient instead of being kept."""
 
 
 @operator("relax.grad.end_checkpoint", "input")
-class EndCheckpoint(_Mark):
+class EndCheckpoint(_Checkpoint):
     """The input, an output of a part of the program that is computed again for the gradient."""
 
 

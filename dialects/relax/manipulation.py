@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
+from ..sym.analyzer import is_nonnegative
 from ..sym.expr import Const, SymExpr, add, floordiv, maximum, minimum, product
 from .operator import AXES, AXIS, Attr, Operator, operator
 from .reduction import normalize_axes, normalize_axis
@@ -165,7 +166,8 @@ class Split(Operator):
             each = floordiv(extent + (where - 1), where)
             return [each] * (where - 1) + [extent - each * (where - 1)]
         edges = [Const(0), *(minimum(Const(w), extent) if extent.constant else Const(w) for w in where), extent]
-        return [maximum(b - a, 0) for a, b in zip(edges, edges[1:], strict=False)]
+        lengths = [b - a for a, b in zip(edges, edges[1:], strict=False)]
+        return [length if is_nonnegative(length) else maximum(length, 0) for length in lengths]
 
 
 @operator("relax.take", "x indices", axis=AXIS, mode="fast")

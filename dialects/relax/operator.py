@@ -298,7 +298,7 @@ class Operator(IRDLOperation):
         out = {**arguments, **{n: v for n, v in cls.ARG_DEFAULTS.items() if arguments.get(n) is None}}
         for name, field in cls.parameters().items():
             if field not in out and cls.must_be_given(name):
-                raise TiraxError(f"{cls.name}: argument {name} is missing", expected=", ".join(cls.parameters()))
+                raise ArgumentsError(f"{cls.name}: argument {name} is missing", expected=", ".join(cls.parameters()))
         return out
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
+from ..sym.expr import Const
 from .creation import extent_operand, given
 from .operator import Nothing, Operator, operator
 from .reduction import normalize_axis
@@ -36,9 +37,10 @@ class Unique(Operator):
         self.flag("sorted")
         if axis is not None and x.rank is not None:
             normalize_axis(self, axis, x.rank)
-        values = TensorType.of(None, x.element, 1 if axis is None else x.rank)
+        one = [Const(1)] if x.rank == 0 else None  # a scalar is the only element
+        values = TensorType.of(one, x.element, 1 if axis is None else x.rank)
         more = sum(self.flag(n) for n in ("return_index", "return_inverse", "return_counts"))
-        return tuple_type([values, *[TensorType.of(None, i64, 1)] * more]) if more else values
+        return tuple_type([values, *[TensorType.of(one, i64, 1)] * more]) if more else values
 
     def place(self) -> int | None:
         """The axis, None where there is none. Raises `ShapeError` where it is no literal."""

@@ -190,6 +190,11 @@ class Analyzer:
             self._assume(condition, holds=True)
         self._forget()
 
+    def is_constrained(self, e: SymExpr) -> bool:
+        """Whether a condition was said to hold that mentions a variable of an expression."""
+        variables = set(e.free_vars())
+        return any(not variables.isdisjoint(known.free_vars()) for known in self._truths)
+
     def _assume(self, e: Op, holds: bool) -> None:
         if e.kind == "not" and isinstance(e.args[0], Op):
             self._assume(e.args[0], not holds)

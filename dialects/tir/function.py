@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -37,6 +37,35 @@ def body_region(*arg_types: Attribute) -> Region:
     return Region(Block(arg_types=arg_types))
 
 
+class IsolatedFromProgram(IsolatedFromAbove):
+    """A function uses no value of the program around it; values that belong to no program it may name (TVM's free
+    variables): what lowers or interprets it refuses those."""
+
+    def verify(self, op: Operation) -> None:
+        inside = set[int]()
+        for inner in op.walk():
+            inside.update(map(id, inner.results), *(map(id, b.args) for r in inner.regions for b in r.blocks))
+        for inner in op.walk():
+            for operand in inner.operands:
+                if id(operand) not in inside and is_defined_beside(operand, op):
+                    raise VerifyException(f"Operation using value defined out of its IsolatedFromAbove parent: {inner}")
+
+
+def is_defined_beside(value: SSAValue, user: Operation) -> bool:
+    """Whether a value belongs to the program of its user, or to another one; not to none."""
+    owner = _outermost(value.owner)
+    return isinstance(owner, ModuleOp) or owner is _outermost(user)
+
+
+def _outermost(node: Operation | Block) -> Operation | Block:
+    """The outermost operation or block around one."""
+    while True:
+        around = node.parent if isinstance(node, Operation) else node.parent_op()
+        if around is None:
+            return node
+        node = around
+
+
 @irdl_op_definition
 class FuncOp(IRDLOperation):
     """A tensor function (TVM's PrimFunc).
@@ -56,7 +85,7 @@ class FuncOp(IRDLOperation):
     handle_names = opt_prop_def(ArrayAttr[StringAttr])
     ret_type = opt_prop_def(Attribute)
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), NoTerminator())
+    traits = traits_def(IsolatedFromProgram(), SymbolOpInterface(), NoTerminator())
 
     def __init__(
         self,

@@ -91,7 +91,8 @@ class Tensor:
         return self._info.dtype
 
     def __repr__(self) -> str:
-        return f"Tensor({self._info})"
+        shape = "None" if self._info.shape is None else f"[{', '.join(map(str, self.shape))}]"
+        return f'Tensor({shape}, "{self.dtype}")'
 
     __add__ = _operator("add")
     __radd__ = _operator("add")

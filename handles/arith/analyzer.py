@@ -342,6 +342,10 @@ class Analyzer:
         """An equal expression in which sums of quotients and remainders are brought together (`canonical`)."""
         return CanonicalSimplifier(self)(prim_expr.convert(expr))
 
+    def is_constrained(self, expr: ExprLike) -> bool:
+        """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
+        return self.known.is_constrained(self._read(expr))
+
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for certain."""
         return self.known.can_prove(self._read(expr))

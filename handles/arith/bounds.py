@@ -195,6 +195,7 @@ _RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
     "shift_left": _shift_left,
     "shift_right": _shift_right,
     "bitwise_and": _bitwise_and,
+    "vscale": lambda t, a: (1, inf),
 }
 
 _FLOAT_RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {

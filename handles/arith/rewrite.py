@@ -15,6 +15,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of
 from ...dialects.sym.operations import COMPARISONS
 from ..tir.prim_expr import PrimExpr
+from .junctions import conjunction
 from .rules import OverflowingRuleError, Rule, dtype_within, holds, instance, match, matching, pattern_of
 from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, raw, term_of
 
@@ -45,6 +46,14 @@ class Knowledge(Protocol):
         """`step` and `base`."""
         ...
 
+    def is_constrained(self, expr: Any) -> bool:
+        """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
+        ...
+
+    def can_prove(self, expr: Any) -> bool:
+        """Whether a condition holds for certain."""
+        ...
+
     def bound_value(self, var: Any) -> Any:
         """What a variable is bound to, itself where it is bound to nothing."""
         ...
@@ -63,6 +72,7 @@ class RewriteSimplifier:
         self._bounds: list[dict[Term, tuple[float, float]]] = [{}]
         self._steps = 0
         self._resolving: set[Term] = set()
+        self._in_junction = False
         self._questions: dict[str, Callable[..., bool]] = {
             "nonneg": lambda x: self.low(x.term) >= 0,
             "positive": lambda x: self.low(x.term) > 0,
@@ -230,6 +240,18 @@ class RewriteSimplifier:
 
     def visit_junction(self, term: Term) -> Term:
         """`and` and `or`: where that is asked for, a side is simplified for where the other one does not decide."""
+        outermost = not self._in_junction and lanes_of(term.dtype) == 1
+        self._in_junction = True
+        try:
+            found = self._junction(term)
+            if outermost and Extension.ConvertBooleanToAndOfOrs in self._analyzer.enabled_extensions:
+                spread = conjunction(found, self.simplified, self._under)
+                return found if spread is None else spread
+            return found
+        finally:
+            self._in_junction = not outermost
+
+    def _junction(self, term: Term) -> Term:
         a, b = map(self.simplified, term.args)
         if Extension.ApplyConstraintsToBooleanBranches in self._analyzer.enabled_extensions:
             b = self._beside(term.op, a, b)
@@ -250,7 +272,20 @@ class RewriteSimplifier:
         a, b = map(self.simplified, term.args)
         op, swap, negate = _BY_LESS[term.op]
         found = self._operation(op, *((b, a) if swap else (a, b)))
-        return self._vector_negated(found) if negate else found
+        return self._narrowed(self._vector_negated(found)) if negate else found
+
+    def _narrowed(self, term: Term) -> Term:
+        """What a condition comes to by what was said of its variables: a <= b  ->  a == b where b <= a."""
+        if term.op not in _NARROWER or term.args[0].dtype not in _INDEX:
+            return term
+        a, b = term.args
+        if not self._analyzer.is_constrained(expression_of(raw("sub", a, b))):
+            return term
+        for fact, swap, op in _NARROWER[term.op]:
+            if self._analyzer.can_prove(expression_of(raw(fact, b, a) if swap else raw(fact, a, b))):
+                a, b = (b, a) if op == "eq" and a.op == "const" or op == "lt" and swap else (a, b)
+                return raw(op, a, b)
+        return term
 
     def _vector_negated(self, term: Term) -> Term:
         if term.op == "broadcast":
@@ -344,10 +379,27 @@ class RewriteSimplifier:
     # By bounds
 
     def _min(self, a: Term, b: Term) -> Term | None:
-        return a if self.high(a) <= self.low(b) else b if self.high(b) <= self.low(a) else None
+        low, high = self._difference(a, b)
+        return a if high <= 0 else b if low >= 0 else None
 
     def _max(self, a: Term, b: Term) -> Term | None:
-        return a if self.low(a) >= self.high(b) else b if self.low(b) >= self.high(a) else None
+        low, high = self._difference(a, b)
+        return a if low >= 0 else b if high <= 0 else None
+
+    def _difference(self, a: Term, b: Term) -> tuple[float, float]:
+        """Bounds of a - b: of what counts lanes, which has no greatest value, by the difference itself."""
+        if not _counts_lanes(a) and not _counts_lanes(b):
+            return self.low(a) - self.high(b), self.high(a) - self.low(b)
+        return self._scaled_bounds(self.simplified(build("sub", a, b)))
+
+    def _scaled_bounds(self, term: Term) -> tuple[float, float]:
+        """Bounds of a term, which has the sign of one factor where the other one is positive."""
+        low, high = self.bounds(term)
+        for factor, scale in (term.args, term.args[::-1]) if term.op == "mul" else ():
+            if self.low(scale) > 0:
+                least, most = self._scaled_bounds(factor)
+                low, high = (max(low, 0) if least >= 0 else low), (min(high, 0) if most <= 0 else high)
+        return low, high
 
     def _less(self, a: Term, b: Term) -> Term | None:
         low, high = self.bounds(self.simplified(build("sub", a, b)))
@@ -405,6 +457,11 @@ _PRODUCT_BELOW_SUM: dict[bool, tuple[Any, ...]] = {
 }
 
 
+def _counts_lanes(term: Term) -> bool:
+    """Whether `T.vscale()` stands in a term."""
+    return term.op == "call" and term.value == "vscale" or any(map(_counts_lanes, term.args))
+
+
 def _broadcast(x: Term, like: Attribute) -> Term:
     return raw("broadcast", x, dtype=tir.with_lanes(x.dtype, like))
 
@@ -442,6 +499,11 @@ _NEGATED: dict[str, tuple[str, bool]] = {
 _BY_LESS: dict[str, tuple[str, bool, bool]] = {
     "gt": ("lt", True, False), "le": ("lt", True, True), "ge": ("lt", False, True), "ne": ("eq", False, True),
 }  # fmt: skip
+
+_NARROWER: dict[str, tuple[tuple[str, bool, str], ...]] = {
+    "le": (("le", True, "eq"), ("ne", False, "lt")), "ne": (("le", False, "lt"), ("le", True, "lt")),
+}  # fmt: skip
+"""What is known of the sides of a comparison, whether with its sides swapped, and what it comes to then."""
 
 _VISITORS: dict[str, Callable[[RewriteSimplifier, Term], Term]] = {
     "select": RewriteSimplifier.visit_select,

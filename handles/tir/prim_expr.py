@@ -488,16 +488,17 @@ def floormod(a: ExprLike, b: ExprLike) -> PrimExpr:
     return subtract(x, multiply(floor(_div(x, y)), y)) if is_float(x.type) else _floormod(x, y)
 
 
-def _truth(value: ExprLike) -> PrimExpr:
+def truth(value: ExprLike) -> PrimExpr:
+    """A value as a condition: whether it is not 0."""
     x = convert(value)
     return x if scalar_of(x.type) == i1 else not_equal(x, 0)
 
 
 def logical_and(*args: ExprLike) -> PrimExpr:
     """Whether all hold."""
-    out = _truth(args[0])
+    out = truth(args[0])
     for a in args[1:]:
-        out = _and(out, _truth(a))
+        out = _and(out, truth(a))
     return out
 
 
@@ -523,15 +524,15 @@ def _booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
 
 def logical_or(*args: ExprLike) -> PrimExpr:
     """Whether one holds."""
-    out = _truth(args[0])
+    out = truth(args[0])
     for a in args[1:]:
-        out = _or(out, _truth(a))
+        out = _or(out, truth(a))
     return out
 
 
 def logical_not(value: ExprLike) -> PrimExpr:
     """Whether it does not hold."""
-    x = _truth(value)
+    x = truth(value)
     if x.constant is not None:
         return const(not x.constant, i1)
     return PrimExpr(tir.NotOp(x.ssa).result)
@@ -681,7 +682,7 @@ def bitwise_not(value: ExprLike) -> PrimExpr:
 
 def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
     """`true_value` where the condition holds; all three are evaluated."""
-    c, (x, y) = _truth(condition), match_types(true_value, false_value)
+    c, (x, y) = truth(condition), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
     return PrimExpr(tir.SelectOp(c.ssa, x.ssa, y.ssa).result)

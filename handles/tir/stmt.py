@@ -269,7 +269,7 @@ class IfThenElse(_Built):
     def __init__(self, condition: ExprLike, then_case: Stmt, else_case: Stmt | None = None, span: object = None):
         def make(block: IRBlock) -> Operation:
             other = None if else_case is None else _body_region([], else_case)
-            return tir.IfOp(_planted(condition, block), _body_region([], then_case), other)
+            return tir.IfOp(_planted(tx.truth(tx.convert(condition)), block), _body_region([], then_case), other)
 
         self._set(make)
 

@@ -50,7 +50,8 @@ class Verifier:
         changes = _Changes(module, self._seen)
         isolated = not any(op.results or op.operands for op in module.body.block.ops)
         for root in changes.roots if isolated else [module]:
-            check_dominance(root)  # first: it is what isolation from above asks for, which is not verified each time
+            # first: it is what isolation from above asks for, which is not verified each time
+            check_dominance(root, allow_free=True)
         for op in changes.ops:
             try:
                 self._verify_op(op)
@@ -383,20 +384,24 @@ def _ir_note(op: Operation) -> list[str]:
     return [f"in: {op}"]
 
 
-def check_dominance(root: Operation) -> None:
-    """Raise `VerifyError` where an operand does not dominate its use."""
+def check_dominance(root: Operation, *, allow_free: bool = False) -> None:
+    """Raise `VerifyError` where an operand does not dominate its use.
+
+    `allow_free`: tensor functions may use values that belong to no program, variables and buffers that nothing defines.
+    They can be read, printed and rewritten as TVM's can; what runs or builds them asks without it.
+    """
     visible: set[int] = set()
     for region in root.regions:
-        _check_region(region, visible)
+        _check_region(region, visible, allow_free)
 
 
-def _check_region(region: Region, visible: set[int]) -> None:
+def _check_region(region: Region, visible: set[int], allow_free: bool) -> None:
     """Check the ops of a region, around which the values of the ids `visible` are."""
     first = region.first_block
     if first is None:
         return
     if first.next_block is None:
-        visible.difference_update(_check_block(first, visible))
+        visible.difference_update(_check_block(first, visible, allow_free))
         return
     children = _dominator_tree(region)
     stack: list[tuple[Block | None, list[int]]] = [(first, [])]
@@ -405,27 +410,40 @@ def _check_region(region: Region, visible: set[int]) -> None:
         if block is None:
             visible.difference_update(added)
             continue
-        stack.append((None, _check_block(block, visible)))
+        stack.append((None, _check_block(block, visible, allow_free)))
         stack.extend((child, []) for child in children.get(block, ()))
 
 
-def _check_block(block: Block, visible: set[int]) -> list[int]:
+def _check_block(block: Block, visible: set[int], allow_free: bool) -> list[int]:
     """Check the ops of a block; the values it defines stay visible, their ids are returned."""
     added = list(map(id, block.args))
     visible.update(added)
     op = block.first_op
     while op is not None:
         if not visible.issuperset(map(id, op._operands)):
-            raise _dominance_error(op, next(v for v in op._operands if id(v) not in visible))
+            unseen = [v for v in op._operands if id(v) not in visible and not (allow_free and _is_free(v, op))]
+            if unseen:
+                raise _dominance_error(op, unseen[0])
         if op.regions:
             inside = set[int]() if op.has_trait(IsolatedFromAbove) else visible
             for region in op.regions:
-                _check_region(region, inside)
+                _check_region(region, inside, allow_free)
         for result in op.results:
             added.append(id(result))
             visible.add(id(result))
         op = op._next_op
     return added
+
+
+def _is_free(value: SSAValue, user: Operation) -> bool:
+    """Whether a value that a tensor function uses belongs to no program."""
+    return _is_in_tir(user) and not tir.is_defined_beside(value, user)
+
+
+def _is_in_tir(op: Operation | None) -> bool:
+    while op is not None and not isinstance(op, tir.FuncOp):
+        op = op.parent_op()
+    return op is not None
 
 
 def _dominance_error(op: Operation, operand: SSAValue) -> VerifyError:

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
-from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
 from .document import Document, Expr, PrinterConfig, atom
 from .struct_info import struct_info
@@ -19,41 +18,8 @@ from .tir import TIRPrinter
 from .tir_expressions import EXPRESSIONS
 
 
-class _Values(dict[SSAValue, Expr]):
-    """What values print as, found out when it is needed."""
-
-    def __init__(self, printer: FragmentPrinter):
-        super().__init__()
-        self._printer = printer
-
-    def __missing__(self, value: SSAValue) -> Expr:
-        owner = value.owner
-        printed = EXPRESSIONS.get(type(owner)) if isinstance(owner, Operation) else None
-        if printed is None:
-            return self._printer.free(value)
-        self[value] = printed(self._printer, owner)
-        return self[value]
-
-
 class FragmentPrinter(TIRPrinter):
-    """Prints a part of a tensor function; `declared` are the lines for what it does not define."""
-
-    def __init__(self, doc: Document):
-        super().__init__(doc)
-        self._values = _Values(self)
-        self.declared: list[str] = []
-
-    def free(self, value: SSAValue) -> Expr:
-        """A variable or buffer from elsewhere."""
-        name = self._names.define(name_of(value) or "v")
-        self._values[value] = atom(name)
-        with self.doc.collecting(self.declared):
-            if isinstance(value.type, tir.BufferType):
-                self.doc.lines.append(f"{name} = {self._buffer('Buffer', value.type, [])}")
-            else:
-                dtype = self._dtype(value.type)
-                self.doc.lines.append(f"{name} = {dtype if dtype.endswith(')') else dtype + '()'}")
-        return self._values[value]
+    """Prints a part of a tensor function."""
 
     def statements(self, ops: Sequence[Operation]) -> None:
         """Print statements that follow each other."""

@@ -34,18 +34,50 @@ _LOOP_CALLS = {
 _MAX_EXPRESSION = 1 << 22
 
 
+class _Values(dict[SSAValue, Expr]):
+    """What values print as; what the program does not define is found out when it is needed."""
+
+    def __init__(self, printer: TIRPrinter):
+        super().__init__()
+        self._printer = printer
+
+    def __missing__(self, value: SSAValue) -> Expr:
+        owner = value.owner
+        printed = EXPRESSIONS.get(type(owner)) if isinstance(owner, Operation) else None
+        if printed is None:
+            return self._printer.free(value)
+        self[value] = printed(self._printer, owner)
+        return self[value]
+
+
 class TIRPrinter:
-    """Prints one TIR function into a document."""
+    """Prints one TIR function into a document; `declared` are the lines for what it does not define."""
 
     def __init__(self, doc: Document):
         config = doc.config
         self.doc = doc
         self._names = NameScope("_", (config.tir_prefix, config.ir_prefix, "range"))
-        self._values: dict[SSAValue, Expr] = {}
+        self._values: dict[SSAValue, Expr] = _Values(self)
         self._symbols: dict[str | SSAValue, Expr] = {}
+        self.declared: list[str] = []
 
     def value(self, value: SSAValue) -> Expr:
         return self._values[value]
+
+    def free(self, value: SSAValue) -> Expr:
+        """A variable or buffer from elsewhere."""
+        name = self._names.define(name_of(value) or "v")
+        self._values[value] = atom(name)
+        with self.doc.collecting(self.declared):
+            if isinstance(value.type, tir.BufferType):
+                self.doc.line(f"{name} = {self._buffer('Buffer', value.type, [])}")
+            else:
+                self.doc.line(f"{name} = {self._called(self._dtype(value.type))}")
+        return self._values[value]
+
+    @staticmethod
+    def _called(dtype: str) -> str:
+        return dtype if dtype.endswith(")") else dtype + "()"
 
     def literal(self, value: int, dtype: Attribute) -> Expr:
         return tir_int(self.doc, value, dtype)
@@ -79,7 +111,10 @@ class TIRPrinter:
             for buffer, handle in matches:
                 text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
-            self._root(func)
+            body: list[str] = []
+            with self.doc.collecting(body):
+                self._root(func)
+            self.doc.lines += self.declared + body
 
     def _function_attributes(self, attrs: Mapping[str, Attribute]) -> str:
         """The attributes of the function, in which a target is not just a string."""
@@ -125,8 +160,8 @@ class TIRPrinter:
 
     def declare(self, value: SSAValue, fallback: str) -> str:
         """Give a value a name, declared on a line of its own."""
-        name, dtype = self._define(value, fallback), self._dtype(value.type)
-        self.doc.line(f"{name} = {dtype if dtype.endswith(')') else dtype + '()'}")
+        name = self._define(value, fallback)
+        self.doc.line(f"{name} = {self._called(self._dtype(value.type))}")
         return name
 
     def _root(self, func: tir.FuncOp) -> None:

@@ -1,6 +1,7 @@
 """A candidate that crashes, hangs, takes too much memory or computes something else costs that candidate only."""
 
 import multiprocessing
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tuning_workloads import function, matmul, tiled
 
 from tirax.diagnostics import NameLookupError
 from tirax.runtime import Executable
+from tirax.runtime.registry import register_func, remove_global_func
 from tirax.schedule import Schedule
 from tirax.target import Target
 from tirax.tuning.builder import Builder, LocalBuilder
@@ -157,3 +159,34 @@ def test_artifacts_are_files_of_their_own(reference):
     results = LocalBuilder(max_workers=2).build([BuilderInput(matmul(), TARGET)] * 2)
     paths = [Path(r.artifact_path) for r in results]
     assert len({*paths, Path(reference)}) == 3 and all(p.exists() for p in paths)
+
+
+def test_functions_of_ones_own():
+    """They build and write in this process, by themselves or by the names that an initializer registers."""
+    seen = []
+
+    def build(mod, target, params):
+        seen.append((target, params))
+        return Executable.load(built(tiled(Schedule(mod, seed=1)).mod))
+
+    def broken(executable):
+        raise ValueError("no room")
+
+    def slow(executable):
+        time.sleep(1)
+
+    given = [BuilderInput(matmul(), TARGET)]
+    ours = LocalBuilder(f_build=build).build(given)[0]
+    assert seen == [(TARGET, None)] and "main" in Executable.load(ours.artifact_path).functions
+    assert "ValueError: no room" in LocalBuilder(f_export=broken).build(given)[0].error_msg
+    late = LocalBuilder(f_export=slow, timeout_sec=0.1).build(given)[0]
+    assert late.artifact_path is None and "Timeout" in late.error_msg
+    try:
+        named = LocalBuilder(
+            f_export="tests.broken", initializer=lambda: register_func("tests.broken", broken, override=True)
+        )
+        assert "no room" in named.build(given)[0].error_msg
+    finally:
+        remove_global_func("tests.broken")
+    with pytest.raises(ValueError, match="unknown packed function"):
+        LocalBuilder(f_build="tests.broken")

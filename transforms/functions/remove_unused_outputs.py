@@ -10,9 +10,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.types import tuple_type
+from ...dialects.relax.types import erase_unbound, is_base_of, tuple_type
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, take_over
+from ...ir.rewriting.infer import infer_users
 from .private import PrivateFunction, caller_of, clean_up, private_functions, replace_call
 
 
@@ -67,8 +68,19 @@ def _narrow(private: PrivateFunction, used: list[int]) -> None:
         values = [whole.result]
     end.operands[0] = values[0]
     private.func.ret_type = _chosen(private.func.ret_type, used)
+    _refine(private.func)
     for call in private.calls:
-        _narrow_call(call, used)
+        caller = caller_of(call)
+        _narrow_call(call, used, private.func)
+        _refine(caller)
+
+
+def _refine(func: relax.FuncOp) -> None:
+    """A function returns what its body does, where that says more than what it declares."""
+    named = set(relax.free_symbolic_vars(p.type for p in func.params))
+    found = erase_unbound(func.return_op.value.type, named)
+    if is_base_of(func.ret_type, found):
+        func.ret_type = found
 
 
 def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:
@@ -80,16 +92,19 @@ def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:
     return item.result
 
 
-def _narrow_call(call: relax.CallOp, used: list[int]) -> None:
-    new = replace_call(call, call.args, _chosen(call.result.type, used))
+def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp) -> None:
+    result = _chosen(call.result.type, used)
+    constant = not relax.free_symbolic_vars([func.ret_type])
+    new = replace_call(call, call.args, func.ret_type if constant and is_base_of(result, func.ret_type) else result)
     for item in [use.operation for use in call.result.uses]:
         assert isinstance(item, relax.TupleGetItemOp)
         if len(used) == 1:
-            bind: relax.BindOp | relax.TupleGetItemOp = relax.BindOp(new.result, item.result.type)
+            bind: relax.BindOp | relax.TupleGetItemOp = relax.BindOp(new.result, new.result.type)
         else:
-            bind = relax.TupleGetItemOp(new.result, used.index(item.index.data), item.result.type)
+            bind = relax.TupleGetItemOp(new.result, used.index(item.index.data))
         insert_before(item, bind)
         take_over(item.result, bind.result)
         erase(item)
+        infer_users([use.operation for use in bind.result.uses], is_base_of)
     set_name(new.result, name_of(call.result))
     erase(call)

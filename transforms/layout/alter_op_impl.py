@@ -113,9 +113,10 @@ class _Alteration:
         value = emit.put(relax.CallTIROp(self._implementation(name), args, result_type, call.tir_vars))
         if not several:
             return self._restored(value, outputs[0], results[0], emit)
-        fields = [emit.put(relax.TupleGetItemOp(value, i)) for i in range(len(outputs))]
-        rows = zip(fields, outputs, results, strict=True)
-        return emit.put(relax.TupleOp([self._restored(*row, emit) for row in rows]))
+        fields: list[SSAValue] = []
+        for i, (original, change) in enumerate(zip(outputs, results, strict=True)):
+            fields.append(self._restored(emit.put(relax.TupleGetItemOp(value, i)), original, change, emit))
+        return emit.put(relax.TupleOp(fields))
 
     def _changes(self, name: str, count: int) -> list[_Change]:
         changes = self.changes.get(name)
@@ -140,6 +141,7 @@ class _Alteration:
     def _implementation(self, name: str) -> str:
         if name not in self.added:
             func = self.implementations[name].clone()
+            with_attrs(func, {OPERATOR_NAME: StringAttr(name)})
             self.added[name] = self._add(func, name.replace(".", "_") + "_replacement")
         return self.added[name]
 

@@ -35,9 +35,10 @@ class CombineParallelMatmul(Pass):
     ->  y = split(matmul(x, concat((a, b), axis=1)), [4], axis=1); p = y[0]; q = y[1]
 
     Where all of them are followed by the addition of a bias, that is done once, too, and so is what follows, where it
-    is the same of relu, gelu and silu. Matrices must differ, be of one rank, dtype and batch, have a constant number of
-    columns, and not depend on another of the products. `check(x, weights, biases, bindings)`, with handles, may refuse.
-    Only products of one dataflow block are combined.
+    is the same of relu, gelu and silu. Matrices must differ, be of one rank, dtype and batch, and not depend on another
+    of the products. One of them, which comes last, may have a symbolic number of columns: `split` says where to, in
+    constants. `check(x, weights, biases, bindings)`, with handles, may refuse. Only products of one dataflow block are
+    combined.
     """
 
     name = "combine-parallel-matmul"
@@ -79,7 +80,7 @@ def _family(op: Operator) -> Hashable:
     t, out = weights.type, op.results[0].type
     if not isinstance(t, TensorType) or not isinstance(out, TensorType) or out.element is None or not out.rank:
         return None
-    if t.dims is None or len(t.dims) < 2 or t.dims[-1].constant is None or out.dims is None:
+    if t.dims is None or len(t.dims) < 2 or out.dims is None:
         return None
     return x, t.dims[:-1], t.element, out.element, out.rank
 
@@ -111,9 +112,12 @@ class _Group:
         members, seen, weights = set[Operation](), set[Operation](), set[SSAValue]()
         for op in products:
             if op.operands[1] not in weights and not self._depends([op.operands[1]], members, seen):
+                if _is_dynamic(op) and any(map(_is_dynamic, members)):
+                    continue
                 members.add(op)
                 weights.add(op.operands[1])
                 self.branches.append(_Branch(op, [op]))
+        self.branches.sort(key=lambda b: _is_dynamic(b.matmul))
         if len(self.branches) > 1:
             self._follow()
 
@@ -122,7 +126,7 @@ class _Group:
 
         They cannot where they are computed from one of them, or with sizes that a cast of the block may bind later.
         """
-        start = self.order[self.branches[0].matmul] if self.branches else len(self.order)
+        start = min((self.order[b.matmul] for b in self.branches), default=len(self.order))
         stack, found = [v.owner for v in values], set[Operation]()
         while stack:
             op = stack.pop()
@@ -170,8 +174,8 @@ class _Group:
         if self.activation is not None:
             attrs = {n: self.activation.attr(n) for n in self.activation.ATTR_SPECS}
             whole = emit(self.activation.name.removeprefix("relax."), whole, **attrs)
-        columns = [_columns(w) for w in weights]
-        ends = [sum(columns[: i + 1]) for i in range(len(columns) - 1)]
+        columns = [_columns(w) for w in weights[:-1]]
+        ends = [sum(columns[: i + 1]) for i in range(len(columns))]
         parts = emit("split", whole, indices_or_sections=ends, axis=out.rank - 1)
         for i, branch in enumerate(self.branches):
             _replace(branch, relax.TupleGetItemOp(parts, i))
@@ -188,6 +192,12 @@ class _Group:
         for op in sorted(needed, key=self.order.__getitem__):
             op.detach()
             self.block.insert_op_before(op, anchor)
+
+
+def _is_dynamic(product: Operation) -> bool:
+    """Whether the number of columns is symbolic."""
+    t = product.operands[1].type
+    return isinstance(t, TensorType) and t.dims is not None and t.dims[-1].constant is None
 
 
 def _replace(branch: _Branch, item: relax.TupleGetItemOp) -> None:

@@ -1,9 +1,10 @@
 """`common-subexpr-elim-tir`: index arithmetic that is written several times gets a name.
 
-    load %A[%i * 16 + %j]; store %x, %B[%i * 16 + %j]   ->   %cse_v1 = let %i * 16 + %j; load %A[%cse_v1]; …
+    load %A[%i * 16 + %j]; store %x, %B[%i * 16 + %j]   ->   %cse_var_1 = let %i * 16 + %j; load %A[%cse_var_1]; …
 
-A name stands in the innermost body that has all the places where it is used. What reads memory is computed anew each
-time, and so is a division, whose divisor may be 0 where it does not run.
+A name stands at the beginning of the innermost body that has all the places where it is used, behind what it is
+computed of. What reads memory is computed anew each time, and so is a division, whose divisor may be 0 where it does
+not run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import set_name
+from ...dialects.sym.expr import SymExpr
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.copy import copied_tree
 from ...ir.rewriting.edit import insert_before, inserter
@@ -24,19 +27,23 @@ from .walk import functions, integer_type, remove_dead
 
 _ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.DivOp, tir.TruncModOp)
+_FIRST = (tir.RegionOp, tir.InitOp, tir.AllocBufferOp)
+"""What a body begins with."""
 _Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class CommonSubexprElimTIR(Pass):
-    """Name integer expressions that occur more than once, `cse_v1`, `cse_v2`, …, smaller ones first."""
+    """Name integer expressions that occur more than once, `cse_var_1`, `cse_var_2`, …, larger ones first."""
 
     name = "common-subexpr-elim-tir"
     enable_cse_tir: bool = True
+    identify_equiv_terms: bool = False
+    """Take expressions of one canonical form for the same, as `x * (y + z)` and `x * y + x * z`; that is named."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op) if self.enable_cse_tir else []:
-            _Eliminator(func).run()
+            _Eliminator(func, self.identify_equiv_terms).run()
 
 
 @dataclass
@@ -50,8 +57,8 @@ class _Expression:
 
 
 class _Eliminator:
-    def __init__(self, func: tir.FuncOp):
-        self.func = func
+    def __init__(self, func: tir.FuncOp, canonical: bool):
+        self.func, self.canonical = func, canonical
         self.found: dict[_Key, _Expression] = {}
         self._keys: dict[SSAValue, tuple[_Key, int] | None] = {}
         self._headers: set[Operation] = set()
@@ -65,8 +72,9 @@ class _Eliminator:
             for operand in op.operands if op not in self._headers else ():
                 self._use(operand, op)
         repeated = [e for e in self.found.values() if len(e.parents) > 1]
-        for number, expression in enumerate(sorted(repeated, key=lambda e: e.size), 1):
-            self._name(expression, f"cse_v{number}")
+        numbered = enumerate(sorted(repeated, key=lambda e: -e.size), 1)
+        for number, expression in sorted(numbered, key=lambda e: e[1].size):  # the parts of an expression before it
+            self._name(expression, f"cse_var_{number}")
         if repeated:
             remove_dead(self.func)
 
@@ -97,7 +105,7 @@ class _Eliminator:
                 return None
             else:
                 parts.append(operand)
-        return (op.name, *parts), size
+        return ((sym_expr_of(value),) if self.canonical else (op.name, *parts)), size
 
     def _use(self, value: SSAValue, user: Operation) -> None:
         key = self._key(value)
@@ -111,9 +119,13 @@ class _Eliminator:
 
     def _name(self, expression: _Expression, name: str) -> None:
         places = [_path(user) for user in expression.users]
-        anchor = _common(places)
         value = next(iter(expression.values))
-        let = tir.LetOp(copied_tree(value, inserter(anchor), lambda v: isinstance(v.owner, tir.LetOp)))
+        anchor = _earliest(_common(places), sym_expr_of(value))
+        if self.canonical and len({_tree(v) for v in expression.values}) > 1:
+            shared = Materializer(inserter(anchor))(sym_expr_of(value), integer_type(value))
+        else:
+            shared = copied_tree(value, inserter(anchor), lambda v: isinstance(v.owner, tir.LetOp))
+        let = tir.LetOp(shared)
         set_name(insert_before(anchor, let).result, name)
         for other in expression.values:
             for use in list(other.uses):
@@ -158,6 +170,24 @@ def _own_operands(op: Operation, body: Block, made: set[Operation]) -> None:
 
     for position, operand in enumerate(op.operands):
         op.operands[position] = copied_tree(operand, insert, stays)
+
+
+def _tree(value: SSAValue) -> _Key:
+    """What tells how an expression is written."""
+    owner = value.owner
+    if not isinstance(owner, tir.BinaryExpr):
+        return (sym_expr_of(value),)
+    return (owner.name, *map(_tree, owner.operands))
+
+
+def _earliest(anchor: Operation, expression: SymExpr) -> Operation:
+    """The first operation of a body before which an expression can be computed."""
+    parts = {v.value for v in expression.free_vars()}
+    while (before := anchor.prev_op) is not None and not isinstance(before, _FIRST):
+        if not parts.isdisjoint(before.results):
+            break
+        anchor = before
+    return anchor
 
 
 def _is_safe_divisor(value: SSAValue) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
@@ -32,13 +33,15 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64, logical_not
 from ...handles.arith.analyzer import Analyzer as Rewriting
 from ...handles.arith.rewrite import Extension, RewriteSimplifier
-from ...handles.arith.terms import Term, const, expression_of, substituted, term_of
+from ...handles.arith.terms import Term, const, expression_of, raw, substituted, term_of
 from ...handles.tir.prim_expr import PrimExpr, same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
+from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import plant
 from ...ir.rewriting.edit import inline_before, inserter
 from ...ir.rewriting.walk import operations
+from .known_contents import KnownContents
 from .walk import (
     bind_loop,
     bind_threads,
@@ -70,13 +73,16 @@ class Simplify(Pass):
     convert_boolean_to_and_of_ors: bool = False
     apply_constraints_to_boolean_branches: bool = False
     propagate_knowns_to_prove_conditional: bool = False
-    """Accepted for TVM's sake, as the next: what buffers hold is not followed from store to load."""
+    """Follow what buffers hold from stores and promises to conditions."""
     propagate_knowns_to_simplify_expressions: bool = False
+    """The same, to what is stored."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = configured(self, "tir.Simplify")
         for func in functions(op):
-            _Simplifier(func, options.extensions).block(func.body.block)
+            simplifier = _Simplifier(func, options.extensions)
+            simplifier.follow(options)
+            simplifier.block(func.body.block)
             remove_dead(func)
 
     @property
@@ -153,10 +159,24 @@ class _Simplifier:
             self.rules = Rewriting()
             self.rules.known, self.rules.enabled_extensions = self.analyzer, extensions
         self.lets: dict[SSAValue, Term] = {}
+        self.contents: KnownContents | None = None
+        self.inlines = False
         for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
             dtype, name = integer_type(param), name_of(param)
             if dtype is not None and dtype != i1 and name is not None:
                 self.analyzer.bind_value(Var(name, dtype), Var(param, dtype))
+        for free in _free_variables(func):
+            self.analyzer.bind(free, -inf)
+
+    def follow(self, options: Simplify) -> None:
+        """Follow what buffers hold, where an option asks for it."""
+        self.inlines = options.propagate_knowns_to_simplify_expressions
+        if self.inlines or options.propagate_knowns_to_prove_conditional:
+            self.contents = KnownContents(self._holds)
+
+    def _holds(self, condition: Term) -> bool:
+        rules = cast(Rewriting, self.rules)
+        return bool(RewriteSimplifier(rules).simplified(condition).number) or rules.can_prove(expression_of(condition))
 
     def block(self, block: Block) -> None:
         """Simplify the operations of a block; what is learnt of its values is known to its end."""
@@ -169,10 +189,19 @@ class _Simplifier:
         special = self._SPECIAL.get(type(op))
         if special is not None:
             special(self, op)
-            return
+        elif op.regions:
+            self._unfollowed(op)
+
+    def _unfollowed(self, op: Operation) -> None:
+        """What is in a statement that runs any number of times; what it stores is not known behind it."""
+        contents = self.contents
+        if contents is not None:
+            contents.forget_stores(op)
         for region in op.regions:
             for block in region.blocks:
+                self.contents = None if contents is None else contents.copy()
                 self.block(block)
+        self.contents = contents
 
     def _operands(self, op: Operation) -> None:
         if isinstance(op, tir.BinaryExpr | tir.NotOp):  # a part of an expression: simplified where that is used
@@ -247,19 +276,37 @@ class _Simplifier:
             self.analyzer.assume(condition)
 
     def _store(self, op: tir.StoreOp) -> None:
-        source = op.value.owner
-        if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _stands_before(source, op):
-            return
-        if all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True)):
+        if self.contents is not None and self.inlines:
+            self._inline(op, self.contents)
+        if _keeps(op):
             erase_with_tree(op)
+        elif self.contents is not None:
+            self.contents.store(op)
+
+    def _inline(self, op: tir.StoreOp, contents: KnownContents) -> None:
+        """What is stored, with what is known in the place of elements."""
+        value = term_of(op.value)
+        known = contents.resolved(value)
+        if known is not value:
+            block = Block()
+            simplified = RewriteSimplifier(cast(Rewriting, self.rules)).simplified(known)
+            op.operands[0] = plant(expression_of(simplified).ssa, block, {})
+            inline_before(block, op)
 
     def _loop(self, op: tir.ForOp) -> None:
         bind_loop(self.analyzer, op)
+        contents = self.contents
+        if contents is None:
+            self.block(op.body.block)
+            return
+        behind = contents.enter(op)
+        entered = contents.facts
         self.block(op.body.block)
+        contents.leave(op, behind, entered)
 
     def _launch(self, op: tir.LaunchThreadOp) -> None:
         bind_threads(self.analyzer, op)
-        self.block(op.body.block)
+        self._unfollowed(op)
 
     def _tir_block(self, op: tir.BlockOp) -> None:
         for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
@@ -267,7 +314,7 @@ class _Simplifier:
         with self.analyzer.scope():
             if op.predicate is not None:
                 self._learn(sym_expr_of(op.predicate))
-            self.block(op.body.block)
+            self._unfollowed(op)
 
     def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
         condition = sym_expr_of(op.cond)
@@ -275,15 +322,42 @@ class _Simplifier:
         if known is None and op.cond in self.lets and self.rules is not None:
             number = self._by_lets(term_of(op.cond), self.rules)
             known = None if number is None else bool(number)
+        if known is None and self.contents is not None:
+            known = self._by_contents(term_of(op.cond), self.contents)
+        ways = self._ways(op, known)
         for region, holds in ((op.then_region, True), (op.else_region, False)):
             if region.first_block is not None and known is None and isinstance(op.cond.owner, tir.LetOp):
                 _say(op.cond, region.block, holds)
             if region.first_block is not None and known in (None, holds):
                 with self.analyzer.scope():
                     self._learn(condition if holds else logical_not(condition))
+                    outside, self.contents = self.contents, ways[0 if holds else 1]
                     self.block(region.block)
+                    self.contents = outside
         if known is not None:
             take_side(op, known)
+        elif self.contents is not None and ways[0] is not None and ways[1] is not None:
+            self.contents.join(term_of(op.cond), ways[0], ways[1])
+
+    def _by_contents(self, condition: Term, contents: KnownContents) -> bool | None:
+        """What a condition is by what buffers hold; None where that decides nothing."""
+        resolved = contents.resolved(condition)
+        if resolved is condition:
+            return None
+        if self._holds(resolved):
+            return True
+        return False if self._holds(raw("not", resolved)) else None
+
+    def _ways(
+        self, op: tir.IfOp | tir.IfThenElseOp, known: bool | None
+    ) -> tuple[KnownContents | None, KnownContents | None]:
+        """What is known at the beginning of both sides of a branch: a decided one is no branch."""
+        if self.contents is None or known is not None:
+            return self.contents, self.contents
+        taken, other = self.contents.copy(), self.contents.copy()
+        taken.assume(term_of(op.cond))
+        other.assume(raw("not", term_of(op.cond)))
+        return taken, other
 
     def _select(self, op: tir.SelectOp) -> None:
         known = self._decision(sym_expr_of(op.cond)) if op.cond.type == i1 else None
@@ -305,12 +379,18 @@ class _Simplifier:
 
     def _assertion(self, op: tir.AssertOp) -> None:
         self._learn(sym_expr_of(op.cond))
+        self._promised(op.cond)
+
+    def _promised(self, condition: SSAValue) -> None:
+        if self.contents is not None:
+            self.contents.assume(term_of(condition))
 
     def _evaluate(self, op: tir.EvaluateOp) -> None:
         """What is promised holds from here on; a constant has no effect."""
         source = op.value.owner
         if isinstance(source, tir.CallExpr) and source.func.data == "assume":
             self._learn(sym_expr_of(source.call_args[0]))
+            self._promised(source.call_args[0])
         elif isinstance(source, tir.ConstOp):
             erase_with_tree(op)
 
@@ -327,6 +407,21 @@ class _Simplifier:
         tir.AssertOp: _assertion,
         tir.EvaluateOp: _evaluate,
     }
+
+
+def _free_variables(func: tir.FuncOp) -> list[Var]:
+    """The variables that a function neither has as parameters nor as sizes of buffers: they may be negative."""
+    sizes = {v for op in func.walk() for value in _values(op) for v in _sizes(value)}
+    named = {name_of(p) for p in func.params}
+    return [v for v in mentioned_by(func.body.block.ops) if v not in sizes and v.name not in named]
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    return [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
+
+
+def _sizes(value: SSAValue) -> set[Var]:
+    return {v for e in value.type.exprs() for v in e.free_vars()} if isinstance(value.type, tir.BufferType) else set()
 
 
 def _say(name: SSAValue, block: Block, holds: bool) -> None:
@@ -350,6 +445,14 @@ class _Floored(Rebuild):
         if floored is None or self.analyzer.bounds(args[0]).low < 0 or self.analyzer.bounds(args[1]).low <= 0:
             return OPS[kind](*args)
         return OPS[floored](*args)
+
+
+def _keeps(op: tir.StoreOp) -> bool:
+    """Whether a store writes what was just read from its place."""
+    source = op.value.owner
+    if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _stands_before(source, op):
+        return False
+    return all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True))
 
 
 def _stands_before(expression: Operation, statement: Operation) -> bool:

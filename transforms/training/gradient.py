@@ -19,7 +19,7 @@ from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
 from ...handles.relax.expr import Expr, Tuple, Var
-from ...ir.functions.lookup import functions, relax_functions
+from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
@@ -96,7 +96,14 @@ def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_ind
     backward.run(seed)
     made = backward.results()
     _finish(func, dataflow, made)
+    _forget_gradients(func)
     make_unique(func, set(backward.tape.placed))
+
+
+def _forget_gradients(func: relax.FuncOp) -> None:
+    """`call_tir_with_grad` -> `call_tir`: what names their gradients has served."""
+    for op in ops_of_type(func, relax.CallTIROp):
+        op.te_grad_name = op.te_grad_kwargs = None
 
 
 def _required(func: relax.FuncOp, dataflow: relax.DataflowOp, names: tuple[str, ...] | None) -> list[SSAValue]:

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
+from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError, VerifyError
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import PassContext, Sequential, new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import make_passes
+from tirax.tvm_api import IRModule
+from tirax.tvm_api import tir as tvm_tir
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 
@@ -306,9 +308,38 @@ def test_names_of_repeated_expressions_come_after_the_head_of_a_block():
                         D[vi * 8 + vj] = D[vi * 8 + vj] + A[vi * 8 + vj * 2 + vk]
 """)
     changed = T.CommonSubexprElimTIR()(mod)
-    assert "cse_v1" in changed.script()
+    assert "cse_var_1" in changed.script()
     assert from_source(changed.script()).script() == changed.script()
     assert_same_meaning(mod.op, changed.op)
+
+
+def test_equivalent_expressions_share_a_name_on_request():
+    mod = module(
+        """
+        for i, j in T.grid(3, 4):
+            D[i * (j + 3)] = A[i * j + i * 3]
+"""
+    )
+    changed = T.CommonSubexprElimTIR(identify_equiv_terms=True)(mod)
+    assert changed.script().count("cse_var_1") == 3
+    assert_same_meaning(mod.op, changed.op)
+    assert "cse_var" not in T.CommonSubexprElimTIR()(mod).script()
+
+
+def test_free_variables_of_functions():
+    """A buffer and a variable that nothing defines: printed with their declarations, rewritten, and not built."""
+    i, n = tvm_tir.Var("i", "int32"), tvm_tir.Var("n", "int32")
+    buffer = tvm_tir.decl_buffer((8,), "int32", name="kept")
+    func = tvm_tir.PrimFunc([i], tvm_tir.BufferStore(buffer, (i + 1) * 2 + n * (i + 1), [i])).with_attr(
+        "global_symbol", "main"
+    )
+    mod = IRModule({"main": func})
+    text = mod.script()
+    assert 'kept = T.Buffer((8,), "int32")' in text
+    changed = T.CommonSubexprElimTIR()(mod)
+    assert "cse_var_1" in changed.script()
+    with pytest.raises(VerifyError, match="uses n where it is not defined"):
+        build(mod)
 
 
 def test_a_parameter_is_the_extent_of_its_name():

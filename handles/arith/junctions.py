@@ -1,0 +1,108 @@
+"""Conditions as conjunctions of disjunctions, simplified between parts that do not stand beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+
+from .terms import FALSE, TRUE, Term, build, raw
+
+Clause = list[Term]
+_MOST_CLAUSES = 64
+"""Distributing doubles a condition with each junction: beyond this many clauses it stays as it is."""
+
+
+def conjunction(
+    condition: Term, simplified: Callable[[Term], Term], under: Callable[[Term, Term], Term]
+) -> Term | None:
+    """A condition as an `and` of `or`s: A || (B && C)  ->  (A || B) && (A || C); None where that would be too long.
+
+    `simplified` is the normal form of a condition, `under(known, condition)` the one where `known` holds.
+    """
+    clauses = _clauses(condition)
+    if len(clauses) > _MOST_CLAUSES:
+        return None
+    for clause in clauses:
+        _within(clause, simplified)
+    clauses = _cleaned(clauses)
+    _across(clauses, under)
+    return reduce(_and, (reduce(_or, clause, FALSE) for clause in _cleaned(clauses)), TRUE)
+
+
+def _and(a: Term, b: Term) -> Term:
+    return build("and", a, b)
+
+
+def _or(a: Term, b: Term) -> Term:
+    return build("or", a, b)
+
+
+def _clauses(condition: Term) -> list[Clause]:
+    """The clauses of a condition, each once; one more than `_MOST_CLAUSES` where there are too many."""
+    found: dict[frozenset[Term], Clause] = {}
+    for clause in _distributed(condition):
+        parts = list(dict.fromkeys(clause))
+        found.setdefault(frozenset(parts), parts)
+        if len(found) > _MOST_CLAUSES:
+            break
+    return list(found.values())
+
+
+def _distributed(condition: Term) -> Iterator[Clause]:
+    if condition.op == "and":
+        for side in condition.args:
+            yield from _distributed(side)
+    elif condition.op == "or":
+        for left in _distributed(condition.args[0]):
+            for right in _distributed(condition.args[1]):
+                yield left + right
+    else:
+        yield [condition]
+
+
+def _within(clause: Clause, simplified: Callable[[Term], Term]) -> None:
+    """A || B || C  ->  B || D where A || C is D."""
+    for i in range(len(clause)):
+        for j in range(i + 1, len(clause)):
+            clause[i], clause[j] = _joined("or", clause[i], clause[j], simplified)
+
+
+def _joined(op: str, a: Term, b: Term, simplified: Callable[[Term], Term]) -> tuple[Term, Term]:
+    """Two conditions whose junction is that of a and b, the first of them neutral where one says all."""
+    if TRUE in (a, b) or FALSE in (a, b):
+        return a, b
+    joint = raw(op, a, b)
+    found = simplified(joint)
+    if found is joint:
+        return a, b
+    if found.op == op:
+        return found.args[0], found.args[1]
+    return (FALSE if op == "or" else TRUE), found
+
+
+def _across(clauses: list[Clause], under: Callable[[Term, Term], Term]) -> None:
+    """(A || B) && (A || C)  ->  A || D where B && C is D; a clause that another one implies goes."""
+    for i in range(len(clauses)):
+        for j in range(i + 1, len(clauses)):
+            left, right = clauses[i], clauses[j]
+            ours, theirs = set(left) - set(right), set(right) - set(left)
+            if not ours:
+                clauses[j] = [TRUE]
+            elif not theirs:
+                clauses[i] = [TRUE]
+            elif len(ours) == len(theirs) == 1:
+                _merge(left, right, ours.pop(), theirs.pop(), under)
+
+
+def _merge(left: Clause, right: Clause, ours: Term, theirs: Term, under: Callable[[Term, Term], Term]) -> None:
+    """Where the parts that two clauses share are false, each is the part of its own."""
+    shared = [part for part in left if part is not ours]
+    absent = reduce(_and, (build("not", part) for part in shared), TRUE)
+    mine, other = _joined("and", ours, theirs, lambda joint: under(absent, joint))
+    left[left.index(ours)], right[right.index(theirs)] = mine, other
+
+
+def _cleaned(clauses: list[Clause]) -> list[Clause]:
+    """Without parts that are false and clauses that are true."""
+    kept = [[part for part in clause if part is not FALSE] for clause in clauses if TRUE not in clause]
+    return [[]] if [] in kept else kept
