@@ -25,7 +25,7 @@ from .source import read_program
 from .versions import version_of
 
 if TYPE_CHECKING:
-    from ..frontend.importing.summary import Summary
+    from .models import ModelFormat
 
 _SHOWN = 8
 
@@ -113,15 +113,21 @@ def inspect(options: Namespace) -> int:
     from .models import format_of
 
     model = format_of(options.file)
-    return _inspect_executable(options) if model is None else _inspect_model(model.summary(options.file))
+    if model is not None:
+        return _inspect_model(model, options)
+    if options.stubs:
+        raise UsageError("--stubs is for models", expected=".onnx or .pt2", found=options.file)
+    return _inspect_executable(options)
 
 
-def _inspect_model(summary: Summary) -> int:
+def _inspect_model(model: ModelFormat, options: Namespace) -> int:
     from rich.console import Console
 
+    summary = model.summary(options.file)
     print(summary)
-    console = Console()
-    console.print(summary.coverage.table())
+    Console().print(summary.coverage.table())
+    for use in summary.coverage.unsupported if options.stubs else ():
+        print(model.stub(use.operator))
     return OK
 
 

@@ -24,10 +24,11 @@ _LARGE = 1024
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """How files of a framework are read: as a module, or looked at."""
+    """How files of a framework are read: as a module, or looked at. `stub` is a converter to fill in, by operator."""
 
     read: Callable[[str, Shapes], ModuleOp]
     summary: Callable[[str], Summary]
+    stub: Callable[[str], str]
 
 
 def _read_onnx(path: str, shapes: Shapes) -> ModuleOp:
@@ -40,6 +41,12 @@ def _onnx_summary(path: str) -> Summary:
     from ..frontend.onnx import summary_of
 
     return summary_of(path)
+
+
+def _onnx_stub(operator: str) -> str:
+    from ..frontend.onnx import converter_stub
+
+    return converter_stub(operator)
 
 
 def _read_exported_program(path: str, shapes: Shapes) -> ModuleOp:
@@ -58,9 +65,15 @@ def _exported_program_summary(path: str) -> Summary:
     return summary_of(load_exported_program(path), os.path.basename(path))
 
 
+def _torch_stub(operator: str) -> str:
+    from ..frontend.torch.stub import converter_stub
+
+    return converter_stub(operator)
+
+
 FORMATS: dict[str, ModelFormat] = {
-    ".onnx": ModelFormat(_read_onnx, _onnx_summary),
-    ".pt2": ModelFormat(_read_exported_program, _exported_program_summary),
+    ".onnx": ModelFormat(_read_onnx, _onnx_summary, _onnx_stub),
+    ".pt2": ModelFormat(_read_exported_program, _exported_program_summary, _torch_stub),
 }
 """Extension -> how such files are read."""
 

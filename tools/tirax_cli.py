@@ -52,6 +52,7 @@ def command_line() -> argparse.ArgumentParser:
 
     inspect = commands.add_parser("inspect", help="what is in a model or an executable")
     inspect.add_argument("file", help="a model (.onnx, .pt2), or an executable that build or Executable.save wrote")
+    inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for what has none")
     commands.add_parser("env", help="versions, the target of this machine, the object cache")
     cache = commands.add_parser("cache", help="the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")

@@ -44,6 +44,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise TiraxError(f"{name} is declared twice", found=f"{before.__module__} and {cls.__module__}")
         self._classes[name] = cls
 
+    def load(self) -> None:
+        """Import the plug-ins, if that has not been done: they may add to other tables, too."""
+        self._all()
+
     def _all(self) -> dict[str, type[T]]:
         if not self._loaded:
             self._load()

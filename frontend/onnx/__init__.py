@@ -1,6 +1,10 @@
 """ONNX models as programs: `from_onnx`. What converts an operator is a row of `operators/`; `table.py` says how."""
 
 from .importer import from_onnx
+from .node import Node
+from .stub import converter_stub
 from .summary import summary_of
+from .table import converter
+from .values import Value, op
 
-__all__ = ["from_onnx", "summary_of"]
+__all__ = ["Node", "Value", "converter", "converter_stub", "from_onnx", "op", "summary_of"]

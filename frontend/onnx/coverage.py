@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..importing.report import Coverage, Status
 from . import operators  # noqa: F401 - its modules fill the table
 from .functions import has_body, model_function, schema_of
 from .model import FunctionKey, all_nodes, domain_of, node_name, versions
-from .table import lookup
+from .table import Converters
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto
@@ -17,30 +17,40 @@ if TYPE_CHECKING:
 _CONTROL = ("If", "Loop", "Scan")
 
 
+Functions = Mapping[FunctionKey, "FunctionProto"]
+
+
 def coverage_of(
-    graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]
+    graph: GraphProto, opsets: Mapping[str, int], functions: Functions, converters: Converters | None = None
 ) -> Coverage:
     """The operators of a graph, of the bodies in it, and of the functions of the model that it may call."""
     report = Coverage()
-    _add(report, all_nodes(graph), opsets, functions)
+    converters = converters or Converters()
+    _add(report, all_nodes(graph), opsets, functions, converters)
     for function in functions.values():
-        _add(report, function.node, {**opsets, **versions(function.opset_import)}, functions)
+        _add(report, function.node, {**opsets, **versions(function.opset_import)}, functions, converters)
     return report
 
 
-def _add(report: Coverage, nodes, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+def _add(
+    report: Coverage,
+    nodes: Iterable[NodeProto],
+    opsets: Mapping[str, int],
+    functions: Functions,
+    converters: Converters,
+) -> None:
     for i, node in enumerate(nodes):
         name = f"{node.domain}.{node.op_type}" if domain_of(node.domain) else node.op_type
-        report.add(name, status_of(node, opsets, functions), node_name(node, i))
+        report.add(name, _status(node, opsets, functions, converters), node_name(node, i))
 
 
-def status_of(node: NodeProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> Status:
+def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, converters: Converters) -> Status:
     """What becomes of a node."""
     domain = domain_of(node.domain)
     version = opsets.get(domain, 1)
     if model_function(functions, node) is not None:
         return Status.EXPANDED
-    if lookup(domain, node.op_type, version) is not None:
+    if converters.lookup(domain, node.op_type, version) is not None:
         return Status.CONVERTED
     return Status.EXPANDED if has_body(schema_of(domain, node.op_type, version)) else Status.UNSUPPORTED
 

@@ -22,7 +22,7 @@ from .model import FunctionKey, domain_of, in_order, node_name, versions
 from .node import Node
 from .shape_arithmetic import followed
 from .sizes import Sizes
-from .table import lookup
+from .table import Converters
 from .tensors import TensorReader
 from .values import Result, TensorSequence, Value
 
@@ -41,6 +41,7 @@ class World:
     functions: Mapping[FunctionKey, FunctionProto]
     reader: TensorReader
     sizes: Sizes
+    converters: Converters
     depth: int = 0
 
 
@@ -125,7 +126,7 @@ class Scope:
         node = Node(proto.op_type, name, attributes, proto.output, version, self)
         results = followed(node, inputs)
         if results is None:
-            convert = lookup(domain, proto.op_type, version)
+            convert = self.world.converters.lookup(domain, proto.op_type, version)
             results = self._by_body(schema, proto, inputs, name, version) if convert is None else convert(node, *inputs)
         self._store(proto, results)
 

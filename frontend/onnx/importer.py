@@ -20,11 +20,14 @@ from .coverage import coverage_of, has_control_flow
 from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
 from .sizes import Sizes
+from .table import Converter, Converters
 from .tensors import TensorReader, dtype_name, tensor_type
 from .values import Result, TensorSequence, Value, constant_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ValueInfoProto
+
+_HINT = "custom_convert_map takes converters by the names of operators; converter_stub(name) writes one to fill in"
 
 Shape = Sequence[int | str | SymExpr | Any]
 
@@ -36,6 +39,7 @@ def from_onnx(
     opset: int | None = None,
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
+    custom_convert_map: Mapping[str, Converter] | None = None,
 ) -> IRModule:
     """The module of an ONNX model, given as a `ModelProto` or by its path: a function `main` of the graph's inputs.
 
@@ -45,12 +49,17 @@ def from_onnx(
     attribute `params`, which `detach_params` takes out; else they are constants. The attribute `num_input` counts the
     inputs.
 
+    `custom_convert_map` has converters by the names of operators, `Foo` or `domain.Foo`, which come before the table's;
+    `table.py` says what one is, and `converter_stub("domain.Foo")` writes one to fill in.
+
     A dimension that the model names is a symbolic size of that name; one without a name is a size of its own.
 
     Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` for a model that is damaged
     or contradicts itself, with the node's name, `InputError` for names and shapes that do not fit its inputs.
     """
-    return imported(model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names)
+    return imported(
+        model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, own=custom_convert_map
+    )
 
 
 def imported(
@@ -61,15 +70,17 @@ def imported(
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
     fixed: Mapping[str, Any] | None = None,
+    own: Mapping[str, Converter] | None = None,
 ) -> IRModule:
-    """As `from_onnx`; the inputs `fixed` are constants of these contents, and no parameters."""
+    """As `from_onnx`, with a user's `own` converters; the inputs `fixed` are constants, and no parameters."""
     proto, folder = open_model(model)
     opsets = model_versions(proto, opset)
     functions = functions_of(proto)
-    coverage_of(proto.graph, opsets, functions).require_supported()
+    converters = Converters(own)
+    coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
     reader = TensorReader(folder)
     names = Names(sanitize_input_names, "input")
-    world = World(BlockBuilder(), functions, reader, Sizes())
+    world = World(BlockBuilder(), functions, reader, Sizes(), converters)
     scope = Scope(world, opsets)
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, world.sizes)
     for name, var in inputs.items():

@@ -29,16 +29,19 @@ How a row is written (the files of `operators/`, a family a file with the names 
 - **Tensor functions** where Relax has no operator: `node.call_te(function, x, …)` with `te`, or topi's.
 - **What cannot be**: `raise node.unsupported("why")`; what is wrong in the model: `raise node.error("what", expected=…,
   found=…)`. Errors of operators (shapes, dtypes) get the node's name by themselves.
+- **From outside**: a plug-in (docs/extending) has its rows in a module of its own; `from_onnx(…, custom_convert_map={
+  "my.domain.Foo": convert})` takes functions of the same form, which come before the table's.
 - An operator without a row is expanded through its function body, if ONNX or the model has one: write a row only where
   the body is slow, loses what a fast kernel would match, or needs what is not here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...dialects.relax.operator import OPERATORS
 from ...handles.relax.expr import Expr
 from .node import Node
 from .values import Value, op
@@ -95,6 +98,21 @@ def lookup(domain: str, name: str, version: int) -> Converter | None:
     """
     table = _ROWS.get((domain, name), ())
     return next((row.convert for row in table if row.since <= version), None)
+
+
+class Converters:
+    """The table, with converters of a user's own before it: by an operator's name, `Foo` or `domain.Foo`.
+
+    Those of plug-ins are in the table: their modules call `converter`.
+    """
+
+    def __init__(self, own: Mapping[str, Converter] | None = None):
+        self._own = dict(own or {})
+        OPERATORS.load()
+
+    def lookup(self, domain: str, name: str, version: int) -> Converter | None:
+        """The converter of an operator in a version of its domain, None where there is none."""
+        return self._own.get(f"{domain}.{name}" if domain else name) or lookup(domain, name, version)
 
 
 def converted_operators() -> list[tuple[str, str]]:

@@ -104,7 +104,9 @@ def test_all_that_is_missing_is_told_at_once(cli, tmp_path):
     nodes = [helper.make_node("Foo", ["x"], ["a"], domain="my"), helper.make_node("Bar", ["a"], ["y"], domain="my")]
     path = saved(tmp_path / "m.onnx", nodes, {})
     looked = cli("inspect", path)
-    assert looked.code == 0 and "0.0 % of 2 nodes" in looked.out
+    assert looked.code == 0 and "0.0 % of 2 nodes" in looked.out and "def convert_my_foo" not in looked.out
+    stubs = cli("inspect", path, "--stubs").out
+    assert "def convert_my_foo(node: Node, x: Value):" in stubs and "def convert_my_bar(" in stubs
     result = cli("run", path)
     assert result.code == 1
     assert "2 operators have no converter: my.Bar, my.Foo" in result.err
