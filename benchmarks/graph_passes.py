@@ -1,7 +1,8 @@
 """What passes on graphs cost as the graph grows: pattern rewriting, legalization with fusion of a transformer, and
-reading, printing, verifying and every pass of `default-cpu` on up to 100,000 operations.
+reading, printing, verifying and every pass of `default-cpu` on up to 100,000 operations; and how much of `tirax-opt`'s
+time is verification.
 
-    python benchmarks/graph_passes.py [--repeats 3] [--only patterns|transformer|operations]
+    python benchmarks/graph_passes.py [--repeats 3] [--only patterns|transformer|operations|verification]
 
 Each figure is of a fresh copy of the module. `cpu` is the time of this process alone, which other programs of a shared
 machine change less than `wall`.
@@ -11,8 +12,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import measure
 
@@ -235,6 +240,38 @@ def measure_operations(_: int) -> list[Row]:
     return rows
 
 
+WHOLE = """
+import sys, time
+from tirax.ir.verification.verify import Verifier
+from tirax.tools.tirax_opt import main
+spent, own = [], Verifier.verify
+def verify(*args, **options):
+    start = time.process_time()
+    own(*args, **options)
+    spent.append(time.process_time() - start)
+Verifier.verify = verify
+main([sys.argv[1], "--pipeline", "default-cpu", "-o", sys.argv[2]])
+print(time.process_time(), sum(spent), file=sys.stderr)
+"""
+"""A run of `tirax-opt` that says what it took, from the start of Python on, and what of it verification."""
+
+
+def measure_verification(repeats: int) -> list[Row]:
+    """Verification after each pass of `default-cpu` as a part of a whole process of `tirax-opt`; the least of some."""
+    rows: list[Row] = []
+    print("tirax-opt --pipeline default-cpu of a transformer, cpu seconds, and the part that is verification\n")
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder, "in.mlir"), Path(folder, "out.mlir")
+        for layers in LAYERS[:2]:
+            source.write_text(str(transformer(layers).op))
+            command = [sys.executable, "-c", WHOLE, str(source), str(output)]
+            runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(repeats)]
+            whole, spent = min(tuple(map(float, run.stderr.split()[-2:])) for run in runs)
+            print(f"{layers:>4} layers {whole:>8.2f} s {spent / whole:>7.1%}", flush=True)
+            rows.append({"layers": layers, "seconds": whole, "verification": spent})
+    return rows
+
+
 def cell(row: Row, parts: int, width: int) -> str:
     """Seconds, and how many millionths of them for each part."""
     seconds = f"{row['cpu']:.2f} ({row['wall']:.2f})"
@@ -246,7 +283,12 @@ def flat(found: dict[str, Row]) -> Row:
     return {f"{name} {clock}": value for name, row in found.items() for clock, value in row.items()}
 
 
-KINDS = {"patterns": measure_patterns, "transformer": measure_transformer, "operations": measure_operations}
+KINDS = {
+    "patterns": measure_patterns,
+    "transformer": measure_transformer,
+    "operations": measure_operations,
+    "verification": measure_verification,
+}
 
 
 def main() -> None:

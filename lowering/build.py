@@ -12,7 +12,8 @@ from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
 from ..ir.passes.extern import check_calls
 from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass
-from ..ir.verification.verify import check_dominance, verify_module
+from ..ir.verification.dominance import check_dominance
+from ..ir.verification.verify import verify_module
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data

@@ -13,7 +13,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
-from ...ir.verification.verify import check_dominance
+from ...ir.verification.dominance import check_dominance
 from ..module import IRModule
 from .builder import Builder, Scope
 from .calls import to_expr

@@ -23,7 +23,7 @@ from ...ir.equality import structural_equal, structural_hash
 from ...ir.functions.lookup import FunctionOp, functions
 from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
-from ...ir.verification.verify import check_dominance
+from ...ir.verification.dominance import check_dominance
 from ..base_func import BaseFunc
 from ..module import IRModule
 from ..struct_info import ShapeStructInfo, type_of

@@ -24,7 +24,7 @@ from ...ir.equality import fingerprint
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import like_module, module_op, no_gc
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.verification.verify import check_dominance
+from ...ir.verification.dominance import check_dominance
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.eliminate_common_subexpr import eliminate_in_function
 from . import patterns as p

@@ -1,13 +1,16 @@
 """Verification of modules: dominance, calls, locations."""
 
 import pytest
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr, i32
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FunctionType, StringAttr, SymbolRefAttr, UnitAttr, f32, i32
+from xdsl.ir import BlockArgument, Operation, Region
 from xdsl.rewriter import Rewriter
+from xdsl.traits import IsolatedFromAbove
 
 from tirax.diagnostics import VerifyError
 from tirax.dialects import relax, tir
-from tirax.ir.verification.verify import Verifier, check_dominance, verify_module
+from tirax.ir.verification.dominance import check_dominance
+from tirax.ir.verification.snapshot import Snapshot
+from tirax.ir.verification.verify import Verifier, verify_module
 
 T = "!relax.tensor<[4], f32>"
 GOOD = f"""
@@ -93,13 +96,13 @@ func.func @f(%c: i1, %x: i32) -> i32 {
 
 
 def parse_cfg(text):
-    from xdsl.dialects import cf, func, test
+    from xdsl.dialects import cf, func, llvm, test
     from xdsl.parser import Parser
 
     from tirax.ir.passes.transform import new_context
 
     ctx = new_context()
-    for dialect in (cf.Cf, func.Func, test.Test):
+    for dialect in (cf.Cf, func.Func, llvm.LLVM, test.Test):
         ctx.load_dialect(dialect)
     return Parser(ctx, text).parse_module()
 
@@ -140,7 +143,7 @@ def verified_ops(monkeypatch):
     """The ops whose own verification runs from here on."""
     ops = []
     own = Operation.verify
-    monkeypatch.setattr(Operation, "verify", lambda op, **kw: (ops.append(op.name), own(op, **kw))[1])
+    monkeypatch.setattr(Operation, "verify", lambda op, *args, **kw: (ops.append(op.name), own(op, *args, **kw))[1])
     return ops
 
 
@@ -282,3 +285,144 @@ def test_what_a_pass_breaks_deep_in_a_function_is_found_after_it(parse, change, 
         verifier.verify(module, after="broken")
     with pytest.raises(VerifyError):
         Verifier().verify(module)
+
+
+CFG_BREAKS = {
+    "an argument that is another one": lambda blocks: _another_argument(blocks[3]),
+    "an argument of another type": lambda blocks: Rewriter.replace_value_with_new_type(blocks[3].args[0], f32),
+    "a value from a block beside": lambda blocks: blocks[2].last_op.operands.__setitem__(
+        0, blocks[1].first_op.results[0]
+    ),
+    "successors in the middle": lambda blocks: setattr(blocks[2].first_op, "successors", [blocks[3]]),
+    "no end": lambda blocks: blocks[3].last_op.detach(),
+}
+
+
+def _another_argument(block):
+    """Put an argument of the same type in the place of the first, whose uses keep the old one."""
+    block._args = (BlockArgument(block.args[0].type, block, 0), *block.args[1:])
+
+
+@pytest.mark.parametrize("change", CFG_BREAKS)
+def test_what_a_pass_breaks_between_blocks_is_found_after_it(change):
+    module, verifier = parse_cfg(CFG), Verifier()
+    verifier.verify(module)
+    CFG_BREAKS[change](list(next(iter(module.ops)).body.blocks))
+    with pytest.raises(VerifyError, match="after broken|not defined"):
+        verifier.verify(module, after="broken")
+    with pytest.raises(VerifyError):
+        Verifier().verify(module)
+
+
+NESTED = """
+func.func @f(%x: i32) -> i32 {
+  %a = arith.constant true
+  scf.if %a {
+    %b = arith.addi %x, %x : i32
+    %c = arith.addi %b, %b : i32
+    scf.yield
+  }
+  func.return %x : i32
+}
+func.func @g(%y: i32) -> i32 {
+  func.return %y : i32
+}
+"""
+
+
+@pytest.fixture
+def nested():
+    from xdsl.dialects import arith, func, scf
+    from xdsl.parser import Parser
+
+    from tirax.ir.passes.transform import new_context
+
+    ctx = new_context()
+    for dialect in (arith.Arith, func.Func, scf.Scf):
+        ctx.load_dialect(dialect)
+    return Parser(ctx, NESTED).parse_module()
+
+
+def _functions(module):
+    return list(module.ops)
+
+
+def _out_of_its_region(module):
+    """Move the second sum behind the region that defines what it takes: nothing else changes."""
+    choice = next(op for op in module.walk() if op.name == "scf.if")
+    inner = list(choice.regions[0].block.ops)[1]
+    inner.detach()
+    choice.parent.insert_op_after(inner, choice)
+
+
+ISOLATED = {
+    "a value of another function": lambda m: _functions(m)[1].body.block.last_op.operands.__setitem__(
+        0, _functions(m)[0].body.block.args[0]
+    ),
+    "out of its region": _out_of_its_region,
+    "a function's type": lambda m: _functions(m)[1].properties.__setitem__(
+        "function_type", FunctionType.from_lists([f32], [i32])
+    ),
+    "a name twice": lambda m: _functions(m)[1].properties.__setitem__("sym_name", StringAttr("f")),
+    "a name that is none": lambda m: _functions(m)[1].properties.__setitem__("sym_name", i32),
+}
+
+
+@pytest.mark.parametrize("change", ISOLATED)
+def test_isolation_and_functions_of_xdsl(nested, change):
+    """xDSL's isolation from above is not asked for: dominance says the same."""
+    verifier = Verifier()
+    verifier.verify(nested)
+    ISOLATED[change](nested)
+    with pytest.raises(VerifyError):
+        verifier.verify(nested, after="broken")
+
+
+def test_isolation_costs_no_walk_of_its_own(nested, monkeypatch):
+    asked = []
+    own = IsolatedFromAbove.verify
+    monkeypatch.setattr(
+        IsolatedFromAbove, "verify", lambda trait, op: (asked.append(len(list(op.walk()))), own(trait, op))
+    )
+    Verifier().verify(nested)
+    assert max(asked) <= 3, "a function without what is inside"
+
+
+def test_a_snapshot_sees_every_kind_of_change(nested):
+    """Each part of what an op is, changed and changed back."""
+    function = _functions(nested)[0]
+    sum_ = next(op for op in function.walk() if op.name == "arith.addi")
+    before = Snapshot(function)
+    assert before.holds()
+    sum_.attributes["note"] = UnitAttr()
+    assert not before.holds()
+    del sum_.attributes["note"]
+    assert before.holds()
+    sum_.properties["overflowFlags"], kept = UnitAttr(), sum_.properties["overflowFlags"]
+    assert not before.holds()
+    sum_.properties["overflowFlags"] = kept
+    assert before.holds()
+    sum_.add_region(Region())
+    assert not before.holds()
+    sum_.detach_region(0)
+    assert before.holds()
+    sum_.results[0]._type = f32
+    assert not before.holds()
+    sum_.results[0]._type = i32
+    assert before.holds()
+    block = sum_.parent
+    sum_.detach()
+    assert not before.holds()
+    block.insert_op_before(sum_, block.first_op)
+    assert before.holds()
+
+
+def test_calls_of_pointers_are_verified_once(monkeypatch):
+    call = (
+        '"llvm.call"(%p) <{op_bundle_sizes = array<i32>, operandSegmentSizes = array<i32: 1, 0>}> : (!llvm.ptr) -> ()'
+    )
+    calls = "\n".join([call] * 50)
+    module = parse_cfg(f"func.func @main(%p: !llvm.ptr) {{\n{calls}\nfunc.return }}")
+    ops = verified_ops(monkeypatch)
+    Verifier().verify(module)
+    assert ops.count("llvm.call") == 1

@@ -1,0 +1,121 @@
+"""Calls of functions of the module: that there is such a function, what it takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from xdsl.dialects.builtin import NoneAttr, TupleType
+from xdsl.ir import Operation
+
+from ...diagnostics import DTypeError, ShapeError, VerifyError, suggestion
+from ...dialects import relax, tir
+from ...dialects.relax.signatures import derive_result
+from ..locations import location_of
+
+
+def _check_tir_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    assert isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp)
+    callee = _callee(op, op.callee_name, symbols, tir.FuncOp, "tir.func")
+    if callee is None:
+        return
+    outputs = len(op.output_types)
+    if isinstance(op, relax.CallTIRInplaceOp):
+        outputs = sum(i < 0 for i in op.indices)
+    given = len(op.call_args) + outputs + (len(op.tir_vars) if op.tir_vars is not None else 0)
+    if given != len(callee.params):
+        raise VerifyError(
+            f"{op.name} @{op.callee_name} has the wrong number of arguments",
+            location=location_of(op),
+            expected=f"{len(callee.params)} parameters: inputs, outputs, tir_vars",
+            found=f"{len(op.call_args)} inputs, {outputs} outputs, {given - len(op.call_args) - outputs} tir_vars",
+        )
+
+
+def _check_relax_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    assert isinstance(op, relax.CallOp)
+    callee: Operation | None = symbols.get(op.callee_name)
+    if isinstance(callee, tir.FuncOp):
+        _check_effect(op, callee)
+    else:
+        callee = _callee(op, op.callee_name, symbols, relax.FuncOp, "relax.func")
+    given = len(op.call_args) + len(op.tir_vars or ())
+    if callee is not None and len(callee.params) != given:
+        raise VerifyError(
+            f"the call of @{op.callee_name} has the wrong number of arguments",
+            location=location_of(op),
+            expected=len(callee.params),
+            found=given,
+        )
+    if isinstance(callee, relax.FuncOp):
+        _check_arguments(op, callee)
+
+
+def _check_arguments(op: relax.CallOp, callee: relax.FuncOp) -> None:
+    try:
+        derive_result(f"@{op.callee_name}", callee.callable_type, [a.type for a in op.call_args])
+    except (ShapeError, DTypeError) as error:
+        raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
+
+
+def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    """What a reference says of a function that a loop calls holds of it: what the loop gives follows from that."""
+    assert isinstance(op, relax.FunctionRefOp)
+    name, said = op.callee.root_reference.data, op.result.type
+    if not any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
+        return
+    callee = _callee(op, name, symbols, relax.FuncOp, "relax.func")
+    if callee is None or isinstance(said.params, NoneAttr):
+        return
+    actual = callee.callable_type
+    try:
+        result = derive_result(f"@{name}", actual, list(said.params))
+    except (ShapeError, DTypeError) as error:
+        raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
+    if not (relax.is_base_of(said.ret, result) and actual.pure):
+        raise VerifyError(
+            f"@{name} is not what a reference says", location=location_of(op), expected=said, found=actual
+        )
+
+
+def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
+    """A tensor function writes into its arguments: it gives a scalar or nothing, and no dataflow block has it."""
+    wanted = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
+    if not relax.is_base_of(wanted, op.result.type):
+        raise VerifyError(
+            f"the call of the tensor function @{op.callee_name} gives something else",
+            location=location_of(op),
+            expected=wanted,
+            found=op.result.type,
+            hint="relax.call_tir gives the outputs",
+        )
+    if callee.buffer_params and isinstance(op.parent_op(), relax.DataflowOp):
+        message = f"a call of the tensor function @{op.callee_name} must not stand in a dataflow block: it has effects"
+        raise VerifyError(message, location=location_of(op))
+
+
+_OpT = TypeVar("_OpT", bound=Operation)
+
+
+def _callee(op: Operation, name: str, symbols: Mapping[str, Operation], kind: type[_OpT], what: str) -> _OpT | None:
+    found = symbols.get(name)
+    if found is None:
+        raise VerifyError(
+            f"{op.name} calls @{name}, which is not in the module",
+            location=location_of(op),
+            hint=suggestion(name, symbols),
+        )
+    if isinstance(found, kind):
+        return found
+    if isinstance(found, tir.FuncOp | relax.FuncOp):
+        raise VerifyError(f"{op.name} calls @{name}", location=location_of(op), expected=f"a {what}", found=found.name)
+    return None
+
+
+CALL_CHECKS: dict[type[Operation], Callable[[Operation, Mapping[str, Operation]], None]] = {
+    relax.CallTIROp: _check_tir_call,
+    relax.CallTIRInplaceOp: _check_tir_call,
+    relax.CallOp: _check_relax_call,
+    relax.FunctionRefOp: _check_reference,
+}
+"""What is asked of a call beyond its own verification, with the functions of the module by name."""
