@@ -108,7 +108,7 @@ class SymExpr:
                 stack.extend(reversed(e.children()))
         return list(variables)
 
-    def size(self) -> int:
+    def tree_size(self) -> int:
         """How many parts it has when it is written out: one that is shared counts as often as it stands."""
         sizes: dict[int, int] = {}
         stack: list[SymExpr] = [self]

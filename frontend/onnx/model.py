@@ -27,6 +27,7 @@ def open_model(model: Any) -> tuple[ModelProto, Path | None]:
     from onnx import ModelProto
 
     if isinstance(model, ModelProto):
+        _require_text(model)
         return model, None
     if not isinstance(model, str | os.PathLike):
         raise InputError("not a model", expected="an onnx.ModelProto or a path", found=type(model).__name__)
@@ -38,7 +39,20 @@ def open_model(model: Any) -> tuple[ModelProto, Path | None]:
         proto.ParseFromString(path.read_bytes())
     except DecodeError as error:
         raise ModelError("the file is no ONNX model, or a damaged one", found=str(path), notes=[str(error)]) from error
+    _require_text(proto)
     return proto, path.resolve().parent
+
+
+def _require_text(model: ModelProto) -> None:
+    """Raise `ModelError` for names that are no UTF-8: protobuf gives their bytes."""
+    stack: list[Any] = [model]
+    while stack:
+        for field, value in stack.pop().ListFields():
+            values: Any = [value] if isinstance(value, str | bytes) or hasattr(value, "ListFields") else value
+            if field.type == field.TYPE_MESSAGE:
+                stack += values
+            elif field.type == field.TYPE_STRING and any(isinstance(text, bytes) for text in values):
+                raise ModelError("the file is no ONNX model, or a damaged one", found=f"{field.full_name} {value!r}")
 
 
 def domain_of(text: str) -> str:

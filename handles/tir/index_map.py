@@ -201,6 +201,6 @@ def _index(value: Any, params: Sequence[Var]) -> SymExpr:
             "an index map gives integer expressions", expected="PrimExprs, or one", found=type(value).__name__
         )
     if isinstance(value, PrimExpr):
-        check_limit("sym.size", as_sym(value).size(), "a result of the index map is too large")
+        check_limit("sym.size", as_sym(value).tree_size(), "a result of the index map is too large")
     expr = dim_of(value)
     return expr if expr.constant is None else Const(expr.constant, params[0].dtype if params else i64)

@@ -75,7 +75,7 @@ def _folds(name: str, left: SSAValue, right: SSAValue) -> bool:
 def _binary(p: ExpressionPrinter, op: Any) -> Expr:
     name = op.name.removeprefix("tir.")
     left, right = p.value(op.lhs), p.value(op.rhs)
-    if name in CALLS:
+    if name in CALLS and not (constant_of(op.lhs) is not None and constant_of(op.rhs) is not None):
         return call(p.doc.tir(CALLS[name]), left, right)
     if _folds(name, op.lhs, op.rhs) or (name == "div" and not is_float(op.lhs.type)):
         return call(p.doc.tir(tir.NODE_NAMES[name]), left, right)

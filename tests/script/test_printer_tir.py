@@ -379,6 +379,17 @@ def test_what_reading_would_fold_prints_as_a_call() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("min", "T.Min(7, 3)"), ("max", "T.Max(7, 3)"), ("truncmod", "T.Mod(7, 3)"), ("div", "T.Div(7, 3)")],
+)
+def test_constants_that_reading_would_compute_print_as_nodes(name: str, text: str) -> None:
+    constants = "%a = tir.const 7 : i32\n%b = tir.const 3 : i32\n"
+    assert (
+        body_of(f"{constants}%c = tir.{name} %a, %b : i32\ntir.evaluate %c : i32", "%n: i32") == f"T.evaluate({text})"
+    )
+
+
 def test_vector_accesses_are_slices() -> None:
     printed = body_of(
         """%four = tir.const 4 : i32

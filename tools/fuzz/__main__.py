@@ -44,11 +44,15 @@ def _main(options: argparse.Namespace) -> int:
     for name in names:
         if name not in KINDS:
             raise unknown_name("kind of case", name, KINDS)
+    for name in names:
+        if KINDS[name].missing:
+            print(f"{name:12} left out: it needs {', '.join(KINDS[name].missing)}", flush=True)
+    names = [name for name in names if not KINDS[name].missing]
     codes = [
         _report(fuzz(name, options.seconds / len(names), options.seed, options.count, options.jobs), options.out)
         for name in names
     ]
-    return max(codes)
+    return max(codes, default=OK)
 
 
 def _report(tally: Tally, folder: Path) -> int:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
@@ -17,18 +18,21 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...interpreter import MeaningError, compare
+from ...ir.equality import assert_structural_equal
 from ...ir.passes.transform import new_context, run_pass
 from ...ir.verification.verify import verify_module
 from ...lowering.pipelines import make_passes
 from ...script import parse_mlir, parse_source, print_script
 from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
-from ..specs import make_pass
+from ..specs import make_pass, parse_specs
 from . import checks, sequences
 from .files import check_database, check_executable, draw_database, draw_executable
 from .mutations import mutated_text
+from .onnx_graphs import check_graph, check_lie, draw_graph, draw_lie
 from .operator_programs import operator_program
 from .relax_programs import relax_program
+from .statement_programs import statement_program
 from .tape import Tape
 from .tensor_programs import tensor_program
 from .workloads import WORKLOADS
@@ -44,6 +48,13 @@ class Kind:
     about: str
     draw: Callable[[random.Random], str]
     check: Callable[[str], int]
+    needs: tuple[str, ...] = ()
+    """Packages beyond tirax's own."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Those of `needs` that are not installed."""
+        return [name for name in self.needs if find_spec(name) is None]
 
 
 def _module(text: str) -> ModuleOp:
@@ -164,6 +175,40 @@ def _compared(before: ModuleOp, after: ModuleOp) -> int:
     return sum(found.compared.values())
 
 
+# Rewriting of arithmetic and of what has no effect, with their options.
+
+_REWRITING = {
+    "simplify": (
+        "transitively_prove_inequalities", "convert_boolean_to_and_of_ors", "apply_constraints_to_boolean_branches",
+    ),
+    "remove-no-op": ("use_dataflow_analysis",),
+    "tir-simplify": (),
+}  # fmt: skip
+
+
+def _draw_rewriting(rng: random.Random) -> str:
+    name = rng.choice(sorted(_REWRITING))
+    options = [f"{option}=true" for option in _REWRITING[name] if rng.choice((True, False))]
+    spec = f"{name}{{{' '.join(options)}}}" if options else name
+    return f"# {spec}\n{statement_program(rng)}"
+
+
+def _check_rewriting(text: str) -> int:
+    try:
+        module = parse_source(text)
+        verify_module(module)
+    except REFUSALS:  # what constants alone come to may be wrong: a division by zero
+        return 0
+    after = module.clone()
+    (spec,) = parse_specs(text.partition("\n")[0].removeprefix("# "), "-p")
+    run_pass(make_pass(spec, TIRAX_UNIVERSE.all_passes), new_context(), after)
+    verify_module(after)
+    assert_structural_equal(after, parse_source(print_script(after)))  # sizes may be written in another order
+    found = compare(module, after, sizes=(5, 0, 1))
+    checks.demand(found.disagreement is None, str(found.disagreement))
+    return sum(found.compared.values())
+
+
 def _signatures(module: ModuleOp) -> dict[str, str]:
     """The public functions and their parameters, where all have some that inputs can be made up for."""
     from ...ir.functions.lookup import functions
@@ -192,7 +237,10 @@ KINDS = {
     "operators": Kind("programs of all operators: native code, texts", _drawn(operator_program), _check_native),
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
+    "rewriting": Kind("arithmetic and statements, rewritten with all options", _draw_rewriting, _check_rewriting),
     "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
+    "onnx": Kind("random ONNX graphs beside ONNX Runtime", draw_graph, check_graph, ("onnx", "onnxruntime")),
+    "onnx-files": Kind("ONNX models with wrong bytes or fields", draw_lie, check_lie, ("onnx",)),
     "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),

@@ -32,6 +32,15 @@ def test_a_layer_at_several_sizes(opset):
     assert_like_reference(_dense(opset), *([rng.standard_normal((n, 4), np.float32)] for n in (0, 1, 5)))
 
 
+def test_names_that_are_no_text_are_told(tmp_path) -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"], name="zzzz")], {"x": [2]}, ["y"])
+    for old in (b"zzzz", b"Relu"):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString().replace(old, b"\xff\xfe\xff\xfe"))
+        with pytest.raises(ModelError, match=r"(?s)a damaged one.*onnx\.NodeProto"):
+            from_onnx(path)
+
+
 def test_weights_are_parameters_where_asked_for():
     mod, params = detach_params(from_onnx(_dense(), keep_params_in_input=True))
     assert [p.name_hint for p in mod["main"].params] == ["x", "w"]
