@@ -150,7 +150,9 @@ class Scope:
         inner.values[""] = None
         self.world.depth += 1
         try:
-            return inner.run(body.node, list(body.output)[: len(proto.output)])
+            asked = [n for n, outer in zip(body.output, proto.output, strict=False) if outer]
+            results = dict(zip(asked, inner.run(body.node, asked), strict=True))
+            return [results.get(n) for n in body.output]
         finally:
             self.world.depth -= 1
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ...dialects import relax
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.expr import Expr
-from ...handles.struct_info import ShapeStructInfo
+from ...handles.struct_info import ShapeStructInfo, StructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from .values import Result, Value, op
@@ -105,6 +106,15 @@ class Node:
         plain = value if value.dtype == "int64" else op("astype", value, dtype="int64")
         self.graph.builder.match_cast(self.emit(op("tensor_to_shape", plain)), ShapeStructInfo(sizes))
         return sizes
+
+    def extent_of(self, vector: Expr) -> Expr:
+        """A vector whose length only the run gives, bound, its length a new symbolic size."""
+        bound = self.emit(vector)
+        t = bound.ssa.type
+        if not isinstance(t, relax.TensorType) or t.dims is not None:
+            return bound
+        size = relax.TensorType.of([self.graph.fresh_size("s")], t.element)
+        return self.graph.builder.match_cast(bound, StructInfo.of(size))
 
     def emit(self, expr: Expr) -> Expr:
         """Bind an expression, so that it can be used several times."""

@@ -1,31 +1,7 @@
-"""Converters of ONNX's operators: a family a file. `table.py` says how a row is written."""
+"""Converters of ONNX's operators: a family a file, all of which are found. `table.py` says how a row is written."""
 
-from . import (
-    control_flow,
-    convolution,
-    creation,
-    elementwise,
-    indexing,
-    linear_algebra,
-    manipulation,
-    nn,
-    normalization,
-    pooling,
-    reduction,
-    resize,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "control_flow",
-    "convolution",
-    "creation",
-    "elementwise",
-    "indexing",
-    "linear_algebra",
-    "manipulation",
-    "nn",
-    "normalization",
-    "pooling",
-    "reduction",
-    "resize",
-]
+for _module in iter_modules(__path__):
+    import_module(f".{_module.name}", __package__)

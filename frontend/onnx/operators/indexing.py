@@ -1,26 +1,153 @@
-"""Operators that read at positions: slices, gathering."""
+"""Operators that read at positions: slices, gathering, triangles, rows that are all zero but for one."""
 
 from __future__ import annotations
 
-from ....handles.relax.expr import Expr
+from typing import Any
+
+from ....dialects.sym.expr import SymExpr, as_expr
+from ....handles.relax.expr import Expr, PrimValue
 from ..node import Node
 from ..table import converter
-from ..values import Output, Value, op
+from ..values import Dims, Output, Value, as_value, op
+from .elementwise import converted
 
 
 @converter("Gather")
 def gather(node: Node, x: Value, indices: Value) -> Expr:
-    return op("take", x, from_front(indices, x, node.attr("axis")), axis=node.attr("axis"))
+    axis = _from_front(node.attr("axis"), x.rank)
+    return op("take", x, from_front(indices, x.dims[axis]), axis=axis)
 
 
-def from_front(indices: Value, x: Value, axis: int) -> Output:
-    """Indices of a dimension of x counted from its front: negative ones count from its end."""
+@converter("GatherElements")
+def gather_elements(node: Node, x: Value, indices: Value) -> Expr:
+    axis = _from_front(node.attr("axis"), x.rank)
+    return op("gather_elements", x, from_front(indices, x.dims[axis]), axis=axis)
+
+
+@converter("GatherND")
+def gather_nd(node: Node, x: Value, indices: Value) -> Expr:
+    batch = node.attr("batch_dims", 0)
+    return op("gather_nd", x, tuples_from_front(indices, x.dims[batch:]), batch_dims=batch)
+
+
+def _from_front(axis: int, rank: int) -> int:
+    return axis + rank if axis < 0 else axis
+
+
+def from_front(indices: Value, extent: SymExpr) -> Output:
+    """Indices of a dimension counted from its front: negative ones count from its end."""
     if indices.array is not None and not (indices.array < 0).any():
         return indices
-    extent = Value.known(x.dims[axis], indices.dtype)
-    return op("where", op("less", indices, 0), op("add", indices, extent), indices)
+    return _wrapped(indices, Value.known(extent, indices.dtype))
+
+
+def tuples_from_front(indices: Value, dims: Dims) -> Output:
+    """As `from_front` for tuples of indices, of the first of `dims`, along the last dimension."""
+    if indices.array is not None and not (indices.array < 0).any():
+        return indices
+    depth = indices.dims[-1].constant
+    return _wrapped(indices, Value.known(list(dims[:depth]), indices.dtype))
+
+
+def _wrapped(indices: Value, extents: Value) -> Expr:
+    return op("where", op("less", indices, 0), op("add", indices, extents), indices)
+
+
+@converter("Slice")
+def slice_(
+    node: Node,
+    x: Value,
+    starts: Value | None = None,
+    ends: Value | None = None,
+    axes: Value | None = None,
+    steps: Value | None = None,
+) -> Expr:
+    """Bounds that are computed when the program runs are read from their tensors."""
+    first = node.attr("starts") if starts is None else starts.elements
+    last = node.attr("ends") if ends is None else ends.elements
+    if first is None or last is None:
+        assert starts is not None and ends is not None
+        return _sliced_at_run_time(node, x, starts, ends, axes, steps)
+    where = node.ints("axes", axes) or list(range(len(first)))
+    stride = node.ints("steps", steps) or [1] * len(first)
+    return op("strided_slice", x, where, _scalars(first), _scalars(last), _scalars(stride))
+
+
+def _scalars(values: list[Any]) -> list[PrimValue]:
+    return [PrimValue(as_expr(v)) for v in values]
+
+
+def _sliced_at_run_time(
+    node: Node, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None
+) -> Expr:
+    where = node.ints("axes", axes) or list(range(starts.sizes[0]))
+    zeros, ones = ([Value.known([n])] * x.rank for n in (0, 1))
+    rows = [_replaced(zeros, where, starts), _replaced([Value.known([d]) for d in x.dims], where, ends)]
+    rows.append(_replaced(ones, where, steps))
+    return op("dynamic_strided_slice", x, *(op("concat", row, axis=0) for row in rows))
+
+
+def _replaced(row: list[Value], axes: list[int], given: Value | None) -> list[Output]:
+    """The one-element vectors `row`, those of `axes` being the elements of `given`."""
+    result: list[Output] = list(row)
+    for i, axis in enumerate(axes if given is not None else ()):
+        result[axis] = op("strided_slice", converted(as_value(given), "int64"), *(_scalars([n]) for n in (0, i, i + 1)))
+    return result
 
 
 @converter("NonZero")
 def nonzero(node: Node, x: Value) -> Expr:
     return op("nonzero", x)
+
+
+@converter("Compress")
+def compress(node: Node, x: Value, condition: Value) -> Expr:
+    """x[condition], along an axis or of all elements in a row."""
+    axis = node.attr("axis")
+    data: Output = op("flatten", x) if axis is None else x
+    kept = op("squeeze", op("nonzero", condition), axis=[0])
+    return op("take", data, node.extent_of(kept), axis=0 if axis is None else axis)
+
+
+@converter("OneHot")
+def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Expr:
+    """`values` are (off, on); an index outside of the depth gives a row of off."""
+    if depth.elements is None:
+        count = node.number(depth) if depth.array is not None else None
+        if count is None:
+            raise node.not_constant(depth, "the depth")
+        extent = as_expr(int(count))
+    else:
+        extent = depth.elements[0]
+    rank = indices.rank + 1
+    axis = _from_front(node.attr("axis"), rank)
+    whole = converted(indices, "int64")
+    place = op(
+        "expand_dims", op("where", op("less", whole, 0), op("add", whole, Value.known(extent)), whole), axis=axis
+    )
+    each = op("arange", PrimValue(0), PrimValue(extent), PrimValue(1), dtype="int64")
+    row = op("reshape", each, tuple(extent if i == axis else 1 for i in range(rank)))
+    off, on = (op("take", values, Value.constant(i), axis=0) for i in (0, 1))
+    return op("where", op("equal", place, row), on, off)
+
+
+@converter("Trilu")
+def triangle(node: Node, x: Value, k: Value | None = None) -> Expr:
+    name = "triu" if node.attr("upper") else "tril"
+    shift = as_expr(0) if k is None else (k.elements or [None])[0]
+    if shift is None:
+        assert k is not None
+        raise node.not_constant(k, "the number of its diagonal")
+    return op(name, x, PrimValue(shift))
+
+
+@converter("ReverseSequence")
+def reverse_sequence(node: Node, x: Value, lengths: Value) -> Expr:
+    """The first elements of each sequence in reverse order, as many as `lengths` says."""
+    batch, time = node.attr("batch_axis"), node.attr("time_axis")
+    step = op("arange", PrimValue(0), PrimValue(x.dims[time]), PrimValue(1), dtype="int64")
+    steps = op("reshape", step, tuple(d if i == time else 1 for i, d in enumerate(x.dims)))
+    length = op("reshape", converted(lengths, "int64"), tuple(d if i == batch else 1 for i, d in enumerate(x.dims)))
+    mirrored = op("subtract", op("subtract", length, 1), steps)
+    place = op("where", op("less", steps, length), mirrored, steps)
+    return op("gather_elements", x, op("broadcast_to", place, x.dims), axis=time)

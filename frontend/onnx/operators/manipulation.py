@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any
 
 from ....dialects.sym.expr import Product, SymExpr, as_expr, floordiv, offset_of, product, terms_of
-from ....handles.relax.expr import Expr
+from ....handles.relax.expr import Expr, PrimValue, TupleGetItem
 from ..node import Node
 from ..table import converter
-from ..values import Dims, Output, Value, op
+from ..values import Dims, Output, Value, as_value, op
 
 
 @converter("Reshape")
@@ -94,6 +96,76 @@ def squeeze(node: Node, x: Value, axes: Value | None = None) -> Expr:
 @converter("Concat")
 def concat(node: Node, first: Value, *others: Value) -> Output:
     return op("concat", [first, *others], axis=node.attr("axis")) if others else first
+
+
+@converter("Split")
+def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
+    """Into parts of these sizes, else of equal size; the last may be smaller."""
+    axis = node.attr("axis")
+    extents = node.ints("split", sizes)
+    if extents is None:
+        count = node.attr("num_outputs") or len(node.outputs)
+        each = -(-x.sizes[axis] // count) if x.dims[axis].constant is not None else None
+        if each is None:
+            return _parts(node, op("split", x, indices_or_sections=count, axis=axis), count)
+        extents = [each] * (count - 1) + [x.sizes[axis] - each * (count - 1)]
+    if x.dims[axis].constant is not None and sum(extents) != x.dims[axis].constant:
+        raise node.error("the sizes are not those of the dimension", expected=str(x.dims[axis]), found=extents)
+    if len(extents) == 1:
+        return x
+    edges = list(accumulate(extents))[:-1]
+    return _parts(node, op("split", x, indices_or_sections=edges, axis=axis), len(extents))
+
+
+def _parts(node: Node, parts: Expr, count: int) -> tuple[Expr, ...]:
+    bound = node.emit(parts)
+    return tuple(TupleGetItem(bound, i) for i in range(count))
+
+
+_PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+
+
+@converter("Pad")
+def pad(
+    node: Node, x: Value, pads: Value | None = None, value: Value | None = None, axes: Value | None = None
+) -> Output:
+    """Elements around x, those before all dimensions first; negative numbers take elements away."""
+    mode = _PAD_MODES[node.attr("mode")]
+    widths = node.attr("pads") if pads is None else pads.elements
+    if widths is None:
+        assert pads is not None
+        raise node.not_constant(pads, "the number of elements around it")
+    where = node.ints("axes", axes) or list(range(x.rank))
+    before, after = [as_expr(0)] * x.rank, [as_expr(0)] * x.rank
+    for i, axis in enumerate(where):
+        before[axis], after[axis] = as_expr(widths[i]), as_expr(widths[len(where) + i])
+    fill = Value.constant(node.attr("value", 0.0), x.dtype) if value is None else value
+    return _padded(node, x, before, after, mode, fill)
+
+
+def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], mode: str, fill: Value) -> Output:
+    numbers = [(b.constant, a.constant) for b, a in zip(before, after, strict=True)]
+    known = all(b is not None and a is not None for b, a in numbers)
+    result: Output = x
+    if known and (mode != "constant" or fill.array is not None):
+        cut = [(max(-(b or 0), 0), max(-(a or 0), 0)) for b, a in numbers]
+        if any(c != (0, 0) for c in cut):
+            begin, end = [b for b, _ in cut], [d - a for d, (_, a) in zip(x.dims, cut, strict=True)]
+            result = op("strided_slice", x, list(range(x.rank)), begin, [PrimValue(e) for e in end])
+        widths = [max(w or 0, 0) for pair in numbers for w in pair]
+        pad_value = 0 if fill.array is None else fill.array.reshape(-1)[0].item()
+        return (
+            op("nn.pad", result, pad_width=widths, pad_mode=mode, pad_value=float(pad_value)) if any(widths) else result
+        )
+    if mode != "constant":
+        raise node.unsupported("the elements around it are computed when the program runs")
+    scalar = op("reshape", fill, ())
+    for axis, (b, a) in enumerate(zip(before, after, strict=True)):
+        dims = list(as_value(result).dims)
+        parts = [op("full", [*dims[:axis], n, *dims[axis + 1 :]], scalar, dtype=x.dtype) for n in (b, a)]
+        if b.constant != 0 or a.constant != 0:
+            result = op("concat", [parts[0], result, parts[1]], axis=axis)
+    return result
 
 
 @converter("Expand")

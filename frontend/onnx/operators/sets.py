@@ -1,0 +1,18 @@
+"""Distinct elements."""
+
+from __future__ import annotations
+
+from ....handles.relax.expr import Expr, PrimValue, TupleGetItem
+from ..node import Node
+from ..table import converter
+from ..values import Value, op
+
+
+@converter("Unique")
+def unique(node: Node, x: Value) -> tuple[Expr, ...]:
+    """The distinct elements or slices; where each stands first, which each element is, how often each stands."""
+    axis = node.attr("axis")
+    flags = [PrimValue(bool(node.attr("sorted"))), *[PrimValue(True)] * 3]
+    place = {} if axis is None else {"axis": PrimValue(axis + x.rank if axis < 0 else axis)}
+    every = node.emit(op("unique", x, *flags, **place))
+    return tuple(TupleGetItem(every, i) for i in range(4))
