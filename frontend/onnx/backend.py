@@ -21,6 +21,7 @@ from ..importing.errors import InputError
 from .importer import imported
 from .node import NotConstant
 from .tensors import dtype_name
+from .values import MOST_KNOWN
 
 _KEPT = 16
 """Programs of one model: those for the last values of inputs that are constants of them."""
@@ -48,19 +49,25 @@ class Program(BackendRep):
                 program = self._program(given)
                 break
             except NotConstant as error:
-                if error.source is None or error.source in self._fixed:
+                if not self._fix(error.sources, given):
                     raise
-                self._fixed.append(error.source)
-        outputs = program["main"](*(v for n, v in given.items() if n not in self._fixed))
+        outputs = program["main"](*(v for n, v in given.items() if n not in self._fixed and v is not None))
         names = [o.name for o in self._model.graph.output]
         values = outputs if len(names) > 1 else (outputs,)
         return namedtupledict("Outputs", names)(*map(_numpy, values))
 
+    def _fix(self, names: frozenset[str], given: Mapping[str, Any]) -> bool:
+        """Make small inputs constants of the programs from now on; whether there are some that were none before."""
+        new = [n for n in given if n in names and n not in self._fixed]
+        self._fixed += new
+        return bool(new) and all(isinstance(given[n], np.ndarray) and given[n].size <= MOST_KNOWN for n in new)
+
     def _program(self, given: Mapping[str, Any]) -> Any:
         fixed = {n: given[n] for n in self._fixed}
-        key = tuple((v.shape, v.dtype.str, v.tobytes()) for v in fixed.values())
+        shapes = {v.name: _shapes(given[v.name]) for v in self._inputs if not v.type.HasField("tensor_type")}
+        key = (*((v.shape, v.dtype.str, v.tobytes()) for v in fixed.values()), str(shapes))
         if key not in self._programs:
-            module = imported(self._model, opset=self._opset, fixed=fixed)
+            module = imported(self._model, shapes, opset=self._opset, fixed=fixed)
             while len(self._programs) >= _KEPT:
                 self._programs.pop(next(iter(self._programs)))
             self._programs[key] = build(module)
@@ -79,6 +86,9 @@ class Program(BackendRep):
 
 
 def _checked(value: Any, info: Any) -> Any:
+    """An input as an array of the dtype that the model says, a list of them, or None."""
+    if value is None or isinstance(value, list):
+        return None if value is None else tuple(np.asarray(v) for v in value)
     array = np.asarray(value)
     number = info.type.tensor_type.elem_type
     if number and array.dtype.name != dtype_name(number, f"the input '{info.name}'"):
@@ -88,6 +98,13 @@ def _checked(value: Any, info: Any) -> Any:
             found=array.dtype.name,
         )
     return array
+
+
+def _shapes(value: Any) -> Any:
+    """The shapes of a sequence, the shape of an array; None of an optional without a value."""
+    if value is None:
+        return None
+    return [v.shape for v in value] if isinstance(value, tuple) else value.shape
 
 
 def _numpy(value: Any) -> Any:

@@ -114,7 +114,7 @@ class Scope:
             inputs.pop()
         function = model_function(self.world.functions, proto)
         if function is not None:
-            self._store(proto, self._expand(function, proto, inputs, name))
+            self._store(proto, self._expand(function, proto, inputs, name), _sources(inputs))
             return
         domain = domain_of(proto.domain)
         version = self.opsets.get(domain, 1 if domain else None)
@@ -128,7 +128,7 @@ class Scope:
         if results is None:
             convert = self.world.converters.lookup(domain, proto.op_type, version)
             results = self._by_body(schema, proto, inputs, name, version) if convert is None else convert(node, *inputs)
-        self._store(proto, results)
+        self._store(proto, results, _sources(inputs))
 
     def _by_body(self, schema: Any, proto: NodeProto, inputs: list[Result], name: str, version: int) -> list[Result]:
         body = None if schema is None else schema_body(schema, proto, inputs, version)
@@ -158,7 +158,7 @@ class Scope:
 
     # Results.
 
-    def _store(self, proto: NodeProto, results: Any) -> None:
+    def _store(self, proto: NodeProto, results: Any, sources: frozenset[str]) -> None:
         values = list(results) if isinstance(results, tuple | list) and not _is_one(results) else [results]
         if len(values) < len(proto.output):
             raise UnsupportedOperators(
@@ -166,19 +166,24 @@ class Scope:
             )
         for name, value in zip(proto.output, values, strict=False):
             if name:
-                self.values[name] = self._settled(value)
+                self.values[name] = self._settled(value, sources)
 
-    def _settled(self, value: Any) -> Result:
-        """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named."""
+    def _settled(self, value: Any, sources: frozenset[str]) -> Result:
+        """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named.
+
+        `sources` are the inputs of the model on which it depends.
+        """
         if value is None or isinstance(value, Value):
             return value
         if isinstance(value, TensorSequence):
-            return TensorSequence(self._settled(v) for v in value)  # pyright: ignore[reportArgumentType]
+            return TensorSequence(self._settled(v, sources) for v in value)  # pyright: ignore[reportArgumentType]
         constant = computed(value)
         if constant is not None:
             return Value(array=constant)
         var = value if isinstance(value, Var) else self.builder.emit(value)
-        return Value(self._with_extents(var))
+        result = Value(self._with_extents(var))
+        result.sources = sources
+        return result
 
     def _with_extents(self, var: Var) -> Var:
         """A tensor of known rank whose extents only the run gives, with symbolic sizes for them."""
@@ -187,6 +192,10 @@ class Scope:
             return var
         dims = [self.fresh_size("s") for _ in range(t.rank)]
         return self.builder.match_cast(var, StructInfo.of(relax.TensorType.of(dims, t.element)))
+
+
+def _sources(inputs: Sequence[Result]) -> frozenset[str]:
+    return frozenset[str]().union(*(v.sources for v in inputs if isinstance(v, Value)))
 
 
 def _is_one(results: Any) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...dialects.sym.expr import SymExpr
 from ...handles.module import IRModule
-from ...handles.relax.expr import Expr, Tuple, Var
-from ...handles.struct_info import TensorStructInfo
+from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var
+from ...handles.struct_info import TensorStructInfo, TupleStructInfo
 from ...runtime.ndarray import array as runtime_array
+from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
@@ -25,7 +26,7 @@ from .tensors import TensorReader, dtype_name, tensor_type
 from .values import Result, TensorSequence, Value, constant_of
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ValueInfoProto
+    from onnx import GraphProto, TypeProto, ValueInfoProto
 
 _HINT = "custom_convert_map takes converters by the names of operators; converter_stub(name) writes one to fill in"
 
@@ -83,17 +84,16 @@ def imported(
     world = World(BlockBuilder(), functions, reader, Sizes(), converters)
     scope = Scope(world, opsets)
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, world.sizes)
-    for name, var in inputs.items():
-        value = scope.values[name] = Value(var)
-        value.source = name
     for name, contents in (fixed or {}).items():
         scope.values[name] = Value(array=np.asarray(contents))
         del inputs[name]
+    scope.values.update({name: _value(name, var) for name, var in inputs.items()})
+    params = [var for var in inputs.values() if var is not None]
     weights = _Weights(keep_params_in_input, names)
     for tensor in proto.graph.initializer:
         scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor))
     control = has_control_flow(proto.graph, functions)
-    return _build(world.builder, scope, proto.graph, list(inputs.values()), weights, control)
+    return _build(world.builder, scope, proto.graph, params, weights, control)
 
 
 class _Weights:
@@ -118,9 +118,20 @@ class _Weights:
         return Value(array=array, make=parameter)
 
 
+def _value(name: str, var: Var | None) -> Result:
+    """What an input is in the graph: a tuple is a sequence, an optional that is absent is nothing."""
+    if var is None:
+        return None
+    fields = isinstance(var.struct_info, TupleStructInfo)
+    values = [Value(TupleGetItem(var, i)) for i in range(len(var))] if fields else [Value(var)]
+    for value in values:
+        value.sources = frozenset({name})
+    return TensorSequence(values) if fields else values[0]
+
+
 def _inputs(
-    graph: GraphProto, shapes: dict[str, Shape], dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
-) -> dict[str, Var]:
+    graph: GraphProto, shapes: dict[str, Any], dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
+) -> dict[str, Var | None]:
     """The parameters of the function, by the names of the graph's inputs; those with an initializer are none."""
     weights = {t.name for t in graph.initializer}
     infos = [info for info in graph.input if info.name not in weights]
@@ -130,26 +141,60 @@ def _inputs(
             raise InputError(f"the model has no input '{name}'", expected=f"one of {sorted(known)}")
     if len(known) < len(infos):
         raise ModelError("two inputs have one name", found=[info.name for info in infos])
-    return {info.name: _input(info, shapes.get(info.name), dtypes, names, sizes) for info in infos}
+    return {info.name: _Input(info, dtypes, names, sizes).var(shapes) for info in infos}
 
 
-def _input(
-    info: ValueInfoProto, shape: Shape | None, dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
-) -> Var:
-    tensor = tensor_type(info.type)
-    if tensor is None:
-        raise ModelError(f"the input '{info.name}' is no tensor: sequences and optionals are made in the graph only")
-    if tensor.elem_type:
-        dtype = dtype_name(tensor.elem_type, f"the input '{info.name}'")
-    else:
-        dtype = dtypes if isinstance(dtypes, str) else dtypes.get(info.name, "float32")
-    if not isinstance(dtypes, str):
-        dtype = dtypes.get(info.name, dtype)
-    own = sizes.shape_of(tensor, info.name)
-    if shape is not None and own is not None and len(shape) != len(own):
-        raise InputError(f"the input '{info.name}' has another rank", expected=len(own), found=list(shape))
-    dims = own if shape is None else [sizes.of(d) for d in shape]
-    return Var(names[info.name], TensorStructInfo(dims, dtype) if dims is not None else TensorStructInfo(dtype=dtype))
+class _Input:
+    """An input of the graph as a parameter."""
+
+    def __init__(self, info: ValueInfoProto, dtypes: str | Mapping[str, str], names: Names, sizes: Sizes):
+        self._name = info.name
+        self._type = info.type
+        self._dtypes = dtypes
+        self._names = names
+        self._sizes = sizes
+
+    def var(self, shapes: Mapping[str, Any]) -> Var | None:
+        """The parameter; None where the caller says by the shape None that an optional has no value."""
+        kind, optional = self._type, self._type.HasField("optional_type")
+        if optional:
+            kind = kind.optional_type.elem_type
+            if self._name in shapes and shapes[self._name] is None:
+                return None
+        if kind.HasField("sequence_type"):
+            return self._sequence(kind.sequence_type.elem_type, shapes.get(self._name))
+        return Var(self._names[self._name], self._tensor(kind, shapes.get(self._name)))
+
+    def _sequence(self, kind: TypeProto, shapes: Any) -> Var:
+        if shapes is None:
+            raise InputError(
+                f"the input '{self._name}' is a sequence, and how many tensors it has is not known",
+                hint="from_onnx(…, shape_dict={name: [a shape for each tensor]})",
+            )
+        return Var(self._names[self._name], TupleStructInfo([self._tensor(kind, shape) for shape in shapes]))
+
+    def _tensor(self, kind: TypeProto, shape: Shape | None) -> TensorStructInfo:
+        tensor = tensor_type(kind)
+        if tensor is None:
+            raise ModelError(f"the input '{self._name}' is neither a tensor nor a sequence of tensors")
+        own = self._sizes.shape_of(tensor, self._name)
+        if shape is not None and own is not None and len(shape) != len(own):
+            raise InputError(f"the input '{self._name}' has another rank", expected=len(own), found=list(shape))
+        dims = own if shape is None else [self._sizes.of(d) for d in shape]
+        return (
+            TensorStructInfo(dims, self._dtype(tensor))
+            if dims is not None
+            else TensorStructInfo(dtype=self._dtype(tensor))
+        )
+
+    def _shapeless(self, tensor: TypeProto.Tensor) -> TensorStructInfo:
+        return TensorStructInfo(dtype=self._dtype(tensor))
+
+    def _dtype(self, tensor: TypeProto.Tensor) -> str:
+        own = dtype_name(tensor.elem_type, f"the input '{self._name}'") if tensor.elem_type else None
+        if isinstance(self._dtypes, str):
+            return own or self._dtypes
+        return self._dtypes.get(self._name, own or "float32")
 
 
 def _build(
@@ -162,7 +207,7 @@ def _build(
             value = results[0] if len(results) == 1 else Tuple(results)
             value = builder.emit(value) if control else builder.emit_output(value)
         builder.emit_func_output(value, [*params, *weights.vars])
-    mod = builder.get().clone()
+    mod = ConvertToDataflow(1)(builder.get()) if control else builder.get().clone()
     func = mod["main"].with_attr("num_input", len(params))
     if weights.arrays:
         func = func.with_attr("params", weights.arrays)

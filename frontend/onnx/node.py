@@ -17,11 +17,11 @@ from .values import Result, Value, op
 class NotConstant(UnsupportedOperators):
     """A value decides axes or a rank, and is known only when the program runs.
 
-    `source` is the name of the model's input that it is, None where it is computed.
+    `sources` are the names of the model's inputs on whose contents it depends.
     """
 
-    def __init__(self, operators: Sequence[str], notes: Sequence[str], source: str | None):
-        self.source = source
+    def __init__(self, operators: Sequence[str], notes: Sequence[str], sources: frozenset[str]):
+        self.sources = sources
         super().__init__(operators, notes)
 
 
@@ -65,6 +65,11 @@ class Node:
         """An attribute, else its default in ONNX's schema, else `default`."""
         return self._attributes.get(name, default)
 
+    def with_attributes(self, attributes: Mapping[str, Any]) -> Node:
+        """The same node with other attributes besides its own."""
+        own = {**self._attributes, **attributes}
+        return Node(self.op_type, self.name, own, self.outputs, self.version, self.graph)
+
     def has(self, name: str) -> bool:
         """Whether an attribute is there, or has a default in ONNX's schema."""
         return name in self._attributes
@@ -107,14 +112,14 @@ class Node:
         self.graph.builder.match_cast(self.emit(op("tensor_to_shape", plain)), ShapeStructInfo(sizes))
         return sizes
 
-    def extent_of(self, vector: Expr) -> Expr:
-        """A vector whose length only the run gives, bound, its length a new symbolic size."""
-        bound = self.emit(vector)
+    def with_extents(self, expr: Expr) -> Expr:
+        """A tensor whose extents only the run gives, bound, with new symbolic sizes for them."""
+        bound = self.emit(expr)
         t = bound.ssa.type
-        if not isinstance(t, relax.TensorType) or t.dims is not None:
+        if not isinstance(t, relax.TensorType) or t.dims is not None or t.rank is None:
             return bound
-        size = relax.TensorType.of([self.graph.fresh_size("s")], t.element)
-        return self.graph.builder.match_cast(bound, StructInfo.of(size))
+        sizes = [self.graph.fresh_size("s") for _ in range(t.rank)]
+        return self.graph.builder.match_cast(bound, StructInfo.of(relax.TensorType.of(sizes, t.element)))
 
     def emit(self, expr: Expr) -> Expr:
         """Bind an expression, so that it can be used several times."""
@@ -130,10 +135,10 @@ class Node:
         """The error that the model is wrong at this node."""
         return ModelError(f"{self.op_type}: {message}", node=self.name, expected=expected, found=found, hint=hint)
 
-    def not_constant(self, value: Value, what: str) -> NotConstant:
+    def not_constant(self, value: Result, what: str) -> NotConstant:
         """The error that `value` would have to be known at import."""
         reason = f"{self.op_type} at {self.name}: {what} is computed when the program runs"
-        return NotConstant([self.op_type], [reason], value.source)
+        return NotConstant([self.op_type], [reason], value.sources if isinstance(value, Value) else frozenset())
 
     def unsupported(self, reason: str) -> UnsupportedOperators:
         """The error that this node is right, but cannot be converted."""

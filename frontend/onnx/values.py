@@ -34,7 +34,7 @@ class Value:
     `expr` is the value in the program, whatever its kind; operators take a `Value` as they take an `Expr`.
     """
 
-    __slots__ = ("_array", "_elements", "_expr", "_make", "_type", "source")
+    __slots__ = ("_array", "_elements", "_expr", "_make", "_type", "sources")
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class Value:
         self._array = array
         self._elements = elements
         self._make = make
-        self.source: str | None = None
-        """The name of the input of the model that it is, None of all else."""
+        self.sources: frozenset[str] = frozenset()
+        """The names of the model's inputs on whose contents it depends."""
         self._type: relax.TensorType | None = None
         if expr is None and array is not None:
             self._type = relax.TensorType.of([as_expr(n) for n in array.shape], dtype_of(array.dtype.name))

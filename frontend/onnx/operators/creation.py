@@ -57,7 +57,8 @@ def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
         first, last, step = (a.reshape(())[()] for a in arrays if a is not None)
         count = max(int(np.ceil((last - first) / step)), 0)
         return Value(array=(first + np.arange(count) * step).astype(start.dtype))
-    raise node.unsupported("its bounds are computed when the program runs")
+    unknown = next(v for v, a in zip((start, limit, delta), arrays, strict=True) if a is None)
+    raise node.not_constant(unknown, "a bound")
 
 
 @converter("Shape")

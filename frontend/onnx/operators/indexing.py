@@ -105,8 +105,8 @@ def compress(node: Node, x: Value, condition: Value) -> Expr:
     """x[condition], along an axis or of all elements in a row."""
     axis = node.attr("axis")
     data: Output = op("flatten", x) if axis is None else x
-    kept = op("squeeze", op("nonzero", condition), axis=[0])
-    return op("take", data, node.extent_of(kept), axis=0 if axis is None else axis)
+    kept = op("squeeze", node.with_extents(op("nonzero", condition)), axis=[0])
+    return op("take", data, kept, axis=0 if axis is None else axis)
 
 
 @converter("OneHot")

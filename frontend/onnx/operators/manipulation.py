@@ -16,8 +16,23 @@ from ..values import Dims, Output, Value, as_value, op
 
 @converter("Reshape")
 def reshape(node: Node, x: Value, shape: Value | None = None) -> Expr:
+    if shape is not None and shape.elements is None:
+        return op("reshape", x, tuple(node.extents(_without_wildcards(node, x, shape))))
     target = list(node.attr("shape") if shape is None else node.extents(shape))
     return op("reshape", x, tuple(reshaped(node, x.dims, [as_expr(e) for e in target])))
+
+
+def _without_wildcards(node: Node, x: Value, shape: Value) -> Value:
+    """A shape that is computed when the program runs, with what 0 and -1 stand for."""
+    count = shape.sizes[0]
+    target: Output = shape
+    if not node.attr("allowzero", 0):
+        own = Value.known([*x.dims, *[0] * count][:count])
+        target = node.emit(op("where", op("equal", shape, 0), own, shape))
+    wild = op("equal", target, -1)
+    rest = op("prod", op("where", wild, 1, target))
+    left = op("floor_divide", Value.known(product(x.dims)), op("maximum", rest, 1))
+    return Value(node.emit(op("where", wild, left, target)))
 
 
 def reshaped(node: Node, dims: Dims, target: list[SymExpr]) -> list[SymExpr]:
@@ -171,9 +186,14 @@ def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], m
 @converter("Expand")
 def expand(node: Node, x: Value, shape: Value) -> Expr:
     """Both shapes broadcast: an extent of 1 in the target keeps that of x."""
-    target = node.extents(shape)
-    own = [as_expr(1)] * (len(target) - x.rank) + list(x.dims)
-    target = [as_expr(1)] * (x.rank - len(target)) + target
+    count = len(shape.elements) if shape.elements is not None else shape.sizes[0]
+    own = [*[as_expr(1)] * (count - x.rank), *x.dims]
+    if shape.elements is None:
+        first = [Value.constant([1] * (x.rank - count), "int64")] if x.rank > count else []
+        target = as_value(op("concat", [*first, shape], axis=0) if first else shape)
+        merged = op("where", op("equal", target, 1), Value.known(own), target)
+        return op("broadcast_to", x, tuple(node.extents(Value(node.emit(merged)))))
+    target = [as_expr(1)] * (x.rank - count) + shape.elements
     return op("broadcast_to", x, tuple(a if b.constant == 1 else b for a, b in zip(own, target, strict=True)))
 
 

@@ -95,12 +95,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-j", type=int, default=1, help="processes")
     parser.add_argument("-k", default="*", help="a pattern of names, such as '*resize*'")
+    parser.add_argument("--again", type=Path, help="a file of outcomes: run those that did not pass, and update it")
     parser.add_argument("--json", type=Path, help="a file for the outcomes")
     parser.add_argument("--failures", action="store_true", help="print each case that did not pass")
     args = parser.parse_args()
     names = sorted(n for n in cases() if fnmatch.fnmatch(n, args.k) or args.k in n)
-    outcomes = run_cases(names, args.j)
-    if args.json:
+    kept: list[Outcome] = []
+    if args.again:
+        before = [Outcome(**o) for o in json.loads(args.again.read_text())]
+        kept = [o for o in before if o.status == PASSED]
+        names = [n for n in names if n not in {o.name for o in kept}]
+        args.json = args.again
+    outcomes = [*kept, *run_cases(names, args.j)]
+    if args.json and (args.k == "*" or not args.again):
         args.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
     if args.failures:
         for o in outcomes:
