@@ -12,28 +12,42 @@ if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto
 
 
-def attributes_of(
-    node: NodeProto, schema: Any | None, around: Mapping[str, AttributeProto | None], reader: TensorReader
-) -> dict[str, Any]:
-    """The attributes of a node by name, those that have a default in its schema among them.
-
-    `around` are the attributes of the function in which the node stands, to which its own may refer. Raises
-    `ModelError` for attributes that the operator does not have and for those of another type.
-    """
-    values: dict[str, Any] = {}
-    if schema is not None:
-        for name, declared in schema.attributes.items():
-            if declared.default_value.name:
-                values[name] = attribute_value(declared.default_value, reader)
+def with_references(node: NodeProto, around: Mapping[str, AttributeProto]) -> NodeProto:
+    """A node whose attributes that refer to those of the function around it are these; itself where none does."""
+    if not any(a.ref_attr_name for a in node.attribute):
+        return node
+    result = type(node)()
+    result.CopyFrom(node)
+    del result.attribute[:]
     for attribute in node.attribute:
         actual = around.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if actual is not None:
-            _check(attribute.name, actual, schema)
-            values[attribute.name] = attribute_value(actual, reader)
+            result.attribute.add().CopyFrom(actual)
+            result.attribute[-1].name = attribute.name
+    return result
+
+
+def default_attributes(schema: Any | None) -> dict[str, AttributeProto]:
+    """The attributes that have a default in a schema, by name."""
+    if schema is None:
+        return {}
+    return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.name}
+
+
+def attributes_of(node: NodeProto, schema: Any | None, reader: TensorReader) -> dict[str, Any]:
+    """The attributes of a node by name, those that have a default in its schema among them.
+
+    Raises `ModelError` for attributes that the operator does not have and for those of another type.
+    """
+    values = {name: attribute_value(a, reader) for name, a in default_attributes(schema).items()}
+    for attribute in node.attribute:
+        _check(attribute, schema)
+        values[attribute.name] = attribute_value(attribute, reader)
     return values
 
 
-def _check(name: str, attribute: AttributeProto, schema: Any | None) -> None:
+def _check(attribute: AttributeProto, schema: Any | None) -> None:
+    name = attribute.name
     if schema is None:
         return
     if name not in schema.attributes:

@@ -9,13 +9,10 @@ from ..importing.report import Coverage, Status
 from . import operators  # noqa: F401 - its modules fill the table
 from .functions import has_body, model_function, schema_of
 from .model import FunctionKey, all_nodes, domain_of, node_name, versions
-from .table import Converters
+from .table import Converters, lookup
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto
-
-_CONTROL = ("If", "Loop", "Scan")
-
 
 Functions = Mapping[FunctionKey, "FunctionProto"]
 
@@ -55,7 +52,14 @@ def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, co
     return Status.EXPANDED if has_body(schema_of(domain, node.op_type, version)) else Status.UNSUPPORTED
 
 
-def has_control_flow(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:
-    """Whether there are branches or loops in a graph or in functions that it may call."""
+def has_branches(graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> bool:
+    """Whether there are branches in a graph, in functions that it may call or in definitions of its operators."""
     nodes = [*all_nodes(graph), *(n for f in functions.values() for n in f.node)]
-    return any(node.op_type in _CONTROL and not domain_of(node.domain) for node in nodes)
+    kinds = {(domain_of(n.domain), n.op_type) for n in nodes}
+    return ("", "If") in kinds or any(_defined_by_branches(*kind, opsets) for kind in kinds)
+
+
+def _defined_by_branches(domain: str, name: str, opsets: Mapping[str, int]) -> bool:
+    version = opsets.get(domain, 1)
+    schema = None if lookup(domain, name, version) is not None else schema_of(domain, name, version)
+    return schema is not None and schema.has_function and any(n.op_type == "If" for n in schema.function_body.node)

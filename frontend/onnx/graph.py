@@ -15,10 +15,10 @@ from ...handles.struct_info import StructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from . import operators  # noqa: F401 - its modules fill the table
-from .attributes import attributes_of
+from .attributes import attributes_of, default_attributes, with_references
 from .constants import computed
 from .functions import model_function, schema_body, schema_of
-from .model import FunctionKey, domain_of, in_order, node_name, versions
+from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
 from .node import Node
 from .shape_arithmetic import followed
 from .sizes import Sizes
@@ -108,13 +108,14 @@ class Scope:
                 self._convert(node, name)
         return [self[name] for name in outputs]
 
-    def _convert(self, proto: NodeProto, name: str) -> None:
+    def _convert(self, written: NodeProto, name: str) -> None:
+        proto = with_references(written, self.attributes)
         inputs = [self[n] if n else None for n in proto.input]
         while inputs and inputs[-1] is None:
             inputs.pop()
         function = model_function(self.world.functions, proto)
         if function is not None:
-            self._store(proto, self._expand(function, proto, inputs, name), _sources(inputs))
+            self._store(proto, self._expand(function, proto, inputs, name), self._sources(proto))
             return
         domain = domain_of(proto.domain)
         version = self.opsets.get(domain, 1 if domain else None)
@@ -122,27 +123,32 @@ class Scope:
             raise ModelError(f"the model imports no version of the domain '{domain or 'ai.onnx'}'")
         schema = schema_of(domain, proto.op_type, version)
         _check_count(schema, proto)
-        attributes = attributes_of(proto, schema, self.attributes, self.world.reader)
+        attributes = attributes_of(proto, schema, self.world.reader)
         node = Node(proto.op_type, name, attributes, proto.output, version, self)
         results = followed(node, inputs)
         if results is None:
             convert = self.world.converters.lookup(domain, proto.op_type, version)
             results = self._by_body(schema, proto, inputs, name, version) if convert is None else convert(node, *inputs)
-        self._store(proto, results, _sources(inputs))
+        self._store(proto, results, self._sources(proto))
 
     def _by_body(self, schema: Any, proto: NodeProto, inputs: list[Result], name: str, version: int) -> list[Result]:
         body = None if schema is None else schema_body(schema, proto, inputs, version)
         if body is None:
             raise UnsupportedOperators([proto.op_type], [f"{proto.op_type} at {name}: it has no definition for this"])
-        return self._expand(body, proto, inputs, name)
+        return self._expand(body, proto, inputs, name, default_attributes(schema))
 
-    def _expand(self, body: FunctionProto, proto: NodeProto, inputs: list[Result], name: str) -> list[Result]:
-        """The outputs of a function for the inputs and attributes of a node."""
+    def _expand(
+        self,
+        body: FunctionProto,
+        proto: NodeProto,
+        inputs: list[Result],
+        name: str,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> list[Result]:
+        """The outputs of a function for the inputs and attributes of a node, and `defaults` of others."""
         if self.world.depth == _MOST_NESTED:
             raise ModelError(f"the function '{body.name}' calls itself")
-        defaults = {a.name: a for a in body.attribute_proto}
-        own = {**defaults, **{a.name: a for a in proto.attribute}}
-        attributes = {k: self.attributes.get(a.ref_attr_name) if a.ref_attr_name else a for k, a in own.items()}
+        attributes = {a.name: a for a in (*(defaults or {}).values(), *body.attribute_proto, *proto.attribute)}
         opsets = {**self.opsets, **versions(body.opset_import)}
         inner = Scope(self.world, opsets, None, attributes, f"{name}/")
         for i, n in enumerate(body.input):
@@ -155,6 +161,11 @@ class Scope:
             return [results.get(n) for n in body.output]
         finally:
             self.world.depth -= 1
+
+    def _sources(self, node: NodeProto) -> frozenset[str]:
+        """The inputs of the model on whose contents the results of a node depend."""
+        used = [self[n] for n in inputs_of(node)]
+        return frozenset[str]().union(*(v.sources for v in used if isinstance(v, Value)))
 
     # Results.
 
@@ -173,6 +184,8 @@ class Scope:
 
         `sources` are the inputs of the model on which it depends.
         """
+        if isinstance(value, Value):
+            value.sources = value.sources or sources
         if value is None or isinstance(value, Value):
             return value
         if isinstance(value, TensorSequence):
@@ -192,10 +205,6 @@ class Scope:
             return var
         dims = [self.fresh_size("s") for _ in range(t.rank)]
         return self.builder.match_cast(var, StructInfo.of(relax.TensorType.of(dims, t.element)))
-
-
-def _sources(inputs: Sequence[Result]) -> frozenset[str]:
-    return frozenset[str]().union(*(v.sources for v in inputs if isinstance(v, Value)))
 
 
 def _is_one(results: Any) -> bool:

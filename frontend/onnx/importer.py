@@ -17,7 +17,7 @@ from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
-from .coverage import coverage_of, has_control_flow
+from .coverage import coverage_of, has_branches
 from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
 from .sizes import Sizes
@@ -92,8 +92,8 @@ def imported(
     weights = _Weights(keep_params_in_input, names)
     for tensor in proto.graph.initializer:
         scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor))
-    control = has_control_flow(proto.graph, functions)
-    return _build(world.builder, scope, proto.graph, params, weights, control)
+    branches = has_branches(proto.graph, opsets, functions)
+    return _build(world.builder, scope, proto.graph, params, weights, branches)
 
 
 class _Weights:
@@ -198,16 +198,16 @@ class _Input:
 
 
 def _build(
-    builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, control: bool
+    builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, branches: bool
 ) -> IRModule:
     """The module with the function of a graph."""
     with builder.function("main"):
-        with nullcontext() if control else builder.dataflow():
+        with nullcontext() if branches else builder.dataflow():
             results = [_output(v, o.name) for v, o in zip(scope.run_graph(graph), graph.output, strict=True)]
             value = results[0] if len(results) == 1 else Tuple(results)
-            value = builder.emit(value) if control else builder.emit_output(value)
+            value = builder.emit(value) if branches else builder.emit_output(value)
         builder.emit_func_output(value, [*params, *weights.vars])
-    mod = ConvertToDataflow(1)(builder.get()) if control else builder.get().clone()
+    mod = ConvertToDataflow(1)(builder.get()) if branches else builder.get().clone()
     func = mod["main"].with_attr("num_input", len(params))
     if weights.arrays:
         func = func.with_attr("params", weights.arrays)

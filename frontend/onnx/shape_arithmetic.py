@@ -58,8 +58,17 @@ def followed(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
     except (_NotFollowed, ValueError, IndexError, TypeError, ZeroDivisionError):
         return None  # what is wrong with it the converter says
     dtype = _dtype(node, values)
-    outputs = results if isinstance(results, list) else [results]
-    return [Value.known(a, dtype) for a in outputs] if all(np.size(a) <= MOST_KNOWN for a in outputs) else None
+    outputs = [_array(r) for r in (results if isinstance(results, list) else [results])]
+    return [Value.known(a, dtype) for a in outputs] if all(a.size <= MOST_KNOWN for a in outputs) else None
+
+
+def _array(result: Any) -> Array:
+    """A result as an array: numpy gives the one element of rank 0 as itself."""
+    if isinstance(result, np.ndarray):
+        return result
+    array = np.empty((), object)
+    array[()] = result
+    return array
 
 
 def _of_dims(node: Node, x: Result) -> list[Value] | None:
