@@ -149,6 +149,7 @@ def sigmoid(x: Any) -> Any:
 FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "exp2": np.exp2,
+    "expm1": np.expm1,
     "exp10": lambda x: np.power(10.0, x),
     "log": np.log,
     "log2": np.log2,

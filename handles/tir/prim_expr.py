@@ -576,7 +576,7 @@ def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike
     return build
 
 
-exp, exp2, exp10 = (_unary_intrinsic(n) for n in ("exp", "exp2", "exp10"))
+exp, exp2, exp10, expm1 = (_unary_intrinsic(n) for n in ("exp", "exp2", "exp10", "expm1"))
 log, log2, log10, log1p = (_unary_intrinsic(n) for n in ("log", "log2", "log10", "log1p"))
 sin, cos, tan, sinh, cosh, tanh = (_unary_intrinsic(n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
 asin, acos, atan = (_unary_intrinsic(n) for n in ("asin", "acos", "atan"))

@@ -17,6 +17,7 @@ from ...diagnostics import unknown_name
 from ...dialects import relax
 from ...dialects.dtypes import is_float, numpy_dtype
 from .. import scalars
+from . import special
 from .base import BASE
 from .grad import GRAD
 from .image import IMAGES
@@ -66,7 +67,7 @@ def _selu(x: Array) -> Array:
     return scale * np.where(x > 0, x, alpha * (np.exp(np.minimum(x, 0)) - 1))
 
 
-_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp log rsqrt sin sinh sqrt tan tanh"
+_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 rsqrt sin sinh sqrt tan tanh"
 """What an intrinsic of the same name computes."""
 _UNARY: dict[str, Callable[..., Any]] = {
     **{name: scalars.FLOAT_INTRINSICS[name] for name in _FUNCTIONS.split()},
@@ -81,7 +82,10 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "square": np.square,
     "trunc": np.trunc,
     "nn.relu": lambda x: scalars.maximum(x, x.dtype.type(0)),
+    "digamma": special.digamma,
     "erf": erf,
+    "erfinv": special.erfinv,
+    "lgamma": special.lgamma,
     "sigmoid": scalars.sigmoid,
     "nn.gelu": _gelu,
     "nn.gelu_tanh": _gelu_tanh,

@@ -59,6 +59,7 @@ ELEMENTWISE = [
     _unary("round", np.rint, exact=True),
     _unary("rsqrt", lambda x: 1 / np.sqrt(x)),
     _unary("erf", _erf),
+    *(_unary(n, getattr(np, n)) for n in ("expm1", "log1p", "log2", "log10")),
     _unary("sigmoid", _sigmoid),
     Row("R.nn.relu(x)", lambda x: np.maximum(x, 0), "torch.relu(x)", NUMBERS, True),
     Row("R.nn.leakyrelu(x, 0.25)", lambda x: np.where(x > 0, x, x * 0.25), "torch.nn.functional.leaky_relu(x, 0.25)"),

@@ -50,8 +50,9 @@ def constant(value: Any, dtype: Any = f32) -> Leaf:
 A, B = "[n, 4] f32", "[4] f32"
 n = Var("n")
 FLOAT_UNARY = (
-    "abs acos asin asinh atan atanh ceil cos cosh erf exp floor negative round sigmoid sign sin sinh sqrt "
-    "square tan tanh trunc isfinite isinf isnan nn.relu nn.gelu nn.gelu_tanh nn.selu nn.silu nn.leakyrelu nn.softplus"
+    "abs acos asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor lgamma log1p log2 log10 negative "
+    "round sigmoid sign sin sinh sqrt square tan tanh trunc isfinite isinf isnan nn.relu nn.gelu nn.gelu_tanh nn.selu "
+    "nn.silu nn.leakyrelu nn.softplus"
 )
 FLOAT_BINARY = (
     "add subtract multiply divide floor_divide mod floor_mod maximum minimum equal not_equal greater greater_equal "

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import topi
 from ...dialects.relax.operator import Operator
+from ...topi import special
 from .legalize_rules import (
     RULES,
     Emit,
@@ -20,13 +21,14 @@ from .legalize_rules import (
 )
 
 _UNARY = (
-    "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh exp floor isfinite isinf isnan log logical_not "
-    "negative round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
+    "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh exp floor isfinite isinf isnan log log2 log10 "
+    "logical_not negative round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
 )
 _BINARY = (
     "add subtract multiply divide floor_divide power mod floor_mod maximum minimum logical_and logical_or logical_xor "
     "bitwise_and bitwise_or bitwise_xor left_shift right_shift equal not_equal greater greater_equal less less_equal"
 )
+_SPECIAL = "digamma erfinv expm1 lgamma log1p"
 _ACTIVATIONS = "relu gelu gelu_tanh selu silu"
 
 
@@ -50,6 +52,7 @@ def _binary(function: Callable[..., Any], name: str) -> Rule:
 # relax.exp -> tir_exp: the prefix keeps these apart from functions of C's library
 RULES.update({f"relax.{n}": _unary(getattr(topi, n), f"tir_{n}") for n in _UNARY.split()})
 RULES.update({f"relax.nn.{n}": _unary(getattr(topi.nn, n), n) for n in _ACTIVATIONS.split()})
+RULES.update({f"relax.{n}": _unary(getattr(special, n), n) for n in _SPECIAL.split()})
 RULES["relax.square"] = _unary(_square, "tir_square")
 RULES["relax.erf"] = _unary(topi.erf, "erf")
 RULES.update({f"relax.{n}": _binary(getattr(topi, n), n) for n in _BINARY.split()})
