@@ -254,7 +254,7 @@ class _Backward:
         item = cast(relax.TupleGetItemOp, op)
         whole, index = item.tuple_, item.index.data
         if isinstance(whole.owner, relax.WhileLoop):
-            raise UnsupportedError(f"{whole.owner.name} has no gradient")
+            raise UnsupportedError(f"{relax.WhileLoop.name} has no gradient")
         if isinstance(whole.owner, relax.TupleOp) and relax.is_inline(whole.owner):
             self.add(whole.owner.fields_[index], grad)
             return

@@ -66,11 +66,11 @@ def call(name: str, *args: Any, **attrs: Any) -> Any:
     return found(*args, **attrs)
 
 
-FAR = {"acosh": (1.2, 3.0), "atanh": (-0.8, 0.8), "asin": (-0.8, 0.8), "acos": (-0.8, 0.8)}
+FAR = {"acosh": (1.2, 3.0), "atanh": (-0.8, 0.8), "asin": (-0.8, 0.8), "acos": (-0.8, 0.8), "erfinv": (-0.8, 0.8)}
 POSITIVE = ("log", "log1p", "log2", "log10", "lgamma", "sqrt", "rsqrt")
 UNARY = (
-    "abs negative square exp expm1 log log1p log2 log10 lgamma sqrt rsqrt erf sigmoid sin cos tan sinh cosh tanh "
-    "asin acos atan asinh acosh atanh nn.relu nn.silu nn.gelu nn.gelu_tanh nn.selu nn.leakyrelu nn.softplus"
+    "abs negative square exp expm1 log log1p log2 log10 lgamma sqrt rsqrt erf erfinv sigmoid sin cos tan sinh cosh "
+    "tanh asin acos atan asinh acosh atanh nn.relu nn.silu nn.gelu nn.gelu_tanh nn.selu nn.leakyrelu nn.softplus"
 )
 for unary in UNARY.split(" "):
     low, high = FAR.get(unary, (0.5, 2.0) if unary in POSITIVE else (-1.5, 1.5))
