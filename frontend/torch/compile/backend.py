@@ -30,13 +30,19 @@ def tirax(graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[
     `options` are those of `Options`. Raises `NameLookupError` and `TiraxError` for wrong ones. What cannot be compiled
     PyTorch runs.
     """
+    return compiled(graph_module, example_inputs, Options.of(options))
+
+
+def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options) -> Call:
+    """What is called in the place of a graph of TorchDynamo."""
     from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.backends.common import aot_autograd
 
-    chosen = Options.of(options)
-    weights = _weights(example_inputs) if chosen.freeze else {}
+    weights = _weights(example_inputs) if options.freeze else {}
     compilers = {
-        f"{key}_compiler": partial(_compiled, options=chosen, kind=kind, weights=weights if kind == "inference" else {})
+        f"{key}_compiler": partial(
+            _compiled_graph, options=options, kind=kind, weights=weights if kind == "inference" else {}
+        )
         for key, kind in (("fw", "forward"), ("bw", "backward"), ("inference", "inference"))
     }
     aot = aot_autograd(**compilers, decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition)
@@ -50,7 +56,7 @@ def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
     return {i: array_of(value) for i, value in enumerate(inputs) if isinstance(value, torch.nn.Parameter)}
 
 
-def _compiled(
+def _compiled_graph(
     graph_module: Any, inputs: Sequence[Any], *, options: Options, kind: str, weights: Mapping[int, Any]
 ) -> Callable[[list[Any]], Any]:
     """What AOTAutograd calls with the list of a graph's arguments."""
@@ -94,9 +100,15 @@ _executables: dict[str, Executable] = {}
 
 def _executable(module: IRModule, options: Options) -> Executable:
     """A module compiled; the same one again where an equal module was compiled with the same options."""
+    if options.transform is not None:
+        return _build(options.transform(module), options)
     key = cache_key(str(module.op), repr(astuple(replace(options, report=False))))
     if key not in _executables:
-        if options.precision != "float32":
-            module = ToMixedPrecision(dtype=options.precision)(module)
-        _executables[key] = build(module, options.resolved_target, pipeline=options.pipeline)
+        _executables[key] = _build(module, options)
     return _executables[key]
+
+
+def _build(module: IRModule, options: Options) -> Executable:
+    if options.precision != "float32":
+        module = ToMixedPrecision(dtype=options.precision)(module)
+    return build(module, options.resolved_target, pipeline=options.pipeline)

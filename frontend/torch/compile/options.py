@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ....diagnostics import TiraxError, unknown_name
+from ....handles.module import IRModule
 from ....target import Target
 from .report import GraphReport, print_report
 
@@ -21,7 +22,8 @@ class Options:
     products, convolutions and attention are computed in; sums are float32 always. `pipeline`: a name of
     `lowering.pipelines.PIPELINES`. `freeze`: weights are constants of graphs that are not trained, laid out for their
     kernels when they are compiled; a weight that changes later does not change the model. `report`: True prints what
-    became of each graph, a function is called with it (`GraphReport`).
+    became of each graph, a function is called with it (`GraphReport`). `transform`: a pass, or another function of
+    modules, that each module goes through before it is built.
     """
 
     target: str | None = None
@@ -30,6 +32,7 @@ class Options:
     pipeline: str = "default-cpu"
     freeze: bool = False
     report: bool | Callable[[GraphReport], object] = False
+    transform: Callable[[IRModule], IRModule] | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Options:

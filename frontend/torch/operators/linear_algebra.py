@@ -50,7 +50,7 @@ def addmm(e: Emitter, x: Expr, mat1: Expr, mat2: Expr, beta: Any = 1, alpha: Any
 @row("baddbmm")
 def baddbmm(e: Emitter, x: Expr, batch1: Expr, batch2: Expr, beta: Any = 1, alpha: Any = 1) -> Expr:
     """beta * x + alpha * batch1 · batch2"""
-    result = scaled(e, e.emit(product(e, batch1, batch2)), alpha)
+    result = scaled(e, e.emit(R.matmul(*operands(e, batch1, batch2))), alpha)
     return result if beta == 0 else R.add(result, scaled(e, x, beta))
 
 

@@ -218,7 +218,7 @@ def cross_entropy_loss(
     """-log(softmax(x)) at the target."""
     if is_float(dtype_of(target)) or label_smoothing:
         raise UnsupportedError("cross entropy with probabilities or smoothed labels")
-    return nll_loss(e, e.emit(R.nn.log_softmax(x, axis=1 if rank_of(x) > 1 else 0)), target, weight, reduction,
+    return nll_loss(e, e.emit(R.nn.log_softmax(x, axis=1 if rank_of(x) > 2 else -1)), target, weight, reduction,
                     ignore_index)  # fmt: skip
 
 

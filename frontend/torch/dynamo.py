@@ -1,0 +1,45 @@
+"""Graphs that TorchDynamo captures: as functions of one module, and a backend by TVM's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ...handles.module import IRModule
+from .arguments import dtype_name
+from .compile.backend import compiled
+from .compile.options import Options
+from .fx import from_fx
+
+
+def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:
+    """The graphs that `torch.compile` finds in a call of `model`: functions `subgraph_0`, `subgraph_1`, … of a module.
+
+    `params` and `kwargs` are the call's arguments, but for `keep_params_as_input`, which is that of `from_fx`. The
+    model is run once, without gradients. Weights that TorchDynamo hands to a graph are its parameters. Raises what
+    `from_fx` does.
+    """
+    import torch
+
+    keep = bool(kwargs.pop("keep_params_as_input", False))
+    functions: dict[str, Any] = {}
+
+    def capture(graph_module: Any, example_inputs: Any) -> Callable[..., Any]:
+        info = [(tuple(t.shape), dtype_name(t.dtype)) for t in example_inputs]
+        found = from_fx(graph_module, info, keep_params_as_input=keep, unwrap_unit_return_tuple=True)
+        name = f"subgraph_{len(functions)}"
+        functions[name] = found["main"].with_attr("global_symbol", name)
+        return graph_module.forward
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(model, backend=capture)(*params, **kwargs)
+    return IRModule(functions)
+
+
+def relax_dynamo(pipeline: Any = None) -> Callable[..., Any]:
+    """A backend for `torch.compile`, as `backend="tirax"` is one; `pipeline` is a pass that each module goes through
+    before it is built.
+    """
+    return partial(compiled, options=Options(transform=pipeline))
