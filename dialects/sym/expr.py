@@ -468,8 +468,32 @@ def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
     return _sum(quotient, offset // divisor, e.dtype), _sum(rest, offset % divisor, e.dtype)
 
 
+def _without_common(x: SymExpr, y: SymExpr) -> tuple[SymExpr, SymExpr, SymExpr] | None:
+    """`p, q, f` with `x == f * p` and `y == f * q`, where y is one term and shares factors with all of x."""
+    terms = terms_of(y)
+    if len(terms) != 1 or offset_of(y) or offset_of(x):
+        return None
+    ((term, scale),) = terms
+    common = Counter(_factors(term))
+    for t, _ in terms_of(x):
+        common &= Counter(_factors(t))
+        if not common:
+            return None
+    p = _sum([(_over(t, common), c) for t, c in terms_of(x)], 0, x.dtype)
+    return p, _sum([(_over(term, common), scale)], 0, y.dtype), product(common.elements())
+
+
+def _over(term: SymExpr, factors: Counter[SymExpr]) -> SymExpr:
+    """What is left of a term without factors that it has."""
+    left = tuple((Counter(_factors(term)) - factors).elements())
+    return Const(1, term.dtype) if not left else left[0] if len(left) == 1 else Product(left)
+
+
 def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a / b rounded down. Raises `ZeroDivisionError` for a constant 0."""
+    """a / b rounded down. Raises `ZeroDivisionError` for a constant 0.
+
+    Factors that both share are left out, as if they were not zero: the quotient has no value where they are.
+    """
     x, y = _like(a, b), _like(b, a)
     d = y.constant
     if d == 0:
@@ -481,7 +505,8 @@ def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
     if d is None or d < 0:
         if d is not None and x.constant is not None:
             return Const(x.constant // d, _widest((x, y)))
-        return Op("floordiv", (x, y))
+        reduced = _without_common(x, y)
+        return Op("floordiv", (x, y)) if reduced is None else floordiv(*reduced[:2])
     if x.constant is not None:
         return Const(x.constant // d, _widest((x, y)))
     whole, rest = _split_multiples(x, d)
@@ -513,7 +538,8 @@ def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
     if d is not None and x.constant is not None:
         return Const(x.constant % d, _widest((x, y)))
     if d is None or d < 0:
-        return Op("floormod", (x, y))
+        reduced = _without_common(x, y)
+        return Op("floormod", (x, y)) if reduced is None else mul(floormod(*reduced[:2]), reduced[2])
     _, rest = _split_multiples(x, d)
     if rest.constant is not None:
         return Const(rest.constant % d, rest.dtype)

@@ -101,11 +101,27 @@ def test_the_analyzer_is_right_within_its_bounds(tree, low, width):
         (n * m - m * n, Const(0)),
         (n * 6 // 4, n * 3 // 2),
         (select(Const(1), n, m), n),
+        (n * m * 256 // (n * m * 64), Const(4)),
+        ((n * m + n * 3) // n, m + 3),
+        (n * n * m // (n * m), n),
+        (n * m * 6 // (n * -4), m * 6 // Const(-4)),
+        (n * m % n, Const(0)),
+        (n * m * 6 % (n * 4), m * 6 % 4 * n),
     ],
 )
 def test_equal_means_equal(left: SymExpr, right: SymExpr):
     assert left == right
     assert hash(left) == hash(right)
+
+
+@pytest.mark.parametrize("divisor", [n, n * 2, n * -3, n * m, n * n])
+@pytest.mark.parametrize("dividend", [n * m, n * m * 5, n * m * -7 + n * 2, n * n * m + n, n * 3, n * m + 1, m])
+def test_shared_factors_are_left_out_of_divisions(dividend: SymExpr, divisor: SymExpr):
+    quotient, rest = dividend // divisor, dividend % divisor
+    for values in ({"n": a, "m": b} for a in range(-4, 5) for b in range(-4, 5)):
+        x, d = dividend.evaluate(values), divisor.evaluate(values)
+        if d:
+            assert (quotient.evaluate(values), rest.evaluate(values)) == (x // d, x % d)
 
 
 def test_integer_types_take_part_in_equality():
