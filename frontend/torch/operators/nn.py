@@ -171,7 +171,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         heads = shape_of(query)[1]
         k, v = (_repeated_heads(e, x, heads) for x in (k, v))
-    bias = None if attn_mask is None else attention_bias(e, query, key, attn_mask)
+    bias = None if attn_mask is None else attention_bias(e, query, attn_mask)
     mask = {"causal_mask": "TopLeft"} if is_causal else {}
     result = e.emit(R.nn.attention(q, k, v, bias, scale=scale, **mask))
     return R.permute_dims(result, axes=[0, 2, 1, 3])
@@ -182,14 +182,13 @@ def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:
     return x if times == 1 else e.emit(R.repeat(x, times, axis=2))
 
 
-def attention_bias(e: Emitter, query: Expr, key: Expr, mask: Expr) -> Expr:
-    """A mask as what is added to the scores: 0 where it holds and -inf elsewhere, of one that is of truth values."""
+def attention_bias(e: Emitter, query: Expr, mask: Expr) -> Expr:
+    """A mask as what is added to the scores, over which it broadcasts; of truth values 0 where it holds, else -inf."""
     dtype = dtype_of(query)
     if dtype_of(mask) == "bool":
         mask = e.emit(R.where(mask, const(0.0, dtype), const(-math.inf, dtype)))
-    mask = cast_to(mask, dtype)
-    shape = [*shape_of(query)[:2], shape_of(query)[2], shape_of(key)[2]]
-    return mask if shape_of(mask) == shape else e.emit(R.broadcast_to(mask, ShapeExpr(shape)))
+    mask, missing = cast_to(mask, dtype), 4 - rank_of(mask)
+    return e.emit(R.expand_dims(mask, axis=list(range(missing)))) if missing else mask
 
 
 # Losses.
