@@ -99,7 +99,6 @@ def test_the_text():
         (PLAIN, ("axis=-1", "axis=1")),
         (PLAIN, ("qp = R.permute_dims(q, [0, 2, 1, 3])", "qp = R.reshape(q, (b, 4, n, 6))")),
         (PLAIN, ("R.const(0.5, 'float32')", "R.const([0.5, 1.0, 2.0, 3.0], 'float32')")),
-        ((True, True, True, False, False), ('bias: R.Tensor(("b * 4", "n", "m")', 'bias: R.Tensor((1, "n", "m")')),
         ((False, False, False, False, False), ('v: R.Tensor(("b * 4", "m", 10)', 'v: R.Tensor((1, "m", 10)')),
     ],
 )
@@ -111,6 +110,15 @@ def test_what_only_looks_like_attention(options, change):
     before = written_out(*options, changes)
     after = rewritten(before, *options)
     assert "R.nn.attention" not in after.script()
+    assert_same_meaning(before.op, after.op)
+
+
+def test_a_bias_for_all_heads():
+    options = (True, True, True, False, False)
+    change = ('bias: R.Tensor(("b * 4", "n", "m")', 'bias: R.Tensor((1, "n", "m")')
+    before = written_out(*options, [change])
+    after = rewritten(before, *options)
+    assert "R.nn.attention_bias" in after.script()
     assert_same_meaning(before.op, after.op)
 
 

@@ -32,6 +32,18 @@ TURNED = "kt = R.permute_dims(k, axes=[0, 1, 3, 2])"
 SCORES = ["k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])", "s = R.matmul(q1, k2)"]
 BACK = ["z = R.permute_dims(y, axes=[0, 2, 1, 3])", "o = R.reshape(z, (2, n, 24))", "o"]
 
+MERGED = [f"{x}3 = R.reshape({x}1, (6, {n}, 8))" for x, n in (("q", "n"), ("k", "m"), ("v", "m"))]
+
+
+def repeated(x):
+    """Three heads of keys or values for six of queries, as importers write it."""
+    return [
+        f"{x}4 = R.expand_dims({x}1, axis=[2])",
+        f"{x}5 = R.broadcast_to({x}4, (2, 3, 2, m, 8))",
+        f"{x}3 = R.reshape({x}5, (2, 6, m, 8))",
+    ]
+
+
 WRITTEN_OUT = {
     "heads": (BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK),
     "scale and mask": (
@@ -63,6 +75,37 @@ WRITTEN_OUT = {
         [*MATRICES, tensor("b", M)],
         "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
         "y = R.matmul(w, v)", "y",
+    ),
+    "queries divided": (
+        BEHIND, *SPLIT, "q2 = R.divide(q1, R.const(4.0))", "k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])",
+        "s = R.matmul(q2, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK,
+    ),
+    "queries and turned keys scaled": (
+        [*BEHIND, tensor("b", 2, 1, 1, M)],
+        *SPLIT, "q2 = R.multiply(q1, R.const(0.5))", "k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])",
+        "k3 = R.multiply(k2, R.const(0.5))", "s = R.matmul(q2, k3)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
+        "y = R.matmul(w, v1)", *BACK,
+    ),
+    "keys scaled, then turned": (
+        BEHIND, *SPLIT, "k3 = R.multiply(R.const(0.5), k1)", "k2 = R.permute_dims(k3, axes=[0, 1, 3, 2])",
+        "s = R.matmul(q1, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK,
+    ),
+    "batches of heads": (
+        [*BEHIND, tensor("b", 6, N, M)],
+        *SPLIT, *MERGED, "kt = R.permute_dims(k3, axes=[0, 2, 1])", "s = R.matmul(q3, kt)",
+        "t = R.multiply(s, R.const(0.5))", "u = R.add(t, b)", "w = R.nn.softmax(u)", "y = R.matmul(w, v3)",
+        "y1 = R.reshape(y, (2, 3, n, 8))", "z = R.permute_dims(y1, axes=[0, 2, 1, 3])",
+        "o = R.reshape(z, (2, n, 24))", "o",
+    ),
+    "batches of heads that stay so": (
+        BEHIND, *SPLIT, *MERGED, "kt = R.permute_dims(k3, axes=[0, 2, 1])", "s = R.matmul(q3, kt)",
+        "w = R.nn.softmax(s)", "y = R.matmul(w, v3)", "y",
+    ),
+    "groups of heads": (
+        [tensor("q", 2, N, 6, 8), *(tensor(name, 2, M, 3, 8) for name in "kv")],
+        *SPLIT, *(line for x in "kv" for line in repeated(x)), "k2 = R.permute_dims(k3, axes=[0, 1, 3, 2])",
+        "s = R.matmul(q1, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v3)",
+        "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z",
     ),
     "used twice": (
         BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
@@ -103,6 +146,16 @@ LEFT = {
         "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.multiply(s, b)", "w = R.nn.softmax(u)",
         "y = R.matmul(w, v)", "y",
     ),
+    "queries for rows": (
+        [*MATRICES, tensor("b", N, 1)],
+        "q2 = R.divide(q, R.const(0.0))", "kt = R.permute_dims(k)", "s = R.matmul(q2, kt)",
+        "u = R.multiply(s, b)", "w = R.nn.softmax(u)", "y = R.matmul(w, v)", "y",
+    ),
+    "half the numbers in another dtype": (
+        MATRICES,
+        "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.astype(s, \"float64\")", "w = R.nn.softmax(u)",
+        "w1 = R.astype(w, \"float32\")", "y = R.matmul(w1, v)", "y",
+    ),
     "divided by zero": (
         MATRICES, "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.divide(s, R.const(0.0))",
         "w = R.nn.softmax(u)", "y = R.matmul(w, v)", "y",
@@ -118,7 +171,13 @@ def test_written_out(case):
     assert_same_meaning(before.op, after.op)
 
 
-@pytest.mark.parametrize("case", ["heads", "scale and mask", "keys turned at once", "heads in front"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("heads", "scale and mask", "keys turned at once", "heads in front", "queries divided", "batches of heads"),
+        *("queries and turned keys scaled", "keys scaled, then turned"),
+    ],
+)
 def test_nothing_is_moved(case):
     assert "permute_dims" not in fused(program(*WRITTEN_OUT[case])).script()
 

@@ -1,0 +1,347 @@
+"""What attention is when it is written out, in one place: `read_attention` finds it, `Attention` writes the operator.
+
+softmax(q · kᵀ * scale + bias) · v, for the pass `fuse-attention` and for TVM's pattern (`attention_pattern.py`):
+
+- matrices stand behind any dimensions, (…, length, size), or behind (batch * heads), which a reshape made of two;
+- they are permutations of what attention takes, which may be keys and values repeated for groups of heads;
+- the scale is a constant: a factor or divisor of scores, queries or keys, or of several of them;
+- the bias is added; one that keeps the keys up to the query is a causal mask, also where it chooses between scores and
+  a number that leaves nothing of them;
+- the softmax may be computed in another dtype, where that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.dtypes import is_float
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import SymExpr, product
+from .rules import Array, Dims, constant_array, fits_attention, producer
+
+Emit = Callable[..., SSAValue]
+"""`emit("permute_dims", value, axes=[0, 2, 1, 3])`: the value of a new operator."""
+
+HEADS_FIRST = (0, 2, 1, 3)
+"""(batch, length, heads, size) <-> (batch, heads, length, size)"""
+
+_NOTHING = -1e9
+"""The power of what is no more than this is 0 beside that of any score."""
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """The permutation `axes` of a value, (…, length, size), times `scale`."""
+
+    value: SSAValue
+    axes: tuple[int, ...]
+    scale: float = 1.0
+
+    @property
+    def dims(self) -> Dims:
+        dims = dims_of(self.value) or ()
+        return tuple(dims[a] for a in self.axes) if len(dims) == len(self.axes) else ()
+
+    def moved(self, emit: Emit, then: Sequence[int] | None = None) -> SSAValue:
+        """The matrices without their scale, their dimensions in the order `then`."""
+        axes = _after(self.axes, then or range(len(self.axes)))
+        return self.value if _stays(axes) else emit("permute_dims", self.value, axes=list(axes))
+
+
+@dataclass(frozen=True)
+class Attention:
+    """softmax(q · kᵀ * scale + bias) · v; `merged` says that the product has the first two dimensions as one."""
+
+    q: Matrices
+    k: Matrices
+    v: Matrices
+    bias: SSAValue | None
+    scale: float
+    causal_mask: str | None
+    merged: bool
+
+    @property
+    def lead(self) -> Dims:
+        """The dimensions before the length."""
+        return self.q.dims[:-2]
+
+    def fits(self, result: SSAValue) -> bool:
+        """Whether nothing is broadcast but the bias, and everything is of one type."""
+        values = [self.q.value, self.k.value, self.v.value, result, *([] if self.bias is None else [self.bias])]
+        elements = {value.type.element for value in values if isinstance(value.type, TensorType)}
+        fits = fits_attention(self.q.dims, self.k.dims, self.v.dims) and len(elements) == 1
+        return fits and min(self._heads_cost(True), self._apart_cost(True)) < inf
+
+    def value(self, emit: Emit, heads_last: bool = False) -> SSAValue:
+        """What the product gives; with `heads_last` (batch, length, heads, size). The cheaper of two ways.
+
+        Heads stand where attention has them if that moves no more data than leaving them in front of the length: then
+        each one is a batch of its own.
+        """
+        heads, apart = self._heads_cost(heads_last), self._apart_cost(heads_last)
+        if heads < apart or heads_last and heads == apart:
+            out = self._with_heads(emit)
+            return out if heads_last else self._as_product(emit("permute_dims", out, axes=list(HEADS_FIRST)), emit)
+        out = self._apart(emit)
+        if heads_last:
+            return emit("permute_dims", _reshape(out, self._result_dims, emit), axes=list(HEADS_FIRST))
+        return self._as_product(out, emit)
+
+    @property
+    def _result_dims(self) -> Dims:
+        return (*self.lead, self.q.dims[-2], self.v.dims[-1])
+
+    def _as_product(self, out: SSAValue, emit: Emit) -> SSAValue:
+        dims = self._result_dims
+        return _reshape(out, (product(self.lead), *dims[2:]) if self.merged else dims, emit)
+
+    def _heads_cost(self, heads_last: bool) -> float:
+        """How many tensors are moved in memory for attention of several heads; infinity where there are none."""
+        if len(self.lead) != 2 or self.bias is not None and self._bias_of_heads() is None:
+            return inf
+        return sum(not _stays(_after(m.axes, HEADS_FIRST)) for m in (self.q, self.k, self.v)) + (not heads_last)
+
+    def _apart_cost(self, heads_last: bool) -> float:
+        """How many are moved where each head is a batch; infinity where the bias is the same for some of them only."""
+        if self.bias is not None and self._bias_apart() is None:
+            return inf
+        return sum(not _stays(m.axes) for m in (self.q, self.k, self.v)) + heads_last
+
+    def _with_heads(self, emit: Emit) -> SSAValue:
+        """The operator on (batch, length, heads, size)."""
+        return self._operator(
+            [m.moved(emit, HEADS_FIRST) for m in (self.q, self.k, self.v)], self._bias_of_heads(), emit
+        )
+
+    def _apart(self, emit: Emit) -> SSAValue:
+        """The operator on (batch, length, 1, size)."""
+        inputs = [
+            _reshape(m.moved(emit), (product(self.lead), m.dims[-2], 1, m.dims[-1]), emit)
+            for m in (self.q, self.k, self.v)
+        ]
+        return self._operator(inputs, self._bias_apart(), emit)
+
+    def _operator(self, inputs: list[SSAValue], bias: Sequence[SymExpr | int] | None, emit: Emit) -> SSAValue:
+        biases = [] if self.bias is None or bias is None else [_reshape(self.bias, bias, emit)]
+        return emit("nn.attention", *inputs, *biases, scale=self.scale, causal_mask=self.causal_mask)
+
+    def _bias_of_heads(self) -> tuple[SymExpr | int, ...] | None:
+        """The dimensions of the bias beside (batch, heads, length, length), None where there are none."""
+        dims = self._bias_dims()
+        if not self.merged or len(dims) < 3:
+            return (*[1] * (4 - len(dims)), *dims)
+        if dims[0] == product(self.lead):
+            return (*self.lead, *dims[1:])
+        return (1, 1, *dims[1:]) if dims[0].constant == 1 else None
+
+    def _bias_apart(self) -> tuple[SymExpr | int, ...] | None:
+        """The dimensions of the bias where each head is a batch, None where it is the same for some of them only."""
+        dims = self._bias_dims()
+        lead, last = dims[:-2], dims[-2:]
+        ends = (*[1] * (2 - len(last)), *last)
+        if all(dim.constant == 1 for dim in lead):
+            return (1, 1, *ends)
+        whole = lead == ((product(self.lead),) if self.merged else self.lead)
+        return (product(lead), 1, *ends) if whole else None
+
+    def _bias_dims(self) -> Dims:
+        return () if self.bias is None else dims_of(self.bias) or ()
+
+
+def dims_of(value: SSAValue) -> Dims | None:
+    """The sizes of a floating-point tensor, None where they are not known."""
+    t = value.type
+    return t.dims if isinstance(t, TensorType) and t.element is not None and is_float(t.element) else None
+
+
+def axes_of(op: Operator, rank: int) -> tuple[int, ...]:
+    """The axes of a `permute_dims`."""
+    axes = op.attr("axes")
+    return tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in axes)
+
+
+def _after(axes: Sequence[int], then: Sequence[int]) -> tuple[int, ...]:
+    """The axes of two permutations, one after the other."""
+    return tuple(axes[a] for a in then)
+
+
+def _stays(axes: Sequence[int]) -> bool:
+    return list(axes) == list(range(len(axes)))
+
+
+def _reshape(value: SSAValue, dims: Sequence[SymExpr | int], emit: Emit) -> SSAValue:
+    if list(dims_of(value) or ()) == list(dims):
+        return value
+    return emit("reshape", value, relax.ShapeOp(dims).result)
+
+
+def exchanged_heads(attention: Attention, op: Operator) -> Operator | None:
+    """What exchanges heads and length of the product `op`, where nothing else is done with that."""
+    value = op.results[0]
+    if attention.merged:
+        split = _only_user(value, "reshape")
+        if split is None or dims_of(split.results[0]) != (*attention.lead, *(dims_of(value) or ())[1:]):
+            return None
+        value = split.results[0]
+    user = _only_user(value, "permute_dims")
+    return user if user is not None and len(attention.lead) == 2 and axes_of(user, 4) == HEADS_FIRST else None
+
+
+def _only_user(value: SSAValue, name: str) -> Operator | None:
+    users = [use.operation for use in value.uses]
+    only = users[0] if len(users) == 1 else None
+    return only if isinstance(only, Operator) and only.name == f"relax.{name}" else None
+
+
+def _used_once(value: SSAValue, name: str) -> Operator | None:
+    """The operator called `name` that gives a value to one user."""
+    return producer(value, name) if value.has_one_use() else None
+
+
+def read_attention(op: Operator, casts: bool = False) -> Attention | None:
+    """The attention whose last product `op` is, None where it is another product; what is on the way has one use.
+
+    `casts`: the softmax may be of another dtype than the products, which attention does not keep.
+    """
+    weights, values = op.operands
+    softmax = _used_once(_before_cast(weights, casts), "nn.softmax")
+    dims = dims_of(weights)
+    if softmax is None or dims is None or softmax.attr("axis") not in (-1, len(dims) - 1):
+        return None
+    scores, bias, causal_mask = _without_mask(_before_cast(softmax.operands[0], casts), dims[-2:])
+    factor, scale = _without_scale(scores)
+    scores_op = _used_once(factor, "matmul")
+    if scores_op is None or scale is None or dims_of(factor) != dims:
+        return None
+    for merged in (True, False):
+        q, k, v = (_matrices(value, i, merged) for i, value in enumerate((*scores_op.operands, values)))
+        if len(q.axes) != len(dims) + merged or k.axes == _turned(len(k.axes)):
+            continue  # also where no permutation is on the way: to make one would cost more than it saves
+        attention = Attention(q, k, v, bias, scale * q.scale * k.scale, causal_mask, merged)
+        if attention.fits(op.results[0]) and _shows(attention, dims):
+            return attention
+    return None
+
+
+def _shows(attention: Attention, scores: Dims) -> bool:
+    """Whether the scores are those of the matrices."""
+    lead = (product(attention.lead),) if attention.merged else attention.lead
+    return scores[:-2] == lead
+
+
+def _before_cast(value: SSAValue, casts: bool) -> SSAValue:
+    cast = _used_once(value, "astype") if casts else None
+    return value if cast is None else cast.operands[0]
+
+
+_QUERIES, _KEYS, _VALUES = range(3)
+
+
+def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
+    """What an operand of a product is made of; `merged`: of (batch, heads, …) that a reshape made one dimension."""
+    rank = len(dims_of(value) or ())
+    axes = _turned(rank) if which == _KEYS else tuple(range(rank))
+    scale = 1.0
+    while True:
+        permutation = producer(value, "permute_dims")
+        if permutation is not None:
+            value, axes = permutation.operands[0], _after(axes_of(permutation, len(axes)), axes)
+            continue
+        split = _split(value, axes) if merged and len(axes) == 3 else None
+        if split is not None:
+            value, axes = split
+            continue
+        inner, factor = _without_scale(value, once=False) if which != _VALUES else (value, 1.0)
+        if inner is value or factor is None:
+            return Matrices(value, axes, scale)
+        value, scale = inner, scale * factor
+
+
+def _turned(rank: int) -> tuple[int, ...]:
+    """The axes that exchange the last two dimensions."""
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _split(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
+    """(batch, heads, …), where a reshape made (batch * heads, …) of it."""
+    reshape = producer(value, "reshape")
+    dims, whole = dims_of(value), None if reshape is None else dims_of(reshape.operands[0])
+    if reshape is None or dims is None or whole is None or len(whole) != 4 or axes[0] != 0:
+        return None
+    if (product(whole[:2]), *whole[2:]) != dims:
+        return None
+    return reshape.operands[0], (0, 1, *[a + 1 for a in axes[1:]])
+
+
+def _both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
+    """The operands, as they are and exchanged."""
+    a, b = op.operands
+    return [(a, b), (b, a)]
+
+
+def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | None, str | None]:
+    """(scores, bias, causal mask) of masked scores, which are matrices of these sizes."""
+    chosen = _used_once(value, "where")
+    if chosen is not None:
+        condition, *sides = chosen.operands
+        allowed, numbers = _array(condition), [_number(side) for side in sides]
+        for at, scores in enumerate(sides):
+            nothing = numbers[1 - at]
+            if allowed is None or nothing is None or dims_of(scores) != dims_of(value):
+                continue
+            if _is_triangle(np.where(allowed == (at == 0), 0.0, nothing), matrix):
+                return scores, None, "TopLeft"
+    scores, bias = _without_bias(value)
+    added = None if bias is None else _array(bias)
+    is_causal = added is not None and _is_triangle(added, matrix)
+    return (scores, None, "TopLeft") if is_causal else (scores, bias, None)
+
+
+def _is_triangle(added: Array, matrix: Dims) -> bool:
+    """Whether what is added to scores is 0 for keys up to the query, and leaves nothing of the others."""
+    if added.ndim < 2 or list(added.shape[-2:]) != [dim.constant for dim in matrix]:
+        return False
+    kept = np.tril(np.ones(added.shape[-2:], bool))
+    return bool(np.all(np.where(kept, added == 0, added <= _NOTHING)))
+
+
+def _without_bias(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    """(scores, bias) of their sum; (value, None) where it is no sum of that form."""
+    added = _used_once(value, "add")
+    for scores, bias in [] if added is None else _both_ways(added):
+        factor, scale = _without_scale(scores)
+        is_product = scale is not None and producer(factor, "matmul") is not None
+        if is_product and dims_of(scores) == dims_of(value) and dims_of(bias) is not None:
+            return scores, bias
+    return value, None
+
+
+def _without_scale(value: SSAValue, once: bool = True) -> tuple[SSAValue, float | None]:
+    """(x, scale): what is multiplied with a constant, or divided by one; the scale is None for other constants."""
+    for name in ("multiply", "divide"):
+        op = _used_once(value, name) if once else producer(value, name)
+        if op is None:
+            continue
+        for scaled, factor in _both_ways(op)[: 2 if name == "multiply" else 1]:
+            number = _number(factor)
+            if number is not None and dims_of(scaled) == dims_of(value):
+                return scaled, number if name == "multiply" else 1 / number if number else None
+    return value, 1.0
+
+
+def _array(value: SSAValue) -> Array | None:
+    owner = value.owner
+    return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
+
+
+def _number(value: SSAValue) -> float | None:
+    """A constant of one element."""
+    array = constant_array(value)
+    return float(array.item()) if array is not None and array.size == 1 else None
