@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...handles.relax.expr import Expr
 from .table import IGNORED
 
 
@@ -45,6 +44,15 @@ def mapped(value: Any, convert: Callable[[Any], Any]) -> Any:
     return convert(value)
 
 
+def leaves(value: Any) -> Iterator[Any]:
+    """The leaves of a value of lists and tuples."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
 def plain_argument(value: Any) -> Any:
     """A leaf that is no node: the name of a dtype, or the value itself."""
     import torch
@@ -57,8 +65,3 @@ def plain_argument(value: Any) -> Any:
 def dtype_name(dtype: Any) -> str:
     """The name of a dtype of PyTorch."""
     return str(dtype).removeprefix("torch.")
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value of the environment is a tensor or a tuple of them, and not a number."""
-    return isinstance(value, Expr)

@@ -11,7 +11,7 @@ from xdsl.ir import OpResult
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name
-from ...dialects.sym.expr import SymExpr, product
+from ...dialects.sym.expr import SymExpr, Var, product
 from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
 from ..block_builder import BlockBuilder
 from ..importing.relax_operators import R
@@ -38,6 +38,23 @@ class Emitter:
         if self._extent is None or not hasattr(value, "shape"):
             return None
         return [self._extent(s) for s in value.shape]
+
+    def new_symbol(self) -> SymExpr | None:
+        """The symbol that PyTorch gave the one result, an integer; None where it is no symbol."""
+        value: Any = None if self.node is None else self.node.meta.get("val")
+        if self._extent is None or not hasattr(value, "node") or not value.node.expr.is_Symbol:
+            return None
+        symbol = self._extent(value)
+        return symbol if isinstance(symbol, SymExpr) and type(value).__name__ == "SymInt" else None
+
+    def fresh_size(self) -> SymExpr:
+        """A size that only data says."""
+        return Var(self.builder.get_unique_name("size"))
+
+    def is_row_major(self, argument: int) -> bool:
+        """Whether a tensor that the node has as an argument lies row major in memory of its own, in PyTorch."""
+        value: Any = None if self.node is None else self.node.args[argument].meta.get("val")
+        return value is not None and value.is_contiguous() and value.storage_offset() == 0
 
     def is_used(self, index: int) -> bool:
         """Whether a result of several may be used."""

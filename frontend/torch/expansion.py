@@ -43,8 +43,9 @@ def _trains(node: Any) -> bool:
 
 
 def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
-    """PyTorch's decompositions of the operators that have no row."""
+    """PyTorch's decompositions of the operators that have no row: those into core ATen, then any that it knows."""
+    from torch._decomp import decomposition_table
     from torch.export import default_decompositions
 
-    table = default_decompositions()
-    return {op: how for op, how in table.items() if not _has_row(op, custom)}
+    table = {**decomposition_table, **default_decompositions()}
+    return {op: how for op, how in table.items() if hasattr(op, "_schema") and not _has_row(op, custom)}

@@ -13,7 +13,7 @@ from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
 from ..importing.report import Coverage, Status
-from .arguments import dtype_name, mapped, normalized, operator_name, plain_argument
+from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument
 from .emitter import Emitter
 from .places import location_of, place_of
 from .symbols import Symbols, is_symbolic
@@ -107,10 +107,10 @@ class GraphReader:
             self.emitter.node = node
             try:
                 self.env[node] = self._converted(node)
-                self.coverage.add(str(node.target), Status.CONVERTED)
+                self.coverage.add(target_name(node.target), Status.CONVERTED)
             except UnsupportedError as error:
                 reason = "" if isinstance(error, NoConverter) else _reason(error)
-                self.coverage.add(str(node.target), Status.UNSUPPORTED, place_of(node), reason)
+                self.coverage.add(target_name(node.target), Status.UNSUPPORTED, place_of(node), reason)
                 self.env[node] = self._stand_in(node)
             except TiraxError as error:
                 raise ModelError(
@@ -120,6 +120,8 @@ class GraphReader:
 
     def _converted(self, node: Any) -> Any:
         value = node.meta.get("val")
+        if any(getattr(v, "is_complex", bool)() for v in leaves(value)):
+            raise UnsupportedError("complex numbers are not supported")
         if is_symbolic(value) and not _defines_symbol(node):
             return self.symbols.extent(value)
         if node.op == "get_attr":
@@ -169,10 +171,15 @@ class GraphReader:
         return mapped(node.meta.get("val"), self._unknown)
 
     def _unknown(self, value: Any) -> Any:
-        if not hasattr(value, "dtype"):
+        if not hasattr(value, "dtype") or value.is_complex():
             return value
         extents = [self.symbols.extent(s) for s in value.shape]
         return Var("unsupported", TensorStructInfo(extents, dtype_name(value.dtype)))
+
+
+def target_name(target: Any) -> str:
+    """What a node calls, such as `aten.add.Tensor`."""
+    return str(target) if hasattr(target, "_schema") or isinstance(target, str) else target.__name__
 
 
 def _reason(error: UnsupportedError) -> str:

@@ -6,12 +6,16 @@ _FAMILIES = (
     "convolution",
     "creation",
     "elementwise",
+    "grad",
+    "image",
     "indexing",
     "linear_algebra",
     "manipulation",
     "nn",
     "normalization",
+    "pooling",
     "reduction",
+    "scatter",
 )
 
 

@@ -1,4 +1,4 @@
-"""Convolutions and pooling, images resized, edges padded."""
+"""Convolutions, edges padded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, dtype_of, rank_of, shape_of
+from ..emitter import Emitter, Extent, dtype_of, plain, rank_of, shape_of
 from ..table import add_rows, row
 
-_SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def each(value: Any, rank: int) -> list[Any]:
@@ -49,7 +49,7 @@ def _padding(padding: Any, weight: Expr, dilation: list[int]) -> list[Extent]:
 
 
 def _convolution(spatial: int) -> Any:
-    letters = _SPATIAL[spatial]
+    letters = SPATIAL[spatial]
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"OI{letters}", "out_layout": f"NC{letters}"}
     build = getattr(R.nn, f"conv{spatial}d")
 
@@ -69,7 +69,7 @@ def _convolution(spatial: int) -> Any:
 
 
 def _transposed(spatial: int) -> Any:
-    letters = _SPATIAL[spatial]
+    letters = SPATIAL[spatial]
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
     build = getattr(R.nn, f"conv{spatial}d_transpose")
 
@@ -88,8 +88,8 @@ def _transposed(spatial: int) -> Any:
     return convert
 
 
-CONVOLUTIONS = {spatial: _convolution(spatial) for spatial in _SPATIAL}
-TRANSPOSED = {spatial: _transposed(spatial) for spatial in _SPATIAL}
+CONVOLUTIONS = {spatial: _convolution(spatial) for spatial in SPATIAL}
+TRANSPOSED = {spatial: _transposed(spatial) for spatial in SPATIAL}
 add_rows((f"conv{s}d", convert) for s, convert in CONVOLUTIONS.items())
 add_rows((f"conv_transpose{s}d" + (".input" if s > 1 else ""), convert) for s, convert in TRANSPOSED.items())
 
@@ -101,89 +101,11 @@ def convolution(
 ) -> Expr:  # fmt: skip
     """A convolution of any number of dimensions."""
     spatial = rank_of(weight) - 2
-    if spatial not in _SPATIAL:
+    if spatial not in SPATIAL:
         raise UnsupportedError("convolutions have one to three dimensions", found=spatial)
     if transposed:
         return TRANSPOSED[spatial](e, input, weight, bias, stride, padding, output_padding, groups, dilation)
     return CONVOLUTIONS[spatial](e, input, weight, bias, stride, padding, dilation, groups)
-
-
-# Pooling.
-
-
-def _pool_layout(spatial: int) -> dict[str, str]:
-    layout = f"NC{_SPATIAL[spatial]}"
-    return {"layout": layout, "out_layout": layout}
-
-
-def _max_pool(spatial: int) -> Any:
-    build = getattr(R.nn, f"max_pool{spatial}d")
-
-    def convert(
-        e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False,
-    ) -> Expr:  # fmt: skip
-        data, alone = batched(e, x, spatial)
-        size = each(kernel_size, spatial)
-        steps = each(stride, spatial) if isinstance(stride, int) or stride else size
-        result = build(
-            data, pool_size=size, strides=steps, dilation=each(dilation, spatial), padding=each(padding, spatial),
-            ceil_mode=ceil_mode, **_pool_layout(spatial),
-        )  # fmt: skip
-        return unbatched(result, alone)
-
-    return convert
-
-
-def _avg_pool(spatial: int) -> Any:
-    build = getattr(R.nn, f"avg_pool{spatial}d")
-
-    def convert(
-        e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> Expr:  # fmt: skip
-        if divisor_override is not None:
-            raise UnsupportedError("a mean with a divisor of its own")
-        data, alone = batched(e, x, spatial)
-        size = each(kernel_size, spatial)
-        steps = each(stride, spatial) if isinstance(stride, int) or stride else size
-        pads = each(padding, spatial)
-        counted = {"count_include_pad": count_include_pad} if any(pads) else {}
-        result = build(
-            data, pool_size=size, strides=steps, dilation=[1] * spatial, padding=pads, ceil_mode=ceil_mode,
-            **_pool_layout(spatial), **counted,
-        )  # fmt: skip
-        return unbatched(result, alone)
-
-    return convert
-
-
-def _adaptive_avg_pool(spatial: int) -> Any:
-    build = getattr(R.nn, f"adaptive_avg_pool{spatial}d")
-
-    def convert(e: Emitter, x: Expr, output_size: Any) -> Expr:
-        data, alone = batched(e, x, spatial)
-        return unbatched(build(data, output_size=each(output_size, spatial), **_pool_layout(spatial)), alone)
-
-    return convert
-
-
-MAX_POOLS = {spatial: _max_pool(spatial) for spatial in _SPATIAL}
-add_rows((f"max_pool{s}d", convert) for s, convert in MAX_POOLS.items())
-add_rows((f"avg_pool{s}d", _avg_pool(s)) for s in _SPATIAL)
-add_rows((f"adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in _SPATIAL)
-add_rows((f"_adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in (2, 3))
-
-
-@row("max_pool2d_with_indices", "max_pool3d_with_indices")
-def max_pool_with_indices(
-    e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> list[Any]:  # fmt: skip
-    """The greatest of each window. Its position is not computed."""
-    spatial = len(kernel_size)
-    result = MAX_POOLS[spatial](e, x, kernel_size, stride, padding, dilation, ceil_mode)
-    return [e.bound(result), None]
 
 
 # Padding.
@@ -201,17 +123,21 @@ def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None
     if not all(isinstance(p, int) for p in pad):
         raise UnsupportedError("as many elements are put around a tensor as a size says")
     widths = _widths(rank_of(x), pad)
-    shape = shape_of(x)
-    cut = [(a, max(-widths[2 * a], 0), max(-widths[2 * a + 1], 0)) for a in range(len(shape))]
-    for axis, begin, end in cut:
-        if begin or end:
-            stop = shape[axis] - end
-            x = e.emit(R.strided_slice(x, axes=[axis], begin=[begin], end=[stop]))
-    widths = [max(w, 0) for w in widths]
-    if not any(widths):
-        return x
     filler = {} if value is None else {"pad_value": float(value)}
-    return R.nn.pad(x, pad_width=widths, pad_mode=mode, **filler)
+    if any(w > 0 for w in widths):
+        x = R.nn.pad(x, pad_width=[max(w, 0) for w in widths], pad_mode=mode, **filler)
+    return _cropped(e, x, [max(-w, 0) for w in widths])
+
+
+def _cropped(e: Emitter, x: Expr, widths: Sequence[int]) -> Expr:
+    """x with elements taken away at its ends."""
+    axes = [a for a in range(len(widths) // 2) if widths[2 * a] or widths[2 * a + 1]]
+    if not axes:
+        return x
+    x = e.bound(x)
+    shape = shape_of(x)
+    ends = [plain(shape[a] - widths[2 * a + 1]) for a in axes]
+    return R.strided_slice(x, axes=axes, begin=[widths[2 * a] for a in axes], end=ends)
 
 
 @row("constant_pad_nd")
@@ -230,5 +156,5 @@ def _edge(mode: str) -> Any:
     return lambda e, x, padding: padded(e, x, padding, mode)
 
 
-add_rows((f"reflection_pad{s}d", _edge("reflect")) for s in _SPATIAL)
-add_rows((f"replication_pad{s}d", _edge("replicate")) for s in _SPATIAL)
+add_rows((f"reflection_pad{s}d", _edge("reflect")) for s in SPATIAL)
+add_rows((f"replication_pad{s}d", _edge("replicate")) for s in SPATIAL)

@@ -364,3 +364,42 @@ def to_other(e: Emitter, x: Expr, other: Expr, *rest: Any) -> Expr:
 def convert_element_type(e: Emitter, a: Expr, dtype: str) -> Expr:
     """a as dtype."""
     return cast_to(a, dtype)
+
+
+@row("fmax")
+def fmax(e: Emitter, x: Expr, other: Expr) -> Expr:
+    """The greater of two, or the one that is a number."""
+    return _numbers(e, R.maximum, x, other)
+
+
+@row("fmin")
+def fmin(e: Emitter, x: Expr, other: Expr) -> Expr:
+    """The lesser of two, or the one that is a number."""
+    return _numbers(e, R.minimum, x, other)
+
+
+def _numbers(e: Emitter, build: Build, x: Expr, other: Expr) -> Expr:
+    a, b = (e.bound(v) for v in operands(e, x, other))
+    if not is_float(dtype_of(a)):
+        return build(a, b)
+    return R.where(R.isnan(a), b, R.where(R.isnan(b), a, build(a, b)))
+
+
+@row("copysign")
+def copysign(e: Emitter, x: Any, other: Any) -> Expr:
+    """x with the sign of other, of which that of zero counts."""
+    a, b = floating(e, x, other)
+    size = e.emit(R.abs(a))
+    return R.where(_signbit(e.bound(b)), R.negative(size), size)
+
+
+@row("signbit")
+def signbit(e: Emitter, x: Expr) -> Expr:
+    """Whether the sign is minus, of zero, too."""
+    return _signbit(x) if is_float(dtype_of(x)) else R.less(x, number(x, 0))
+
+
+@row("prims::fma")
+def fma(e: Emitter, x: Expr, y: Expr, z: Expr) -> Expr:
+    """x * y + z"""
+    return R.add(R.multiply(x, y), z)

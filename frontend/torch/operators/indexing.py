@@ -6,9 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ....diagnostics import UnsupportedError
 from ....dialects.sym.expr import maximum, minimum
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
+from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, plain, rank_of, shape_of
 from ..table import row
@@ -122,7 +125,7 @@ def embedding(
 @row("index.Tensor", "_unsafe_index.Tensor")
 def index(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> Expr:
     """x at tensors of positions, which broadcast; None stands for all of a dimension."""
-    places, tensors = _positions(e, x, indices)
+    places, tensors = positions(e, x, indices)
     front, order = _to_the_front(x, places)
     moved = R.permute_dims(x, axes=front) if front != sorted(front) else x
     result = e.emit(R.index_tensor(e.bound(moved), tensors))
@@ -130,7 +133,7 @@ def index(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> Expr:
     return result if back is None else R.permute_dims(result, axes=back)
 
 
-def _positions(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> tuple[list[int], list[Expr]]:
+def positions(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> tuple[list[int], list[Expr]]:
     """The dimensions that are indexed, and their positions as integers."""
     places: list[int] = []
     tensors: list[Expr] = []
@@ -161,80 +164,132 @@ def _to_the_front(x: Expr, places: list[int]) -> tuple[list[int], Any]:
     return [*places, *rest], order
 
 
-@row("index_put")
-def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
-    """x with values written at tensors of positions (added to what is there where `accumulate`)."""
-    values = cast_to(values, dtype_of(x))
-    masks = [i for i in indices if i is not None and dtype_of(i) == "bool"]
-    if masks:
-        return _masked_put(e, x, indices, values, accumulate)
-    places, tensors = _positions(e, x, indices)
-    if places != list(range(len(places))):
-        raise UnsupportedError("values are written at positions of dimensions that are not the first")
-    return R.index_put(x, tensors, values, accumulate=accumulate)
-
-
-def _masked_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool) -> Expr:
-    (mask,) = [i for i in indices if i is not None]
-    if indices[0] is None or count_of(shape_of(values)) != 1 or accumulate:
-        raise UnsupportedError("several values are written where a mask holds")
-    shape = [*shape_of(mask), *[1] * (rank_of(x) - rank_of(mask))]
-    return R.where(R.reshape(mask, ShapeExpr(shape)), R.reshape(values, ()), x)
-
-
-@row("scatter.src")
-def scatter(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    """x with each element of src at its own position, the coordinate along a dimension replaced by the index."""
-    return _scattered(e, x, dim, index, src, "update")
-
-
-@row("scatter.value")
-def scatter_value(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
-    """x with a value at positions."""
-    source = R.full(ShapeExpr(shape_of(index)), e.tensor(value, dtype_of(x)), dtype=dtype_of(x))
-    return _scattered(e, x, dim, index, source, "update")
-
-
-@row("scatter_add")
-def scatter_add(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    """x with each element of src added at its own position."""
-    return _scattered(e, x, dim, index, src, "add")
-
-
-def _scattered(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduction: str) -> Expr:
-    if not rank_of(x):
-        vectors = [R.reshape(v, (1,)) for v in (x, index, src)]
-        return R.reshape(_scattered(e, vectors[0], 0, vectors[1], vectors[2], reduction), ())
-    corner = [(0, n) for n in shape_of(index)]
-    if shape_of(src) != shape_of(index):
-        axes = list(range(len(corner)))
-        src = R.strided_slice(src, axes=axes, begin=[b for b, _ in corner], end=[n for _, n in corner])
-    return R.scatter_elements(x, index, cast_to(src, dtype_of(x)), axis=dim, reduction=reduction)
-
-
-@row("slice_scatter")
-def slice_scatter(
-    e: Emitter, x: Expr, src: Expr, dim: int = 0, start: Extent | None = None, end: Extent | None = None,
-    step: Extent = 1,
-) -> Expr:  # fmt: skip
-    """x with src written into x[start:end:step] along a dimension."""
-    extent = shape_of(x)[axis_of(dim, rank_of(x))]
-    bounds = (in_range(start, extent, 0), in_range(end, extent, extent), step)
-    return R.slice_scatter(x, cast_to(src, dtype_of(x)), *(PrimValue(b) for b in bounds), axis=dim)
-
-
-@row("select_scatter")
-def select_scatter(e: Emitter, x: Expr, src: Expr, dim: int, index: Extent) -> Expr:
-    """x with src written at a position along a dimension."""
-    axis = axis_of(dim, rank_of(x))
-    extent = shape_of(x)[axis]
-    at = index + extent if isinstance(index, int) and index < 0 else index
-    return slice_scatter(e, x, e.emit(R.expand_dims(cast_to(src, dtype_of(x)), axis)), axis, at, plain(at + 1))
-
-
 @row("one_hot")
 def one_hot(e: Emitter, x: Expr, num_classes: Extent = -1) -> Expr:
     """1 at the index along a new last dimension, 0 elsewhere."""
     if not isinstance(num_classes, int) or num_classes < 0:
         raise UnsupportedError("the number of classes depends on data")
     return R.one_hot(x, PrimValue(1), PrimValue(0), depth=num_classes, axis=-1)
+
+
+@row("diagonal", "diagonal_copy", "linalg_diagonal")
+def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
+    """The diagonal of two dimensions, as the last one."""
+    rank = rank_of(x)
+    a, b = axis_of(dim1, rank), axis_of(dim2, rank)
+    axes = [*(d for d in range(rank) if d not in (a, b)), a, b]
+    if axes != list(range(rank)):
+        x = e.emit(R.permute_dims(x, axes=axes))
+    *outer, n, m = shape_of(x)
+    if not (isinstance(n, int) and isinstance(m, int)):
+        raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
+    count = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
+    first = offset if offset >= 0 else -offset * m
+    flat = e.emit(R.reshape(x, ShapeExpr([*outer, n * m])))
+    return R.take(flat, const(first + (m + 1) * np.arange(count), "int64"), axis=len(outer))
+
+
+@row("as_strided", "as_strided_copy")
+def as_strided(
+    e: Emitter, x: Expr, size: Sequence[Extent], stride: Sequence[Extent], storage_offset: Extent | None = None
+) -> Expr:
+    """The elements of a row major tensor at steps of its memory."""
+    steps = [*size, *stride, storage_offset or 0]
+    if not all(isinstance(s, int) for s in steps) or not e.is_row_major(0):
+        raise UnsupportedError("a view of memory that is not row major, or by sizes that are not constant")
+    places = np.full([int(str(s)) for s in size], storage_offset or 0)
+    for axis, step in enumerate(stride):
+        along = np.arange(size[axis]) * step  # pyright: ignore[reportArgumentType, reportCallIssue]
+        places = places + along.reshape([-1] + [1] * (len(size) - axis - 1))
+    flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
+    return R.take(flat, const(places, "int64"), axis=0)
+
+
+@row("unfold")
+def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
+    """Windows along a dimension, as a new last one."""
+    if not rank_of(x):
+        return R.reshape(x, (1,)) if size else R.zeros(ShapeExpr([0]), dtype=dtype_of(x))
+    axis = axis_of(dimension, rank_of(x))
+    extent = shape_of(x)[axis]
+    if not isinstance(extent, int):
+        raise UnsupportedError("windows of a dimension of unknown extent", found=extent)
+    begins = np.arange(0, extent - size + 1, step)
+    windows = e.emit(R.take(x, const(begins[:, None] + np.arange(size), "int64"), axis=axis))
+    axes = [d for d in range(rank_of(windows)) if d != axis + 1]
+    return R.permute_dims(windows, axes=[*axes, axis + 1])
+
+
+# What depends on data.
+
+
+@row("item", "_local_scalar_dense")
+def item(e: Emitter, x: Expr) -> Extent:
+    """The one element of a tensor of integers, as a size."""
+    symbol = e.new_symbol()
+    if symbol is None:
+        raise UnsupportedError("the number in a tensor is wanted while the program is built")
+    vector = e.emit(R.reshape(cast_to(x, "int64"), (1,)))
+    e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([symbol]))
+    return symbol
+
+
+@row("nonzero")
+def nonzero(e: Emitter, x: Expr) -> Expr:
+    """The positions of the elements that are not zero, a row each."""
+    if not rank_of(x):
+        raise UnsupportedError("the positions of a scalar")
+    found = e.emit(R.permute_dims(e.emit(R.nonzero(x)), axes=[1, 0]))
+    return _of_known_rank(e, found, [rank_of(x)])
+
+
+def _of_known_rank(e: Emitter, x: Expr, rest: Sequence[Extent]) -> Expr:
+    """What has as many rows as data says, and is known otherwise."""
+    shape = e.result_shape()
+    rows = shape[0] if shape else e.fresh_size()
+    return e.builder.match_cast(x, TensorStructInfo([rows, *rest], dtype_of(x)))
+
+
+@row("masked_select")
+def masked_select(e: Emitter, x: Expr, mask: Expr) -> Expr:
+    """The elements where a mask holds."""
+    shape = broadcast(shape_of(x), shape_of(mask))
+    flat = [e.emit(R.reshape(R.broadcast_to(v, ShapeExpr(shape)), ShapeExpr([count_of(shape)]))) for v in (x, mask)]
+    places = e.emit(R.reshape(e.emit(R.nonzero(flat[1])), (-1,)))
+    return R.take(flat[0], _of_known_rank(e, places, []), axis=0)
+
+
+def broadcast(a: Sequence[Extent], b: Sequence[Extent]) -> list[Extent]:
+    """The shape of two tensors together."""
+    longest = max(len(a), len(b))
+    pairs = zip([1] * (longest - len(a)) + list(a), [1] * (longest - len(b)) + list(b), strict=True)
+    return [m if n == 1 else n for n, m in pairs]
+
+
+@row("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    e: Emitter, weight: Expr, indices: Expr, offsets: Expr, scale_grad_by_freq: bool = False, mode: int = 0,
+    sparse: bool = False, per_sample_weights: Expr | None = None, include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> list[Any]:  # fmt: skip
+    """The sum, the mean or the greatest of the rows of a matrix at positions, bag by bag."""
+    count, bags, width = shape_of(indices)[0], shape_of(offsets)[0], shape_of(weight)[1]
+    if not isinstance(count, int) or padding_idx >= 0 or any(e.is_used(i) for i in (1, 2, 3)):
+        raise UnsupportedError("bags of unknown size, with padding, or their sizes")
+    begins = e.emit(R.strided_slice(offsets, axes=[0], begin=[0], end=[bags - 1])) if include_last_offset else offsets
+    bags = shape_of(begins)[0]
+    bag = e.emit(R.bucketize(const(np.arange(count), dtype_of(offsets)), begins, out_int32=False, right=True))
+    places = e.emit(R.reshape(R.subtract(bag, const(1, dtype_of(bag))), ShapeExpr([count, 1])))
+    rows = e.emit(R.take(weight, indices, axis=0))
+    if per_sample_weights is not None:
+        rows = e.emit(R.multiply(rows, R.expand_dims(per_sample_weights, 1)))
+    zeros = e.emit(R.zeros(ShapeExpr([bags, width]), dtype=dtype_of(weight)))
+    ones = const(np.ones((count, 1)), dtype_of(weight))
+    empty = R.zeros(ShapeExpr([bags, 1]), dtype=dtype_of(weight))
+    counts = R.maximum(R.scatter_nd(empty, places, ones, reduction="add"), const(1, dtype_of(weight)))
+    if mode == 2:
+        least = R.full(ShapeExpr([bags, width]), const(-np.inf, dtype_of(weight)), dtype=dtype_of(weight))
+        most = e.emit(R.scatter_nd(e.emit(least), places, rows, reduction="max"))
+        return [e.emit(R.where(R.isinf(most), const(0, dtype_of(weight)), most)), None, None, None]
+    total = e.emit(R.scatter_nd(zeros, places, rows, reduction="add"))
+    return [total if mode == 0 else e.emit(R.divide(total, counts)), None, None, None]

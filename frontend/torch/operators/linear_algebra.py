@@ -1,16 +1,20 @@
-"""Products of matrices."""
+"""Products of matrices, distances."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from ....handles.relax.expr import Expr
+import numpy as np
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, rank_of
+from ..emitter import Emitter, cast_to, dtype_of, rank_of, shape_of
 from ..promotion import operands
 from ..table import row
-from .elementwise import scaled
+from .elementwise import number, scaled
 from .reduction import accumulated
 
 
@@ -77,3 +81,38 @@ def einsum(e: Emitter, equation: str, tensors: Sequence[Expr], path: Any = None)
 def trace(e: Emitter, x: Expr) -> Expr:
     """The sum of the diagonal."""
     return R.einsum([cast_to(x, accumulated(dtype_of(x)))], subscripts="ii")
+
+
+# Distances.
+
+
+@row("_cdist_forward")
+def cdist(e: Emitter, x1: Expr, x2: Expr, p: float, compute_mode: int | None) -> Expr:
+    """The distance of each row of one matrix from each of the other, by the norm of p."""
+    rank = rank_of(x1)
+    difference = e.emit(R.subtract(R.expand_dims(x1, rank - 1), R.expand_dims(x2, rank - 2)))
+    return norm(e, difference, p)
+
+
+@row("_pdist_forward")
+def pdist(e: Emitter, x: Expr, p: float = 2) -> Expr:
+    """The distance of each row from those after it, by the norm of p."""
+    count = shape_of(x)[0]
+    if not isinstance(count, int):
+        raise UnsupportedError("the distances of so many rows as a size says", found=count)
+    first, second = (R.take(x, const(places, "int64"), axis=0) for places in np.triu_indices(count, 1))
+    return norm(e, e.emit(R.subtract(first, second)), p)
+
+
+def norm(e: Emitter, x: Expr, p: float) -> Expr:
+    """The norm of p along the last dimension."""
+    size = R.abs(x)
+    if p == 0:
+        return R.sum(R.astype(R.not_equal(x, number(x, 0.0)), dtype=dtype_of(x)), axis=[-1])
+    if p == 1:
+        return R.sum(size, axis=[-1])
+    if p == 2:
+        return R.sqrt(R.sum(R.multiply(x, x), axis=[-1]))
+    if math.isinf(p):
+        return R.max(size, axis=[-1])
+    return R.power(R.sum(R.power(size, number(x, p)), axis=[-1]), number(x, 1.0 / p))

@@ -322,3 +322,22 @@ def kthvalue(e: Emitter, x: Expr, k: Extent, dim: int = -1, keepdim: bool = Fals
 def _last(e: Emitter, x: Expr, dim: int, k: int, keepdim: bool) -> Expr:
     slice_ = e.emit(R.strided_slice(x, axes=[dim], begin=[k - 1], end=[k]))
     return slice_ if keepdim else e.emit(R.squeeze(slice_, axis=[dim]))
+
+
+@row("linalg_vector_norm")
+def linalg_vector_norm(
+    e: Emitter, x: Expr, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: str | None = None
+) -> Expr:
+    """The norm of `ord` over dimensions."""
+    x = e.bound(x if dtype is None else cast_to(x, dtype))
+    size = e.bound(R.abs(x)) if ord not in (0, 2) else x
+    if ord == 0:
+        return reduced(R.sum, R.astype(truth(x), dtype=dtype_of(x)), dim, keepdim)
+    if math.isinf(ord):
+        return reduced(R.max if ord > 0 else R.min, size, dim, keepdim)
+    if ord == 1:
+        return reduced(R.sum, size, dim, keepdim)
+    if ord == 2:
+        return R.sqrt(reduced(R.sum, R.multiply(x, x), dim, keepdim))
+    total = reduced(R.sum, R.power(size, number(x, ord)), dim, keepdim)
+    return R.power(total, number(x, 1.0 / ord))

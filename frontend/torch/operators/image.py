@@ -1,0 +1,232 @@
+"""Images resized and sampled; blocks of pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, ShapeExpr, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, Extent, dtype_of, is_float, plain, rank_of, shape_of
+from ..table import add_rows, row
+
+_LINEAR = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
+_NEAREST = {f"nearest{exact}{rank}d": (rank, bool(exact)) for exact in ("", "_exact") for rank in (1, 2, 3)}
+Sizes = Sequence[Extent] | None
+Scales = Sequence[float | None] | None
+
+
+def _target(x: Expr, output_size: Sizes, scale_factors: Scales) -> list[Extent]:
+    if output_size is not None:
+        return list(output_size)
+    extents = shape_of(x)[2:]
+    factors = scale_factors or ()
+    if not all(isinstance(s, int) for s in extents):
+        if any(f is None or f != int(f) for f in factors):
+            raise UnsupportedError("an image of unknown size is resized by a factor that is no integer")
+        return [plain(s * int(f or 1)) for s, f in zip(extents, factors, strict=True)]
+    return [math.floor(float(str(s)) * (f or 1.0)) for s, f in zip(extents, factors, strict=True)]
+
+
+def _step(extent: Extent, target: Extent, factor: float | None) -> float | None:
+    """How far apart in the source neighbours of the result are; None where that is the ratio of unknown sizes."""
+    if factor is not None and factor > 0:
+        return 1.0 / factor
+    return extent / target if isinstance(extent, int) and isinstance(target, int) and target else None
+
+
+def _nearest(rank: int, exact: bool) -> Any:
+    def convert(e: Emitter, input: Expr, output_size: Sizes, scale_factors: Scales = None) -> Expr:
+        target = _target(input, output_size, scale_factors)
+        factors = list(scale_factors or [None] * rank)
+        for i in range(rank):
+            input = _nearest_along(e, input, 2 + i, target[i], factors[i], exact)
+        return input
+
+    return convert
+
+
+def _nearest_along(e: Emitter, x: Expr, axis: int, target: Extent, factor: float | None, exact: bool) -> Expr:
+    extent = shape_of(x)[axis]
+    if extent == target and (factor is None or factor == 1):
+        return x
+    step = _step(extent, target, factor)
+    if isinstance(target, int) and step is not None and isinstance(extent, int):
+        places = np.floor((np.arange(target, dtype="float32") + np.float32(0.5 if exact else 0)) * np.float32(step))
+        return e.emit(R.take(x, const(np.minimum(places, extent - 1), "int32"), axis=axis))
+    if factor is None or factor != int(factor):
+        raise UnsupportedError("an image of unknown size is resized by a factor that is no integer")
+    return e.emit(R.repeat(x, int(factor), axis=axis))
+
+
+def _linear(rank: int) -> Any:
+    def convert(e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None) -> Expr:
+        target = _target(input, output_size, scale_factors)
+        factors = list(scale_factors or [None] * rank)
+        if rank == 2 and _is_ratio(input, target, factors):
+            return resized(input, target, "linear", align_corners)
+        for i in range(rank):
+            input = _linear_along(e, input, 2 + i, target[i], factors[i], align_corners)
+        return input
+
+    return convert
+
+
+def resized(x: Expr, size: Sequence[Extent], method: str, align_corners: bool) -> Expr:
+    """An image brought to a size."""
+    mode = "align_corners" if align_corners else "half_pixel"
+    return R.image.resize2d(x, ShapeExpr(size), layout="NCHW", method=method, coordinate_transformation_mode=mode)
+
+
+def _is_ratio(x: Expr, target: Sequence[Extent], factors: Sequence[float | None]) -> bool:
+    """Whether the factors say what the sizes say."""
+    return all(
+        f is None or (isinstance(s, int) and s * f == t) or f == int(f)
+        for s, t, f in zip(shape_of(x)[2:], target, factors, strict=True)
+    )
+
+
+def _linear_along(e: Emitter, x: Expr, axis: int, target: Extent, factor: float | None, align: bool) -> Expr:
+    extent = shape_of(x)[axis]
+    step = _step(extent, target, factor)
+    if not (isinstance(extent, int) and isinstance(target, int)) or step is None:
+        raise UnsupportedError("data of unknown size is resized linearly", found=extent)
+    if align:
+        step = (extent - 1) / (target - 1) if target > 1 else 0.0
+    places = np.arange(target) * step if align else np.maximum((np.arange(target) + 0.5) * step - 0.5, 0.0)
+    low = np.minimum(np.floor(places), extent - 1)
+    high = np.minimum(low + 1, extent - 1)
+    weight = const((places - low).reshape([-1] + [1] * (rank_of(x) - axis - 1)), dtype_of(x))
+    below, above = (e.emit(R.take(x, const(p, "int32"), axis=axis)) for p in (low, high))
+    return e.emit(R.add(below, R.multiply(weight, R.subtract(above, below))))
+
+
+add_rows((f"upsample_{name}.vec", _linear(rank)) for name, rank in _LINEAR.items())
+add_rows(
+    (f"{'_' if exact else ''}upsample_{name}.vec", _nearest(rank, exact)) for name, (rank, exact) in _NEAREST.items()
+)
+
+
+@row("upsample_nearest2d", "upsample_nearest1d", "upsample_nearest3d")
+def upsample_nearest(e: Emitter, x: Expr, output_size: Sequence[Extent], *scales: float | None) -> Expr:
+    """The nearest element, by factors of their own."""
+    return _nearest(len(output_size), False)(e, x, output_size, list(scales) or None)
+
+
+@row("_upsample_nearest_exact2d", "_upsample_nearest_exact1d", "_upsample_nearest_exact3d")
+def upsample_nearest_exact(e: Emitter, x: Expr, output_size: Sequence[Extent], *scales: float | None) -> Expr:
+    """The nearest element to the centre, by factors of their own."""
+    return _nearest(len(output_size), True)(e, x, output_size, list(scales) or None)
+
+
+@row("upsample_bilinear2d", "upsample_linear1d", "upsample_trilinear3d")
+def upsample_linear(
+    e: Emitter, x: Expr, output_size: Sequence[Extent], align_corners: bool, *scales: float | None
+) -> Expr:
+    """Between neighbours, by factors of their own."""
+    return _linear(len(output_size))(e, x, output_size, align_corners, list(scales) or None)
+
+
+@row("upsample_bicubic2d.vec")
+def upsample_bicubic2d(
+    e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None
+) -> Expr:
+    """Between neighbours by cubic polynomials."""
+    target = _target(input, output_size, scale_factors)
+    if not _is_ratio(input, target, list(scale_factors or [None, None])):
+        raise UnsupportedError("an image is resized by cubic polynomials with a factor that its sizes do not say")
+    return resized(input, target, "cubic", align_corners)
+
+
+@row("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
+def grid_sampler(
+    e: Emitter, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Expr:
+    """The values of an image at positions."""
+    rank = rank_of(input)
+    positions = e.emit(R.permute_dims(grid, axes=[0, rank - 1, *range(1, rank - 1)]))
+    return R.image.grid_sample(
+        input, positions, method=("bilinear", "nearest", "bicubic")[interpolation_mode],
+        layout="NCHW" if rank == 4 else "NCDHW", padding_mode=("zeros", "border", "reflection")[padding_mode],
+        align_corners=align_corners,
+    )  # fmt: skip
+
+
+@row("pixel_shuffle")
+def pixel_shuffle(e: Emitter, x: Expr, upscale_factor: int) -> Expr:
+    """Channels as blocks of pixels."""
+    return R.nn.pixel_shuffle(x, upscale_factor=upscale_factor)
+
+
+@row("pixel_unshuffle")
+def pixel_unshuffle(e: Emitter, x: Expr, downscale_factor: int) -> Expr:
+    """Blocks of pixels as channels."""
+    r = downscale_factor
+    *outer, c, h, w = shape_of(x)
+    n = len(outer)
+    blocks = e.emit(R.reshape(x, ShapeExpr([*outer, c, h // r, r, w // r, r])))
+    order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
+    return R.reshape(e.emit(R.permute_dims(blocks, axes=order)), ShapeExpr([*outer, c * r * r, h // r, w // r]))
+
+
+@row("channel_shuffle", "native_channel_shuffle")
+def channel_shuffle(e: Emitter, x: Expr, groups: int) -> Expr:
+    """Channels of groups taken in turn."""
+    n, c, *rest = shape_of(x)
+    grouped = e.emit(R.reshape(x, ShapeExpr([n, groups, c // groups, *rest])))
+    axes = [0, 2, 1, *range(3, 3 + len(rest))]
+    return R.reshape(e.emit(R.permute_dims(grouped, axes=axes)), ShapeExpr([n, c, *rest]))
+
+
+# Windows as columns, by convolutions with one weight that is 1.
+
+
+def _ones(channels: int, kernel: Sequence[int], dtype: str) -> Expr:
+    count = math.prod(kernel)
+    return const(np.tile(np.eye(count).reshape(count, 1, *kernel), (channels, 1, 1, 1)), dtype)
+
+
+def _columns_of(x: Expr, rank: int) -> tuple[bool, int]:
+    channels = shape_of(x)[-rank]
+    if not isinstance(channels, int) or not is_float(dtype_of(x)):
+        raise UnsupportedError("windows of integers, or of a number of channels that is not known, as columns")
+    return len(shape_of(x)) == rank, channels
+
+
+@row("im2col")
+def im2col(
+    e: Emitter, x: Expr, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int],
+    stride: Sequence[int],
+) -> Expr:  # fmt: skip
+    """Windows of images as columns."""
+    alone, channels = _columns_of(x, 3)
+    data = e.emit(R.expand_dims(x, 0)) if alone else x
+    windows = e.emit(R.nn.conv2d(
+        data, _ones(channels, kernel_size, dtype_of(x)), strides=list(stride), padding=list(padding),
+        dilation=list(dilation), groups=channels,
+    ))  # fmt: skip
+    n, c, h, w = shape_of(windows)
+    return R.reshape(windows, ShapeExpr([c, h * w] if alone else [n, c, h * w]))
+
+
+@row("col2im")
+def col2im(
+    e: Emitter, x: Expr, output_size: Sequence[int], kernel_size: Sequence[int], dilation: Sequence[int],
+    padding: Sequence[int], stride: Sequence[int],
+) -> Expr:  # fmt: skip
+    """Columns as windows of images, added up where they overlap."""
+    alone, columns = _columns_of(x, 2)
+    channels = columns // math.prod(kernel_size)
+    rows = list(zip(output_size, kernel_size, dilation, padding, stride, strict=True))
+    counts = [(o + 2 * p - d * (k - 1) - 1) // s + 1 for o, k, d, p, s in rows]
+    more = [o - ((n - 1) * s - 2 * p + d * (k - 1) + 1) for n, (o, k, d, p, s) in zip(counts, rows, strict=True)]
+    n = 1 if alone else shape_of(x)[0]
+    images = e.emit(R.nn.conv2d_transpose(
+        R.reshape(x, ShapeExpr([n, columns, *counts])), _ones(channels, kernel_size, dtype_of(x)),
+        strides=list(stride), padding=list(padding), dilation=list(dilation), output_padding=more, groups=channels,
+    ))  # fmt: skip
+    return R.squeeze(images, axis=[0]) if alone else images

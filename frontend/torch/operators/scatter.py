@@ -1,0 +1,206 @@
+"""Elements written by position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....diagnostics import UnsupportedError
+from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
+from ...importing.relax_operators import R
+from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
+from ..table import row
+from .elementwise import scaled
+from .indexing import broadcast, in_range, positions
+
+
+@row("index_put")
+def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
+    """x with values written at tensors of positions (added to what is there where `accumulate`)."""
+    values = cast_to(values, dtype_of(x))
+    masks = [i for i in indices if i is not None and dtype_of(i) == "bool"]
+    if masks:
+        return _masked_put(e, x, indices, values, accumulate)
+    places, tensors = positions(e, x, indices)
+    if places != list(range(len(places))):
+        raise UnsupportedError("values are written at positions of dimensions that are not the first")
+    return R.index_put(x, tensors, values, accumulate=accumulate)
+
+
+def _masked_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool) -> Expr:
+    (mask,) = [i for i in indices if i is not None]
+    if indices[0] is None or count_of(shape_of(values)) != 1 or accumulate:
+        raise UnsupportedError("several values are written where a mask holds")
+    shape = [*shape_of(mask), *[1] * (rank_of(x) - rank_of(mask))]
+    return R.where(R.reshape(mask, ShapeExpr(shape)), R.reshape(values, ()), x)
+
+
+@row("scatter.src")
+def scatter(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
+    """x with each element of src at its own position, the coordinate along a dimension replaced by the index."""
+    return _scattered(e, x, dim, index, src, "update")
+
+
+@row("scatter.value")
+def scatter_value(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
+    """x with a value at positions."""
+    source = R.full(ShapeExpr(shape_of(index)), e.tensor(value, dtype_of(x)), dtype=dtype_of(x))
+    return _scattered(e, x, dim, index, source, "update")
+
+
+@row("scatter_add")
+def scatter_add(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
+    """x with each element of src added at its own position."""
+    return _scattered(e, x, dim, index, src, "add")
+
+
+def _scattered(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduction: str) -> Expr:
+    if not rank_of(x):
+        vectors = [R.reshape(v, (1,)) for v in (x, index, src)]
+        return R.reshape(_scattered(e, vectors[0], 0, vectors[1], vectors[2], reduction), ())
+    corner = [(0, n) for n in shape_of(index)]
+    if shape_of(src) != shape_of(index):
+        axes = list(range(len(corner)))
+        src = R.strided_slice(src, axes=axes, begin=[b for b, _ in corner], end=[n for _, n in corner])
+    return R.scatter_elements(x, index, cast_to(src, dtype_of(x)), axis=dim, reduction=reduction)
+
+
+@row("slice_scatter")
+def slice_scatter(
+    e: Emitter, x: Expr, src: Expr, dim: int = 0, start: Extent | None = None, end: Extent | None = None,
+    step: Extent = 1,
+) -> Expr:  # fmt: skip
+    """x with src written into x[start:end:step] along a dimension."""
+    extent = shape_of(x)[axis_of(dim, rank_of(x))]
+    bounds = (in_range(start, extent, 0), in_range(end, extent, extent), step)
+    return R.slice_scatter(x, cast_to(src, dtype_of(x)), *(PrimValue(b) for b in bounds), axis=dim)
+
+
+@row("select_scatter")
+def select_scatter(e: Emitter, x: Expr, src: Expr, dim: int, index: Extent) -> Expr:
+    """x with src written at a position along a dimension."""
+    axis = axis_of(dim, rank_of(x))
+    extent = shape_of(x)[axis]
+    at = index + extent if isinstance(index, int) and index < 0 else index
+    return slice_scatter(e, x, e.emit(R.expand_dims(cast_to(src, dtype_of(x)), axis)), axis, at, plain(at + 1))
+
+
+@row("scatter.reduce", "scatter_reduce.two")
+def scatter_reduce(
+    e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True
+) -> Expr:
+    """x with each element of src joined with what is at its own position."""
+    reduction = _REDUCTIONS[reduce]
+    if not include_self:
+        ground = e.emit(_scattered(e, x, dim, index, _neutral(e, src, reduction), "update"))
+    else:
+        ground = x
+    if reduction != "mean":
+        return _scattered(e, ground, dim, index, src, reduction)
+    total = e.emit(_scattered(e, ground, dim, index, src, "add"))
+    return _over_counts(e, x, total, dim, index, include_self)
+
+
+_REDUCTIONS = {
+    "sum": "add", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min", "add": "add", "multiply": "mul",
+}  # fmt: skip
+
+
+def _neutral(e: Emitter, src: Expr, reduction: str) -> Expr:
+    dtype = dtype_of(src)
+    info: Any = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype) if dtype != "bool" else None
+    least, most = (-np.inf, np.inf) if is_float(dtype) else (info.min, info.max) if info else (False, True)
+    value = {"add": 0, "mean": 0, "mul": 1, "max": least, "min": most}[reduction]
+    return R.full(ShapeExpr(shape_of(src)), const(value, dtype), dtype=dtype)
+
+
+def _over_counts(e: Emitter, x: Expr, total: Expr, dim: int, index: Expr, include_self: bool) -> Expr:
+    dtype = dtype_of(x)
+    ones = R.full(ShapeExpr(shape_of(index)), const(1, dtype), dtype=dtype)
+    start = R.full(ShapeExpr(shape_of(x)), const(int(include_self), dtype), dtype=dtype)
+    counts = e.emit(_scattered(e, e.emit(start), dim, index, e.emit(ones), "add"))
+    counts = R.maximum(counts, const(1, dtype))
+    return R.divide(total, counts) if is_float(dtype) else R.floor_divide(total, counts)
+
+
+@row("scatter.value_reduce")
+def scatter_value_reduce(e: Emitter, x: Expr, dim: int, index: Expr, value: Any, *, reduce: str) -> Expr:
+    """x with a value joined with what is at positions."""
+    source = e.emit(R.full(ShapeExpr(shape_of(index)), e.tensor(value, dtype_of(x)), dtype=dtype_of(x)))
+    return _scattered(e, x, dim, index, source, _REDUCTIONS[reduce])
+
+
+@row("index_add")
+def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha: Any = 1) -> Expr:
+    """x with slices added at positions along a dimension."""
+    source = scaled(e, cast_to(source, dtype_of(x)), alpha)
+    if not rank_of(x):
+        return R.add(x, R.sum(source))
+    return _scattered(e, x, dim, _across(e, index, dim, source), source, "add")
+
+
+@row("index_copy")
+def index_copy(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+    """x with slices written at positions along a dimension."""
+    if not rank_of(x):
+        return R.reshape(source, ())
+    return _scattered(e, x, dim, _across(e, index, dim, source), source, "update")
+
+
+@row("index_fill.int_Scalar", "index_fill.int_Tensor")
+def index_fill(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
+    """x with a value in the slices at positions along a dimension."""
+    if not rank_of(x):
+        return e.tensor(value, dtype_of(x))
+    shape = shape_of(x)
+    shape[axis_of(dim, len(shape))] = count_of(shape_of(index))
+    source = e.emit(R.full(ShapeExpr(shape), e.tensor(value, dtype_of(x)), dtype=dtype_of(x)))
+    return _scattered(e, x, dim, _across(e, index, dim, source), source, "update")
+
+
+def _across(e: Emitter, index: Expr, dim: int, source: Expr) -> Expr:
+    """Positions along a dimension, for each element of the slices."""
+    shape = shape_of(source)
+    along = [count_of(shape_of(index)) if i == axis_of(dim, len(shape)) else 1 for i in range(len(shape))]
+    spread = R.broadcast_to(e.emit(R.reshape(cast_to(index, "int64"), ShapeExpr(along))), ShapeExpr(shape))
+    return e.emit(spread)
+
+
+@row("masked_scatter")
+def masked_scatter(e: Emitter, x: Expr, mask: Expr, source: Expr) -> Expr:
+    """x with the elements of source, one after the other, where a mask holds."""
+    shape = broadcast(shape_of(x), shape_of(mask))
+    if shape_of(mask) != shape:
+        mask = e.emit(R.broadcast_to(mask, ShapeExpr(shape)))
+    if shape_of(x) != shape:
+        x = e.emit(R.broadcast_to(x, ShapeExpr(shape)))
+    flat = [mask if rank_of(mask) == 1 else e.emit(R.reshape(mask, ShapeExpr([count_of(shape)])))]
+    count = e.emit(R.cumsum(flat[0], axis=0, dtype="int32", exclusive=False))
+    places = e.emit(R.subtract(count, const(1, "int32")))
+    values = source if rank_of(source) == 1 else e.emit(R.reshape(source, ShapeExpr([count_of(shape_of(source))])))
+    written = e.emit(R.take(values, R.maximum(places, const(0, "int32")), axis=0))
+    if len(shape) != 1:
+        written = e.emit(R.reshape(written, ShapeExpr(shape)))
+    return R.where(mask, written, x)
+
+
+@row("copy")
+def copy(e: Emitter, x: Expr, src: Expr) -> Expr:
+    """src in the shape and dtype of x."""
+    src = cast_to(src, dtype_of(x))
+    return src if shape_of(src) == shape_of(x) else R.broadcast_to(src, ShapeExpr(shape_of(x)))
+
+
+@row("diagonal_scatter")
+def diagonal_scatter(e: Emitter, x: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
+    """x with src written on its diagonal."""
+    shape = shape_of(x)
+    if not all(isinstance(s, int) for s in shape):
+        raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
+    numbers = np.arange(count_of(shape)).reshape(shape)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    places = const(np.diagonal(numbers, offset, dim1, dim2).reshape(-1), "int64")
+    flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape)])))
+    values = e.emit(R.reshape(cast_to(src, dtype_of(x)), ShapeExpr([count_of(shape_of(src))])))
+    return R.reshape(e.emit(R.scatter_elements(flat, places, values, axis=0, reduction="update")), ShapeExpr(shape))
