@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..importing.errors import ModelError
 from .arguments import operator_name
 from .graph import DROPPED
 from .table import lookup
@@ -17,7 +18,10 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
     """
     if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
         return program
-    return program.run_decompositions(decompositions(custom))
+    try:
+        return program.run_decompositions(_all_decompositions(custom))
+    except RuntimeError as error:
+        raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
 
 
 def _nodes(module: Any) -> Iterator[Any]:
@@ -43,9 +47,18 @@ def _trains(node: Any) -> bool:
 
 
 def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
-    """PyTorch's decompositions of the operators that have no row: those into core ATen, then any that it knows."""
-    from torch._decomp import decomposition_table
+    """PyTorch's decompositions into core ATen of the operators that have no row."""
     from torch.export import default_decompositions
 
-    table = {**decomposition_table, **default_decompositions()}
+    return _without_rows(default_decompositions(), custom)
+
+
+def _all_decompositions(custom: frozenset[str]) -> dict[Any, Any]:
+    """As `decompositions`, and any others that PyTorch knows."""
+    from torch._decomp import decomposition_table
+
+    return {**_without_rows(decomposition_table, custom), **decompositions(custom)}
+
+
+def _without_rows(table: Mapping[Any, Any], custom: frozenset[str]) -> dict[Any, Any]:
     return {op: how for op, how in table.items() if hasattr(op, "_schema") and not _has_row(op, custom)}

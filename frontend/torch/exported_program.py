@@ -74,19 +74,10 @@ class _Inputs:
 
 
 class ProgramReader(GraphReader):
-    """Reads the graph of an exported program; constants and submodules are those of its module."""
+    """Reads the graph of a traced module."""
 
-    def __init__(self, builder: BlockBuilder, module: Any, custom: Mapping[str, CustomConverter] | None):
-        super().__init__(builder, custom)
-        self._module = module
-
-    def attribute(self, node: Any) -> Any:
-        import torch
-
-        value: Any = self._module
-        for part in node.target.split("."):
-            value = getattr(value, part)
-        return constant(value) if isinstance(value, torch.Tensor) else value
+    def __init__(self, builder: BlockBuilder, module: Any, custom: Mapping[str, CustomConverter] | None = None):
+        super().__init__(builder, custom, root=module)
 
 
 class _Importer:
@@ -121,6 +112,8 @@ class _Importer:
                     inputs.arrays[name] = array_of(tensor)
                 else:
                     inputs.values[name] = constant(tensor, spec.target)
+            elif spec.kind is InputKind.TOKEN:  # of the order of effects, which nothing here has
+                inputs.values[name] = None
             else:
                 raise ModelError(f"an input is of a kind that is not supported: {spec.kind.name}", node=name)
         return inputs

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,12 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
 from ..importing.report import Coverage, Status
 from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument
+from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .places import location_of, place_of
 from .symbols import Symbols, is_symbolic
 from .table import lookup
+from .tensors import constant
 
 CustomConverter = Callable[[Any, "GraphReader"], Any]
 """A converter of a user: of a node and the reader, whose `retrieve_args` and `block_builder` serve."""
@@ -44,10 +47,14 @@ class NotKnown:
 
 
 class GraphReader:
-    """Reads a graph into the function that `builder` builds. `env` is what stands for each node."""
+    """Reads the graph of the module `root` into the function that `builder` builds.
 
-    def __init__(self, builder: BlockBuilder, custom: Mapping[str, CustomConverter] | None = None):
+    `env` is what stands for each node.
+    """
+
+    def __init__(self, builder: BlockBuilder, custom: Mapping[str, CustomConverter] | None = None, root: Any = None):
         self.block_builder = builder
+        self.root = root
         self.env: dict[Any, Any] = {}
         self.symbols = Symbols()
         self.emitter = Emitter(builder, self.symbols.extent)
@@ -82,6 +89,19 @@ class GraphReader:
         yield
         self._close(())
 
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Build outside of dataflow blocks; what later nodes need of the block that ends is visible after it."""
+        if self._dataflow is None:
+            yield
+            return
+        self._close(n for n, value in self.env.items() if value is not None and self._is_needed(n))
+        yield
+        self._open()
+
+    def _is_needed(self, node: Any) -> bool:
+        return any(user not in self.env for user in node.users)
+
     def _open(self) -> None:
         self._dataflow = ExitStack()
         self._dataflow.enter_context(self.block_builder.dataflow())
@@ -89,12 +109,27 @@ class GraphReader:
     def _close(self, live: Iterable[Any]) -> None:
         """End the dataflow block; what stands for the nodes `live` is visible after it."""
         assert self._dataflow is not None
-        for node in live:
-            self.env[node] = mapped(self.env[node], self._exported)
+        exported = {node: mapped(self.env[node], self._exported) for node in live}
+        self.env.update(exported)
         self._dataflow.close()
+        self._dataflow = None
 
     def _exported(self, value: Any) -> Any:
         return self.block_builder.export(value) if isinstance(value, DataflowVar) else value
+
+    # Graphs in the graph.
+
+    def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph that stands in this one, for values of its placeholders."""
+        inner = copy(self)
+        inner.root, inner.env, inner._dataflow = module, {}, None
+        inner.emitter = Emitter(self.block_builder, self.symbols.extent)
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        inner.env.update(zip(placeholders, arguments, strict=True))
+        inner.read(n for n in module.graph.nodes if n.op in ("call_function", "get_attr"))
+        (output,) = (n for n in module.graph.nodes if n.op == "output")
+        value = inner.value(output.args[0])
+        return value if isinstance(value, list) else [value]
 
     # Nodes.
 
@@ -131,13 +166,24 @@ class GraphReader:
             return self._bound(self.custom[name](node, self))
         if name == "getitem":
             return self._item(*self.retrieve_args(node))
+        if type(node.target).__module__.startswith("torch._higher_order_ops") or name in CONTROL_FLOW:
+            return self._controlled(node, name)
         if not hasattr(node.target, "_schema"):
             return self._python(node)
         return self._called(node)
 
     def attribute(self, node: Any) -> Any:
-        """A constant or submodule of the graph's module. Subclasses say which."""
-        raise ModelError(f"the attribute {node.target} is unknown", node=node.name)
+        """A constant or submodule of the module that the graph belongs to."""
+        value: Any = self.root
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        return constant(value) if hasattr(value, "is_complex") else value
+
+    def _controlled(self, node: Any, name: str) -> Any:
+        convert = CONTROL_FLOW.get(name)
+        if convert is None:
+            raise NoConverter("no converter is there")
+        return convert(self, *self.retrieve_args(node))
 
     def _called(self, node: Any) -> Any:
         operator, overload = operator_name(node.target)

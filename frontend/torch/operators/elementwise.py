@@ -150,7 +150,7 @@ def remainder(e: Emitter, x: Any, other: Any) -> Expr:
     return R.floor_mod(*operands(e, x, other))
 
 
-@row("pow", "float_power")
+@row("pow")
 def power(e: Emitter, x: Any, exponent: Any) -> Expr:
     """x to the exponent; of integers with a negative exponent, too."""
     return R.power(*operands(e, x, exponent))

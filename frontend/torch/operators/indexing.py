@@ -76,7 +76,7 @@ def select(e: Emitter, x: Expr, dim: int, index: Extent) -> Expr:
 def index_select(e: Emitter, x: Expr, dim: int, index: Expr) -> Expr:
     """The slices at positions along a dimension."""
     if not rank_of(x):
-        return x if not rank_of(index) else R.broadcast_to(R.reshape(x, (1,)), ShapeExpr(shape_of(index)))
+        return x
     index = R.reshape(index, (1,)) if not rank_of(index) else index
     return R.take(x, index, axis=dim)
 
@@ -239,15 +239,14 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
     """The positions of the elements that are not zero, a row each."""
     if not rank_of(x):
         raise UnsupportedError("the positions of a scalar")
-    found = e.emit(R.permute_dims(e.emit(R.nonzero(x)), axes=[1, 0]))
-    return _of_known_rank(e, found, [rank_of(x)])
+    return R.permute_dims(_positions(e, x), axes=[1, 0])
 
 
-def _of_known_rank(e: Emitter, x: Expr, rest: Sequence[Extent]) -> Expr:
-    """What has as many rows as data says, and is known otherwise."""
+def _positions(e: Emitter, x: Expr) -> Expr:
+    """The positions of the elements that are not zero, a row for each dimension: data says how many."""
     shape = e.result_shape()
-    rows = shape[0] if shape else e.fresh_size()
-    return e.builder.match_cast(x, TensorStructInfo([rows, *rest], dtype_of(x)))
+    count = shape[0] if shape else e.fresh_size()
+    return e.builder.match_cast(e.emit(R.nonzero(x)), TensorStructInfo([rank_of(x), count], "int64"))
 
 
 @row("masked_select")
@@ -255,8 +254,8 @@ def masked_select(e: Emitter, x: Expr, mask: Expr) -> Expr:
     """The elements where a mask holds."""
     shape = broadcast(shape_of(x), shape_of(mask))
     flat = [e.emit(R.reshape(R.broadcast_to(v, ShapeExpr(shape)), ShapeExpr([count_of(shape)]))) for v in (x, mask)]
-    places = e.emit(R.reshape(e.emit(R.nonzero(flat[1])), (-1,)))
-    return R.take(flat[0], _of_known_rank(e, places, []), axis=0)
+    places = e.emit(R.squeeze(_positions(e, flat[1]), axis=[0]))
+    return R.take(flat[0], places, axis=0)
 
 
 def broadcast(a: Sequence[Extent], b: Sequence[Extent]) -> list[Extent]:

@@ -8,7 +8,7 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, Extent, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
 from ..table import row
 from .elementwise import number, scaled
 
@@ -165,8 +165,12 @@ def scaled_dot_product_attention(
     """softmax(query · keyᵀ * scale + mask) · value for each head."""
     if dropout_p:
         raise UnsupportedError("dropout in attention draws random numbers")
-    if rank_of(query) != 4 or rank_of(key) != 4 or rank_of(value) != 4 or (attn_mask is not None and is_causal):
-        raise UnsupportedError("attention of other than four dimensions")
+    if rank_of(query) != 4:
+        return _attention_of_any_rank(e, query, key, value, attn_mask, is_causal, scale)
+    if attn_mask is not None and is_causal:
+        raise UnsupportedError("attention that is causal, with a mask besides")
+    if not enable_gqa:
+        key, value = (_broadcast_heads(e, x, shape_of(query)[:2]) for x in (key, value))
     q, k, v = (e.emit(R.permute_dims(x, axes=[0, 2, 1, 3])) for x in (query, key, value))
     if enable_gqa:
         heads = shape_of(query)[1]
@@ -175,6 +179,28 @@ def scaled_dot_product_attention(
     mask = {"causal_mask": "TopLeft"} if is_causal else {}
     result = e.emit(R.nn.attention(q, k, v, bias, scale=scale, **mask))
     return R.permute_dims(result, axes=[0, 2, 1, 3])
+
+
+def _attention_of_any_rank(
+    e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
+) -> Expr:
+    """Attention with all leading dimensions as those of the batch, and one head."""
+    outer = shape_of(query)[:-2]
+    if any(shape_of(x)[:-2] != outer for x in (key, value)):
+        raise UnsupportedError("attention of which the leading dimensions broadcast")
+    batch = count_of(outer)
+    q, k, v = (e.emit(R.reshape(x, ShapeExpr([batch, 1, *shape_of(x)[-2:]]))) for x in (query, key, value))
+    if mask is not None:
+        scores = [shape_of(query)[-2], shape_of(key)[-2]]
+        mask = e.emit(R.broadcast_to(mask, ShapeExpr([*outer, *scores])))
+        mask = e.emit(R.reshape(mask, ShapeExpr([batch, 1, *scores])))
+    result = e.bound(scaled_dot_product_attention(e, q, k, v, mask, 0.0, is_causal, scale))
+    return R.reshape(result, ShapeExpr([*outer, *shape_of(result)[-2:]]))
+
+
+def _broadcast_heads(e: Emitter, x: Expr, outer: list[Extent]) -> Expr:
+    shape = shape_of(x)
+    return x if shape[:2] == outer else e.emit(R.broadcast_to(x, ShapeExpr([*outer, *shape[2:]])))
 
 
 def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:

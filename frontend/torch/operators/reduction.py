@@ -10,7 +10,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
-from ..promotion import float_dtype
+from ..promotion import float_dtype, promoted
 from ..table import row
 from .elementwise import number, truth
 
@@ -341,3 +341,21 @@ def linalg_vector_norm(
         return R.sqrt(reduced(R.sum, R.multiply(x, x), dim, keepdim))
     total = reduced(R.sum, R.power(size, number(x, ord)), dim, keepdim)
     return R.power(total, number(x, 1.0 / ord))
+
+
+@row("bucketize.Tensor")
+def bucketize(e: Emitter, x: Expr, boundaries: Expr, *, out_int32: bool = False, right: bool = False) -> Expr:
+    """How many of the sorted boundaries are less than each element (less or equal where `right`)."""
+    dtype = promoted(dtype_of(x), dtype_of(boundaries))
+    return R.bucketize(cast_to(x, dtype), cast_to(boundaries, dtype), out_int32=out_int32, right=right)
+
+
+@row("searchsorted.Tensor")
+def searchsorted(
+    e: Emitter, sorted_sequence: Expr, x: Expr, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Expr | None = None,
+) -> Expr:  # fmt: skip
+    """Where each element would be put into a sorted vector."""
+    if rank_of(sorted_sequence) != 1 or sorter is not None:
+        raise UnsupportedError("positions in sorted rows, or in the order of a sorter")
+    return bucketize(e, x, sorted_sequence, out_int32=out_int32, right=right or side == "right")

@@ -76,7 +76,8 @@ def _text(name: str, **more: Any) -> Callable[[], Case]:
 def _causal(name: str, **more: Any) -> Callable[[], Case]:
     def make() -> Case:
         config = getattr(hf, f"{name}Config")(**{**_TEXT, **_TOKENS, **more}, use_cache=False)
-        return getattr(hf, f"{name}ForCausalLM")(config), {"input_ids": _ids()}
+        kind = "LMHeadModel" if name == "GPT2" else "ForCausalLM"
+        return getattr(hf, f"{name}{kind}")(config), {"input_ids": _ids()}
 
     return make
 
@@ -173,7 +174,7 @@ ARCHITECTURES: dict[str, Callable[[], Case]] = {
     "falcon": _causal("Falcon"),
     "llama": _causal("Llama", **_GROUPED),
     "mistral": _causal("Mistral", sliding_window=8, **_GROUPED),
-    "mixtral": _causal("Mixtral", num_local_experts=4, num_experts_per_tok=2, **_GROUPED),
+    "cohere": _causal("Cohere", num_key_value_heads=2),
     "qwen2": _causal("Qwen2", **_GROUPED),
     "qwen3": _causal("Qwen3", **_GROUPED),
     "gemma": _causal("Gemma", **_GROUPED),

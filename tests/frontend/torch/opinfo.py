@@ -46,7 +46,7 @@ _RANDOM = (
     "rrelu",
 )
 """What draws random numbers, by a part of its name."""
-_ASIDE = ("not exported", "outside of core ATen", "complex")
+_ASIDE = ("not exported", "outside of core ATen", "complex", "random")
 """Outcomes of samples that are not counted: PyTorch does not export them, or core ATen does not reach them."""
 
 
@@ -125,6 +125,8 @@ def _run_sample(module: Sample, outcome: Outcome) -> None:
 def _kind(error: UnsupportedOperators) -> str:
     if any("complex numbers" in note for note in error.notes):
         return "complex"
+    if any(name.startswith("aten.rand") for name in error.operators):
+        return "random"
     return "unsupported" if any(_is_core(name) for name in error.operators) else "outside of core ATen"
 
 

@@ -1,0 +1,103 @@
+"""Branches, loops and scans: operators of PyTorch whose arguments are graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ...diagnostics import UnsupportedError
+from ...handles.relax.expr import Expr, PrimValue
+from ..block_builder import BlockBuilder
+from ..control_flow import symbolic_value
+from ..importing.relax_operators import R
+from .emitter import shape_of
+
+
+class Reader(Protocol):
+    """What is needed of who reads graphs: `GraphReader`."""
+
+    block_builder: BlockBuilder
+
+    def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph for values of its placeholders."""
+        ...
+
+    def outside(self) -> AbstractContextManager[None]:
+        """Build outside of dataflow blocks."""
+        ...
+
+
+def _cond(reader: Reader, pred: Any, true_graph: Any, false_graph: Any, operands: Sequence[Any] = ()) -> Any:
+    """One of two graphs, by a truth value."""
+    if isinstance(pred, bool):
+        return reader.nested(true_graph if pred else false_graph, operands)
+    with reader.outside():
+        return reader.block_builder.if_then_else(
+            pred, lambda: reader.nested(true_graph, operands), lambda: reader.nested(false_graph, operands)
+        )
+
+
+def _while_loop(
+    reader: Reader, cond_graph: Any, body_graph: Any, carried: Sequence[Any], more: Sequence[Any] = ()
+) -> Any:
+    """A graph as long as another one says so."""
+    if not all(isinstance(v, Expr) for v in carried):
+        raise UnsupportedError("a loop that carries a number")
+
+    def going(*values: Expr) -> Any:
+        return _one(reader.nested(cond_graph, [*values, *more]))
+
+    def step(*values: Expr) -> Any:
+        return reader.nested(body_graph, [*values, *more])
+
+    with reader.outside():
+        return reader.block_builder.while_loop(going, step, list(carried))
+
+
+def _one(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) else value
+
+
+def _scan(reader: Reader, graph: Any, init: Sequence[Any], xs: Sequence[Any], more: Sequence[Any] = ()) -> Any:
+    """A graph for each slice of `xs`: the last carried values, and what else it gives, stacked."""
+    length = shape_of(xs[0])[0]
+
+    def step(i: Expr, *carried: Expr) -> Any:
+        place = PrimValue(symbolic_value(i))
+        slices = [reader.block_builder.emit(R.take(x, place, axis=0)) for x in xs]
+        return reader.nested(graph, [*carried, *slices, *more])
+
+    collected = len(_outputs(graph)) - len(init)
+    with reader.outside():
+        return reader.block_builder.scan(step, list(init), length, collected)
+
+
+def _outputs(graph: Any) -> Sequence[Any]:
+    (output,) = (node for node in graph.graph.nodes if node.op == "output")
+    return output.args[0]
+
+
+def _map(reader: Reader, graph: Any, xs: Sequence[Any], more: Sequence[Any] = ()) -> Any:
+    """A graph for each slice of `xs`, stacked."""
+    return _scan(reader, graph, [], xs, more)
+
+
+def _inlined(reader: Reader, _: Any, graph: Any, *operands: Any) -> Any:
+    """A graph as if its operators stood here."""
+    return reader.nested(graph, operands)
+
+
+def _invoked(reader: Reader, graph: Any, _: Any, *operands: Any) -> Any:
+    return reader.nested(graph, operands)
+
+
+CONTROL_FLOW: dict[str, Callable[..., Any]] = {
+    "cond": _cond,
+    "invoke_subgraph": _invoked,
+    "map_impl": _map,
+    "scan": _scan,
+    "while_loop": _while_loop,
+    "wrap_with_set_grad_enabled": _inlined,
+}
+"""By the name of the operator, called with the reader and the values of its arguments."""
