@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from onnx import ModelProto, NodeProto, defs, helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 

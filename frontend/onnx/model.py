@@ -24,7 +24,6 @@ def open_model(model: Any) -> tuple[ModelProto, Path | None]:
     Raises `InputError` for what is neither, `ModelError` for a file that is missing or no model.
     """
     from google.protobuf.message import DecodeError
-
     from onnx import ModelProto
 
     if isinstance(model, ModelProto):

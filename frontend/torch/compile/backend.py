@@ -36,7 +36,6 @@ def tirax(graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[
 def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options) -> Call:
     """What is called in the place of a graph of TorchDynamo."""
     from functorch.compile import min_cut_rematerialization_partition
-
     from torch._dynamo.backends.common import aot_autograd
 
     weights = _weights(example_inputs) if options.freeze else {}
