@@ -1,0 +1,245 @@
+"""The five models of `models/` as they come in from outside, beside themselves as they are written with nn.
+
+    python benchmarks/imported_models.py [--models bert,vit] [--rounds 7] [--small] [--peers]
+
+`onnx` is the model as an ONNX file, with the same weights; `torch` the model of the same sizes that transformers has
+for PyTorch, exported, with random weights. Times are of one thread, by the process's own clock, in turns. `import_s`
+and `build_s` are seconds of the process for `from_onnx` and the build after it, the cache off. Results are compared in
+the same run: `onnx` with nn's, `torch` with PyTorch's. `--peers` times ONNX Runtime and OpenVINO on the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import measure
+
+measure.quiet()
+
+import models  # noqa: E402
+import numpy as np  # noqa: E402
+from models import workload as workloads  # noqa: E402
+from models.workload import Workload  # noqa: E402
+
+import tirax.tvm_api as tvm  # noqa: E402
+from tirax.frontend.onnx import from_onnx  # noqa: E402
+from tirax.tvm_api import relax  # noqa: E402
+
+TOLERANCE = 1e-4
+"""Of the greatest magnitude of the result."""
+
+
+def compiled(mod: Any, function: str, inputs: list[np.ndarray]) -> Callable[[], np.ndarray]:
+    """A call of a module's function on arrays that are on the device already; its first result."""
+    forward = relax.VirtualMachine(relax.build(mod, target="llvm"), tvm.cpu())[function]
+    arguments = [tvm.nd.array(x) for x in inputs]
+
+    def call() -> np.ndarray:
+        result = forward(*arguments)
+        return (result if hasattr(result, "numpy") else result[0]).numpy()
+
+    return call
+
+
+# PyTorch's models of the same sizes.
+
+
+def _bert(w: Any) -> Any:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=w.vocabulary, max_position_embeddings=w.positions, type_vocab_size=w.segments, hidden_size=w.hidden,
+        num_attention_heads=w.heads, intermediate_size=w.inner, num_hidden_layers=w.layers, layer_norm_eps=w.epsilon,
+    )  # fmt: skip
+    return _first(
+        BertModel(config, add_pooling_layer=False), lambda m, tokens, segments: m(tokens, token_type_ids=segments)
+    )
+
+
+def _gpt2(w: Any) -> Any:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=w.vocabulary, n_positions=w.positions, n_embd=w.hidden, n_head=w.heads, n_layer=w.layers,
+        layer_norm_epsilon=w.epsilon,
+    )  # fmt: skip
+    return _first(GPT2LMHeadModel(config), lambda m, tokens: m(tokens, use_cache=False))
+
+
+def _llama(w: Any) -> Any:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=w.vocabulary, max_position_embeddings=w.positions, hidden_size=w.hidden, num_attention_heads=w.heads,
+        num_key_value_heads=w.groups, intermediate_size=w.inner, num_hidden_layers=w.layers, rms_norm_eps=w.epsilon,
+        rope_parameters={"rope_type": "default", "rope_theta": w.theta},
+    )  # fmt: skip
+    return _first(LlamaForCausalLM(config), lambda m, tokens: m(tokens, use_cache=False))
+
+
+def _vit(w: Any) -> Any:
+    from transformers import ViTConfig, ViTForImageClassification
+
+    config = ViTConfig(
+        image_size=w.size, patch_size=w.patch, hidden_size=w.hidden, num_attention_heads=w.heads,
+        num_hidden_layers=w.layers, intermediate_size=4 * w.hidden, num_labels=w.classes, layer_norm_eps=w.epsilon,
+    )  # fmt: skip
+    return _first(ViTForImageClassification(config), lambda m, image: m(image))
+
+
+def _resnet(w: Any) -> Any:
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(
+        embedding_size=w.width, hidden_sizes=[4 * w.width * 2**i for i in range(len(w.depths))], depths=list(w.depths),
+        num_labels=w.classes,
+    )  # fmt: skip
+    return _first(ResNetForImageClassification(config), lambda m, image: m(image))
+
+
+TORCH: dict[str, Callable[[Any], Any]] = {
+    "bert": _bert,
+    "gpt2": _gpt2,
+    "llama": _llama,
+    "vit": _vit,
+    "resnet": _resnet,
+}
+"""Name -> the module of PyTorch with a workload's sizes."""
+
+
+def _first(model: Any, call: Callable[..., Any]) -> Any:
+    """A module whose result is the first that `call` of the model gives."""
+    import torch
+
+    class First(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *inputs: Any) -> Any:
+            return call(self.model, *inputs)[0]
+
+    torch.manual_seed(0)
+    return First().eval()
+
+
+# A row.
+
+
+def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """The row of one model. Raises `AssertionError` where a result is wrong."""
+    workload: Workload = models.make(name, **(models.SMALL[name] if options.small else {}))
+    length = min(workload.default_length, workload.positions) if workload.default_length else None
+    inputs = workload.inputs(1, length)
+    native = workloads.bind(workloads.export(workload, 1, length), workloads.random_weights(workload))
+    calls = {"nn": compiled(native, "forward", inputs)}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.onnx"
+        path.write_bytes(exported(native))
+        start = time.process_time()
+        imported = from_onnx(path)
+        imported_at = time.process_time()
+        calls["onnx"] = compiled(imported, "main", inputs)
+        row = {"import_s": imported_at - start, "build_s": time.process_time() - imported_at}
+        if options.peers:
+            calls |= peers(path, inputs)
+    wanted = calls["nn"]()
+    differences = {way: workloads.difference(call(), wanted) for way, call in calls.items() if way != "nn"}
+    if has_torch():
+        calls["torch"], differences["torch"] = torch_call(name, workload, inputs)
+    assert max(differences.values()) < TOLERANCE, differences
+    times = measure.interleaved(calls, options.rounds, sample=0, clock=time.process_time)
+    row |= {f"{way}_ms": t.median / 1e3 for way, t in times.items()}
+    row |= {f"nn/{way}": times["nn"].median / t.median for way, t in times.items() if way != "nn"}
+    return {"model": name, **row, "difference": max(differences.values())}
+
+
+def exported(native: Any) -> bytes:
+    """A module as an ONNX file."""
+    from peers.onnx_export import export
+
+    return export(native, "forward").SerializeToString()
+
+
+def has_torch() -> bool:
+    """Whether PyTorch and transformers are installed."""
+    return all(importlib.util.find_spec(package) for package in ("torch", "transformers"))
+
+
+def torch_call(name: str, workload: Workload, inputs: list[np.ndarray]) -> tuple[Callable[[], np.ndarray], float]:
+    """A call of PyTorch's model, exported and compiled, and how far its result is from PyTorch's."""
+    import torch
+
+    from tirax.frontend.torch.exported_program import from_exported_program
+
+    module = TORCH[name](workload)
+    tensors = tuple(map(torch.from_numpy, inputs))
+    with torch.no_grad():
+        program = torch.export.export(module, tensors)
+        call = compiled(from_exported_program(program), "main", inputs)
+        return call, workloads.difference(call(), module(*tensors).numpy())
+
+
+def peers(path: Path, inputs: list[np.ndarray]) -> dict[str, Callable[[], np.ndarray]]:
+    """The runtimes that are installed, on the ONNX file, each with one thread."""
+    calls: dict[str, Callable[[], np.ndarray]] = {}
+    if importlib.util.find_spec("onnxruntime"):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        feed = dict(zip((i.name for i in session.get_inputs()), inputs, strict=True))
+        calls["onnxruntime"] = lambda: session.run(None, feed)[0]
+    if importlib.util.find_spec("openvino"):
+        import openvino
+
+        config = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        core = openvino.Core()
+        request = core.compile_model(core.read_model(path.read_bytes()), "CPU", config).create_infer_request()
+        calls["openvino"] = lambda: request.infer(dict(enumerate(inputs)), share_inputs=True)[0]
+    return calls
+
+
+def main() -> None:
+    """Print the rows and write them to build/benchmarks/imported_models.json."""
+    parser = argparse.ArgumentParser(description="imported models, one thread, batch 1")
+    parser.add_argument("--models", default=",".join(models.WORKLOADS), help="names, with commas")
+    parser.add_argument("--rounds", type=int, default=7, help="calls of each")
+    parser.add_argument("--small", action="store_true", help="narrow models")
+    parser.add_argument("--peers", action="store_true", help="ONNX Runtime and OpenVINO, too")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    names = options.models.split(",")
+    if options.child:
+        print(json.dumps(measure_model(names[0], options)))
+        return
+    rows = [in_child(name, options) for name in names]
+    print(f"{measure.processor()}, one thread, batch 1\n")
+    for row in rows:
+        print(" ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{v}" for k, v in row.items()))
+    measure.write("imported_models", rows)
+
+
+def in_child(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """The row of a model, measured in a process of its own with the cache of objects off."""
+    flags = [f"--{flag}" for flag in ("small", "peers") if getattr(options, flag)]
+    command = [sys.executable, __file__, "--child", "--models", name, "--rounds", str(options.rounds), *flags]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "TIRAX_CACHE": "0"}
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    main()
