@@ -14,6 +14,7 @@ _FAMILIES = (
     "nn",
     "normalization",
     "pooling",
+    "recurrent",
     "reduction",
     "scatter",
 )

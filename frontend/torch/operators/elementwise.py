@@ -21,6 +21,8 @@ _FLOATING = {
     "acos": R.acos, "acosh": R.acosh, "asin": R.asin, "asinh": R.asinh, "atan": R.atan, "atanh": R.atanh, "cos": R.cos,
     "cosh": R.cosh, "erf": R.erf, "exp": R.exp, "log": R.log, "rsqrt": R.rsqrt, "sigmoid": R.sigmoid, "sin": R.sin,
     "sinh": R.sinh, "sqrt": R.sqrt, "tan": R.tan, "tanh": R.tanh, "silu": R.nn.silu, "selu": R.nn.selu,
+    "expm1": R.expm1, "log1p": R.log1p, "log2": R.log2, "log10": R.log10,
+    "lgamma": R.lgamma, "digamma": R.digamma, "erfinv": R.erfinv,
 }  # fmt: skip
 """Of floating point; integers become that."""
 _ARITHMETIC = {"mul": R.multiply, "maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
@@ -207,37 +209,6 @@ def round_(e: Emitter, x: Expr, decimals: int = 0) -> Expr:
     if decimals > 0:
         return R.divide(R.round(R.multiply(x, factor)), factor)
     return R.multiply(R.round(R.divide(x, factor)), factor)
-
-
-@row("log2")
-def log2(e: Emitter, x: Expr) -> Expr:
-    """The logarithm to the base 2."""
-    return _logarithm(e, x, math.log(2.0))
-
-
-@row("log10")
-def log10(e: Emitter, x: Expr) -> Expr:
-    """The logarithm to the base 10."""
-    return _logarithm(e, x, math.log(10.0))
-
-
-def _logarithm(e: Emitter, x: Expr, log_of_base: float) -> Expr:
-    (a,) = floating(e, x)
-    return R.divide(R.log(a), number(a, log_of_base))
-
-
-@row("log1p")
-def log1p(e: Emitter, x: Expr) -> Expr:
-    """log(1 + x)"""
-    (a,) = floating(e, x)
-    return R.log(R.add(a, number(a, 1)))
-
-
-@row("expm1")
-def expm1(e: Emitter, x: Expr) -> Expr:
-    """exp(x) - 1"""
-    (a,) = floating(e, x)
-    return R.subtract(R.exp(a), number(a, 1))
 
 
 @row("exp2")
