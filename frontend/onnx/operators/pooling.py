@@ -10,6 +10,7 @@ from ....dialects.sym.expr import SymExpr, product
 from ....handles.relax.expr import Expr
 from ....handles.tir import prim_expr as tx
 from ....topi import windows as topi_windows
+from ....topi.regions import roi_pool
 from ..node import Node
 from ..table import converter
 from ..values import Value, as_value, op
@@ -121,6 +122,12 @@ def global_max_pool(node: Node, x: Value) -> Expr:
 def global_lp_pool(node: Node, x: Value) -> Expr:
     p = float(node.attr("p"))
     return op("power", op("sum", op("power", op("abs", x), p), axis=_spatial(x), keepdims=True), 1.0 / p)
+
+
+@converter("MaxRoiPool")
+def max_roi_pool(node: Node, x: Value, rois: Value) -> Expr:
+    """The greatest element in each part of regions, which are an image and two corners each."""
+    return node.call_te(roi_pool, x, rois, node.attr("pooled_shape"), node.attr("spatial_scale"))
 
 
 @converter("MaxUnpool")
