@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32, i32, i64
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
@@ -35,6 +35,7 @@ from .relax_programs import relax_program
 from .statement_programs import statement_program
 from .tape import Tape
 from .tensor_programs import tensor_program
+from .torch_reference import check_against_torch
 from .workloads import WORKLOADS
 
 REFUSALS = (TiraxError, DiagnosticException, ParseError, RecursionError)
@@ -77,6 +78,14 @@ def _check_tensor(text: str) -> int:
     module = _module(text)
     checks.texts(module)
     return checks.native_tensor_both(module)
+
+
+def _check_torch(text: str) -> int:
+    return check_against_torch(_module(text))
+
+
+def _draw_for_torch(rng: random.Random) -> str:
+    return _drawn(lambda rng: relax_program(rng, dtypes=(f32, i32, i64)))(rng)
 
 
 _PROGRAMS = 60
@@ -235,6 +244,7 @@ def _check_schedule(text: str) -> int:
 KINDS = {
     "relax": Kind("random Relax modules: native code, texts", _drawn(relax_program), _check_native),
     "operators": Kind("programs of all operators: native code, texts", _drawn(operator_program), _check_native),
+    "torch": Kind("random Relax modules: the interpreter beside torch", _draw_for_torch, _check_torch, ("torch",)),
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
     "rewriting": Kind("arithmetic and statements, rewritten with all options", _draw_rewriting, _check_rewriting),

@@ -343,12 +343,13 @@ def check_graph(text: str) -> int:
 
 def _of_onnx_runtime(model: Any) -> list[tuple[list[Any], list[Any]]]:
     """Random inputs and what ONNX Runtime makes of them, where it takes them."""
-    from onnxruntime import InferenceSession, SessionOptions
+    import onnxruntime
 
-    options, runs = SessionOptions(), []
+    ort: Any = onnxruntime  # its stubs leave names out
+    options, runs = ort.SessionOptions(), []
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     try:
-        session: Any = InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         for n in (_ROWS, 1):
             draw = np.random.default_rng(n)
             shapes = [(n, *(d.dim_value for d in v.type.tensor_type.shape.dim[1:])) for v in model.graph.input]
@@ -431,6 +432,8 @@ def _change_field(rng: random.Random, message: Any) -> None:
         message.ClearField(name)
     elif repeated:
         value[rng.randrange(len(value))] = _other(rng, value[0])
+    elif descriptor.enum_type is not None:
+        setattr(message, name, rng.choice(descriptor.enum_type.values).number)
     else:
         setattr(message, name, _other(rng, value))
 

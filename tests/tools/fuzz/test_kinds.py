@@ -1,0 +1,91 @@
+"""The kinds that compare with others see what is planted, and are left out where the others are not installed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirax.dialects import tir
+from tirax.interpreter import MeaningError
+from tirax.script import parse_source
+from tirax.tools.fuzz import kinds, onnx_graphs, torch_reference
+from tirax.tools.fuzz.__main__ import main
+from tirax.tools.fuzz.kinds import KINDS, Kind
+
+RELU = """
+relax.func @main(%x: !relax.tensor<[n, 4], f32>) -> !relax.tensor<[n, 4], f32> {
+  %y = relax.nn.relu %x : !relax.tensor<[n, 4], f32>
+  relax.return %y : !relax.tensor<[n, 4], f32>
+}
+"""
+
+
+def needing(kind: str) -> Kind:
+    """A kind whose packages are installed."""
+    if KINDS[kind].missing:
+        pytest.skip(f"{', '.join(KINDS[kind].missing)} not installed")
+    return KINDS[kind]
+
+
+def test_what_torch_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("torch")
+    assert kind.check(RELU) == 4
+    monkeypatch.setitem(torch_reference._OPERATORS, "nn.relu", lambda torch, op, x: x.abs())
+    with pytest.raises(MeaningError):
+        kind.check(RELU)
+
+
+def test_operators_that_the_table_has_not_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(torch_reference._OPERATORS, "nn.relu")
+    assert needing("torch").check(RELU) == 0
+
+
+def test_what_onnx_runtime_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("onnx")
+    text = next(t for t in (kind.draw(random.Random(seed)) for seed in range(20)) if kind.check(t))
+    right = onnx_graphs._of_onnx_runtime
+
+    def wrong(model: Any) -> Any:
+        return [(feed, [np.where(v == v, v + 1, 0).astype(v.dtype) for v in values]) for feed, values in right(model)]
+
+    monkeypatch.setattr(onnx_graphs, "_of_onnx_runtime", wrong)
+    with pytest.raises(MeaningError, match="expected"):
+        kind.check(text)
+
+
+def test_an_error_that_is_no_diagnostic_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("onnx-files")
+
+    def damaged(model: Any) -> Any:
+        raise KeyError("x")
+
+    monkeypatch.setattr("tirax.frontend.onnx.from_onnx", damaged)
+    with pytest.raises(KeyError):
+        kind.check(kind.draw(random.Random(0)))
+
+
+def test_rewriting_that_changes_the_meaning_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "# simplify\n@T.prim_func\ndef main(A: T.Buffer((4,), 'int32')):\n"
+    text = f"{head}    for i in range(4):\n        A[i] = i * 2\n"
+    assert KINDS["rewriting"].check(text) == 1
+    other = parse_source(text.replace("i * 2", "i * 3"))
+
+    def wrong(p: Any, context: Any, module: Any) -> None:
+        kernel, changed = (next(op for op in m.walk() if isinstance(op, tir.FuncOp)) for m in (module, other))
+        kernel.detach()
+        module.body.block.add_op(changed.clone())
+
+    monkeypatch.setattr(kinds, "run_pass", wrong)
+    with pytest.raises(MeaningError):
+        KINDS["rewriting"].check(text)
+
+
+def test_kinds_are_left_out_where_their_packages_are_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(KINDS, "other", Kind("planted", lambda rng: "", lambda text: 1, ("tirax_has_no_such_package",)))
+    assert main(["other", "--count", "1"]) == 0
+    assert "left out: it needs tirax_has_no_such_package" in capsys.readouterr().out
