@@ -122,19 +122,18 @@ def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
         count = node.attr("num_outputs") or len(node.outputs)
         each = -(-x.sizes[axis] // count) if x.dims[axis].constant is not None else None
         if each is None:
-            return _parts(node, op("split", x, indices_or_sections=count, axis=axis), count)
+            return _parts(op("split", x, indices_or_sections=count, axis=axis), count)
         extents = [each] * (count - 1) + [x.sizes[axis] - each * (count - 1)]
     if x.dims[axis].constant is not None and sum(extents) != x.dims[axis].constant:
         raise node.error("the sizes are not those of the dimension", expected=str(x.dims[axis]), found=extents)
     if len(extents) == 1:
         return x
     edges = list(accumulate(extents))[:-1]
-    return _parts(node, op("split", x, indices_or_sections=edges, axis=axis), len(extents))
+    return _parts(op("split", x, indices_or_sections=edges, axis=axis), len(extents))
 
 
-def _parts(node: Node, parts: Expr, count: int) -> tuple[Expr, ...]:
-    bound = node.emit(parts)
-    return tuple(TupleGetItem(bound, i) for i in range(count))
+def _parts(parts: Expr, count: int) -> tuple[Expr, ...]:
+    return tuple(TupleGetItem(parts, i) for i in range(count))
 
 
 _PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}

@@ -33,7 +33,7 @@ def topk(node: Node, x: Value, k: Value | None = None) -> tuple[Expr, Expr]:
         raise node.not_constant(k, "the number of elements")
     number = count if isinstance(count, int) else count.constant
     if number:
-        both = node.emit(op("topk", x, k=number, axis=axis, largest=largest, ret_type="both", dtype="int64"))
+        both = op("topk", x, k=number, axis=axis, largest=largest, ret_type="both", dtype="int64")
         return TupleGetItem(both, 0), TupleGetItem(both, 1)
     order = op("argsort", x, axis=axis, descending=largest, dtype="int64")
     first = node.emit(op("strided_slice", order, [axis], [PrimValue(0)], [PrimValue(count)]))

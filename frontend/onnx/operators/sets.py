@@ -14,5 +14,5 @@ def unique(node: Node, x: Value) -> tuple[Expr, ...]:
     axis = node.attr("axis")
     flags = [PrimValue(bool(node.attr("sorted"))), *[PrimValue(True)] * 3]
     place = {} if axis is None else {"axis": PrimValue(axis + x.rank if axis < 0 else axis)}
-    every = node.emit(op("unique", x, *flags, **place))
+    every = op("unique", x, *flags, **place)
     return tuple(TupleGetItem(every, i) for i in range(4))
