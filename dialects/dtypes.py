@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
     BoolAttr,
+    Float4E2M1FNType,
     Float8E3M4Type,
     Float8E4M3B11FNUZType,
     Float8E4M3FNType,
@@ -42,6 +43,7 @@ from ..diagnostics import DTypeError, suggestion
 if TYPE_CHECKING:
     import numpy as np
 
+i2, ui2 = IntegerType(2), IntegerType(2, Signedness.UNSIGNED)
 i4, ui4 = IntegerType(4), IntegerType(4, Signedness.UNSIGNED)
 ui8, ui16, ui32, ui64 = (IntegerType(n, Signedness.UNSIGNED) for n in (8, 16, 32, 64))
 
@@ -66,18 +68,22 @@ DTYPES: dict[str, Attribute] = {
     "float8_e4m3fnuz": Float8E4M3FNUZType(),
     "float8_e5m2": Float8E5M2Type(),
     "float8_e5m2fnuz": Float8E5M2FNUZType(),
+    "float4_e2m1fn": Float4E2M1FNType(),
     "int4": i4,
     "uint4": ui4,
+    "int2": i2,
+    "uint2": ui2,
 }
 """Name -> type of every data type that a tensor or buffer may hold."""
 
 
 @dataclass(frozen=True)
 class NarrowFloat:
-    """How an 8 bit float is stored: a sign, an exponent, and `mantissa` bits.
+    """How a float of 8 or of 4 `bits` is stored: a sign, an exponent, and `mantissa` bits.
 
     `infinity` is the magnitude of infinity, above which all is NaN; None where there is none and `nan` is the one
-    magnitude of NaN, or where `single_nan` the one byte of it: minus zero.
+    magnitude of NaN, or where `single_nan` the one byte of it: minus zero. What is `finite` has neither: what is too
+    great becomes the greatest value, and `nan` is what NaN becomes.
     """
 
     mantissa: int
@@ -85,6 +91,27 @@ class NarrowFloat:
     infinity: int | None = None
     nan: int = 0x7F
     single_nan: bool = False
+    finite: bool = False
+    bits: int = 8
+
+    @property
+    def sign(self) -> int:
+        """The bit of the sign."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def greatest(self) -> int:
+        """The magnitude of the greatest finite value."""
+        if self.infinity is not None:
+            return self.infinity - 1
+        return self.sign - 1 if self.single_nan or self.finite else self.nan - 1
+
+    @property
+    def too_great(self) -> int:
+        """The magnitude that greater values become."""
+        if self.finite:
+            return self.greatest
+        return self.nan if self.infinity is None else self.infinity
 
 
 NARROW: dict[Attribute, NarrowFloat | None] = {
@@ -95,8 +122,11 @@ NARROW: dict[Attribute, NarrowFloat | None] = {
     Float8E4M3FNUZType(): NarrowFloat(3, 8, None, 0x80, True),
     Float8E5M2Type(): NarrowFloat(2, 15, 0x7C, 0x7E),
     Float8E5M2FNUZType(): NarrowFloat(2, 16, None, 0x80, True),
+    Float4E2M1FNType(): NarrowFloat(1, 1, nan=0x8, finite=True, bits=4),
     i4: None,
     ui4: None,
+    i2: None,
+    ui2: None,
 }
 """The data types that are stored and converted, and not computed with; None for the integers among them."""
 
@@ -160,7 +190,7 @@ def is_float(dtype: Attribute) -> bool:
 
 
 def is_narrow(dtype: Attribute) -> bool:
-    """Whether `dtype` (or a vector's element) is an 8 bit float or a 4 bit integer."""
+    """Whether `dtype` (or a vector's element) is a float of 8 or 4 bits or an integer of 4 or 2."""
     return scalar_of(dtype) in NARROW
 
 

@@ -130,6 +130,9 @@ class Slot(_CountFromZero):
     DTYPE_FLOAT8_E8M0FNU = auto()
     DTYPE_INT4 = auto()
     DTYPE_UINT4 = auto()
+    DTYPE_FLOAT4_E2M1FN = auto()
+    DTYPE_INT2 = auto()
+    DTYPE_UINT2 = auto()
 
 
 FIXED_SLOTS = len(Slot)

@@ -24,8 +24,11 @@ _ML_NAMES = (
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
+    "float4_e2m1fn",
     "int4",
     "uint4",
+    "int2",
+    "uint2",
 )
 
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY_NAMES} | {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dialects import relax
+from ...dialects.dtypes import dtype_of, numpy_dtype
 from .model import FunctionKey, domain_of
 from .values import Value
 
@@ -51,15 +52,14 @@ def _newest(versions: Sequence[int], version: int) -> int:
 
 def _type_proto(value: Any) -> Any:
     """What is known of an input as ONNX writes it; an absent one has an empty type."""
-    from onnx import TensorProto, TypeProto, helper
+    from onnx import TypeProto, helper
 
     if not isinstance(value, Value):
         return TypeProto()
     dims = value.type.dims if isinstance(value.type, relax.TensorType) else None
     shape = None if dims is None else [str(d) if d.constant is None else d.constant for d in dims]
-    name = value.dtype.upper().replace("FLOAT8_E", "FLOAT8E")
-    number = getattr(TensorProto, {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}.get(name, name))
-    return helper.make_tensor_type_proto(number, shape)
+    dtype = numpy_dtype(dtype_of(value.dtype))
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(dtype), shape)
 
 
 def model_function(functions: Mapping[FunctionKey, FunctionProto], node: NodeProto) -> FunctionProto | None:

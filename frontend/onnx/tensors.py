@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +17,20 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_RENAMED = {"float": "float32", "double": "float64"}
+_RENAMED = {"float": "float32", "double": "float64", "float4e2m1": "float4_e2m1fn"}
 """Names of data types in ONNX that are not those of `DTYPES`; its `FLOAT8E4M3FN` is `float8_e4m3fn`."""
 
 
 def dtype_name(number: int, what: str) -> str:
     """The name of one of ONNX's data types. Raises `ModelError` for numbers that are none, and for those that
-    tensors here cannot hold: strings, complex numbers, floats of 4 and 6 bits."""
+    tensors here cannot hold: strings, complex numbers, floats of 6 bits."""
     from onnx import TensorProto
 
     known = TensorProto.DataType.DESCRIPTOR.values_by_number
     if number not in known or number == TensorProto.UNDEFINED:
         raise ModelError(f"{what} has no data type that ONNX knows", found=number)
     text = known[number].name.lower()
-    name = _RENAMED.get(text, text.replace("float8e", "float8_e"))
+    name = _RENAMED.get(text, re.sub(r"^float([48])e", r"float\1_e", text))
     if name not in DTYPES:
         raise ModelError(f"{what} is a tensor of {name}", expected=f"one of {', '.join(DTYPES)}")
     return name

@@ -1,4 +1,4 @@
-"""8 bit floats and 4 bit integers: stored, moved and converted, and nothing else."""
+"""Floats of 8 and 4 bits, integers of 4 and 2: stored, moved and converted, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError, UnsupportedError
-from tirax.dialects.dtypes import NARROW, dtype_name
+from tirax.dialects.dtypes import NARROW, bit_width, dtype_name, dtype_of
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
@@ -21,7 +21,7 @@ from tirax.tvm_api import relax as rx
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 FLOATS = [dtype_name(t) for t, form in NARROW.items() if form is not None]
-INTEGERS = ["int4", "uint4"]
+INTEGERS = ["int4", "uint4", "int2", "uint2"]
 WIDE = ["float32", "float64", "float16", "bfloat16", "int64", "int8", "bool"]
 
 
@@ -31,7 +31,7 @@ def dtype(name: str) -> np.dtype[Any]:
 
 def every(name: str) -> np.ndarray:
     """All values of a narrow type."""
-    return np.arange(256 if name in FLOATS else 16, dtype=np.uint8).view(dtype(name))
+    return np.arange(1 << bit_width(dtype_of(name)), dtype=np.uint8).view(dtype(name))
 
 
 def conversion(source: str, target: str) -> Any:
@@ -141,7 +141,7 @@ def test_moves(name: str, n: int):
         np.where(c, x, two),
         np.zeros(2, x.dtype),
         np.array([three, three]),
-        np.array([1, 2, 3], np.float32),
+        np.array([1, 2, 3]).astype(x.dtype).astype(np.float32),
         x[:, ::2],
         (x.astype(np.float32) + 1).astype(x.dtype),
     ]

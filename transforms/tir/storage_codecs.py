@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerType, bf16, f32, i32
 from xdsl.ir import Attribute
 
 from ...dialects import tir
-from ...dialects.dtypes import NARROW, NarrowFloat, ui4, ui8, ui16, ui32
+from ...dialects.dtypes import NARROW, NarrowFloat, bit_width, is_unsigned, ui8, ui16, ui32
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr
 
@@ -36,32 +36,32 @@ def reinterpreted(value: PrimExpr, dtype: Attribute) -> PrimExpr:
     return PrimExpr(tir.ReinterpretOp(value.ssa, dtype).result)
 
 
-def _signed_half(byte: PrimExpr) -> PrimExpr:
-    return (_unsigned_half(byte) ^ 8) - 8
+def _signed(sign: int, byte: PrimExpr) -> PrimExpr:
+    return (_unsigned(sign, byte) ^ sign) - sign
 
 
-def _unsigned_half(byte: PrimExpr) -> PrimExpr:
-    return (byte & 15).astype(i32)
+def _unsigned(sign: int, byte: PrimExpr) -> PrimExpr:
+    return (byte & (2 * sign - 1)).astype(i32)
 
 
-def _half(value: PrimExpr) -> PrimExpr:
-    return (value.astype(i32) & 15).astype(ui8)
+def _low_bits(sign: int, value: PrimExpr) -> PrimExpr:
+    return (value.astype(i32) & (2 * sign - 1)).astype(ui8)
 
 
 def _decode(form: NarrowFloat, byte: PrimExpr) -> PrimExpr:
     bits = byte.astype(ui32)
-    magnitude = bits & 0x7F
+    magnitude = bits & (form.sign - 1)
     # the exponent of the narrow type where float32 has its own: too small by the difference of the biases
     value = reinterpreted(magnitude << (23 - form.mantissa), f32) * tx.const(2.0 ** (127 - form.bias), f32)
     nan = tx.const(float("nan"), f32)
     if form.single_nan:
         value = tx.select(tx.equal(bits, form.nan), nan, value)
-    elif form.infinity is None:
+    elif form.infinity is None and not form.finite:
         value = tx.select(tx.equal(magnitude, form.nan), nan, value)
-    else:
+    elif form.infinity is not None:
         value = tx.select(tx.equal(magnitude, form.infinity), tx.const(float("inf"), f32), value)
         value = tx.select(magnitude > form.infinity, nan, value)
-    return tx.select(tx.equal(bits >> 7, 0), value, value * tx.const(-1.0, f32))
+    return tx.select(tx.equal(bits & form.sign, 0), value, value * tx.const(-1.0, f32))
 
 
 def _encode(form: NarrowFloat, value: PrimExpr) -> PrimExpr:
@@ -72,14 +72,12 @@ def _encode(form: NarrowFloat, value: PrimExpr) -> PrimExpr:
         _subnormal(magnitude, form),
         _normal(magnitude, form),
     )
-    greatest = (0x7F if form.single_nan else form.nan - 1) if form.infinity is None else form.infinity - 1
-    too_great = form.nan if form.infinity is None else form.infinity
-    code = tx.select(code > greatest, tx.const(too_great, ui32), code)
+    code = tx.select(code > form.greatest, tx.const(form.too_great, ui32), code)
     code = tx.select(magnitude > _INFINITY, tx.const(form.nan, ui32), code)
     negative = tx.equal(bits >> 31, 1)
     if form.single_nan:
         negative = tx.logical_and(negative, tx.logical_and(tx.less(0, code), code < form.nan))
-    return (code | tx.select(negative, tx.const(0x80, ui32), tx.const(0, ui32))).astype(ui8)
+    return (code ^ tx.select(negative, tx.const(form.sign, ui32), tx.const(0, ui32))).astype(ui8)
 
 
 def _subnormal(magnitude: PrimExpr, form: NarrowFloat) -> PrimExpr:
@@ -112,10 +110,11 @@ def _encode_bfloat16(value: PrimExpr) -> PrimExpr:
 def _codec(dtype: Attribute, form: NarrowFloat | None) -> Codec:
     if form is not None:
         return Codec(ui8, partial(_decode, form), partial(_encode, form))
-    return Codec(ui8, _unsigned_half if dtype == ui4 else _signed_half, _half)
+    sign = 1 << (bit_width(dtype) - 1)
+    return Codec(ui8, partial(_unsigned if is_unsigned(dtype) else _signed, sign), partial(_low_bits, sign))
 
 
 NARROW_CODECS: dict[Attribute, Codec] = {t: _codec(t, form) for t, form in NARROW.items()}
-"""Floats of 8 bits and integers of 4, each in a byte."""
+"""Floats of 8 or 4 bits and integers of 4 or 2, each in a byte."""
 FP8_CODECS: dict[Attribute, Codec] = {t: NARROW_CODECS[t] for t, form in NARROW.items() if form is not None}
 BF16_CODECS: dict[Attribute, Codec] = {bf16: Codec(ui16, _decode_bfloat16, _encode_bfloat16)}

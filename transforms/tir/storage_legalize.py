@@ -1,7 +1,7 @@
 """`lower-narrow-types`, `bf16-storage-legalize`, `fp8-storage-legalize`: values of narrow types are stored as integers.
 
-No machine computes with 8 bit floats and 4 bit integers: they are stored and converted. A buffer of them becomes one of
-bytes (`int4` has one byte an element, its low half), and a conversion becomes arithmetic on the bits:
+No machine computes with floats of 8 or 4 bits and integers of 4 or 2: they are stored and converted. A buffer of them
+becomes one of bytes (`int4` has one byte an element, its low half), and a conversion becomes arithmetic on the bits:
 
     %x = tir.load %A[%i] : f8E4M3FN            %b = tir.load %A[%i] : ui8
     %y = tir.cast %x : f8E4M3FN -> f32    ->   %y = sign and magnitude of %b, shifted to where f32 has them
