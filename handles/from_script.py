@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -34,7 +35,7 @@ def function_decorator(kind: str) -> Callable[..., Any]:
 
     def decorate(func: Any = None, **options: Any) -> Any:
         if func is None:
-            return decorate
+            return partial(decorate, **options)
         if not isinstance(func, FunctionType):
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
         if script.in_module_class(func):

@@ -19,14 +19,13 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_name
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping
-from ..dialects.sym.expr import Var, retyped
 from ..handles.tir.buffers import Buffer
-from ..handles.tir.index_map import IndexMap, index_mapping
+from ..handles.tir.index_map import IndexMap, index_mapping, retyped_mapping
 from ..handles.tir.prim_expr import PrimExpr
 from . import state as st
 from .padding import text_of
 from .registry import Adapter
-from .state import fail
+from .state import ScheduleError, fail
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -148,7 +147,7 @@ def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:
 
     A trace that was written by hand may have one over indices of another type.
     """
-    return _retyped(index_mapping(value), index_dtype(block))
+    return retyped_mapping(index_mapping(value), index_dtype(block))
 
 
 def _is_function(value: Any) -> bool:
@@ -164,7 +163,7 @@ def typed_map(value: Any, dtype: IntegerType, rank: int, *, marked: bool = False
         build = _unmarked if marked else IndexMap.from_func
         mapping = build(value, rank, index_dtype=dtype_name(dtype)).mapping
     else:
-        mapping = _retyped(index_mapping(value), dtype)
+        mapping = retyped_mapping(index_mapping(value), dtype)
     if len(mapping.params) != rank:
         raise TiraxError("the index map has another number of indices", expected=rank, found=len(mapping.params))
     return mapping
@@ -172,15 +171,6 @@ def typed_map(value: Any, dtype: IntegerType, rank: int, *, marked: bool = False
 
 def _unmarked(function: Callable[..., Any], rank: int, *, index_dtype: str) -> IndexMap:
     return IndexMap.from_func_with_separators(function, rank, index_dtype=index_dtype)[0]
-
-
-def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
-    """The same map over indices of another integer type."""
-    if all(p.dtype == dtype for p in mapping.params):
-        return mapping
-    params = tuple(Var(p.name, dtype) for p in mapping.params)
-    variables = dict(zip(mapping.params, params, strict=True))
-    return IndexMapping(params, tuple(retyped(r, dtype, variables) for r in mapping.results))
 
 
 def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
@@ -209,10 +199,10 @@ def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[
 
 
 def _constant(number: Any, element: str) -> list[Any]:
-    """A constant of the elements' type. Raises `TiraxError` where it is of another type."""
+    """A constant of the elements' type. Raises `ScheduleError` where it is of another type."""
     value = number.constant if isinstance(number, PrimExpr) else number
     dtype = number.dtype if isinstance(number, PrimExpr) else type(number).__name__
     fits = dtype == element or (not isinstance(number, PrimExpr) and isinstance(value, float) == ("float" in element))
     if not isinstance(value, int | float) or not fits:
-        raise TiraxError("the padding is of another type than the elements", expected=element, found=dtype)
+        raise ScheduleError("the padding is of another type than the elements", expected=element, found=dtype)
     return [element, value]

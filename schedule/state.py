@@ -215,7 +215,7 @@ class ScheduleError(TiraxError):
         Where it is `none`, there is the rule alone: for searches, which try something else.
         """
         if level == "none":
-            return ScheduleError(f"{primitive}: {self.message}", self.places)
+            return ScheduleError(f"{primitive}: {self.message} (not rendered)", self.places)
         notes = [*self.notes, *(_shown(self.places) if level == "detail" else ())]
         details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
         return ScheduleError(f"{primitive}: {self.message}", self.places, notes=notes, **details)

@@ -7,6 +7,7 @@ func = te.create_prim_func([A, B])
 
 from __future__ import annotations
 
+from ..handles.tir.index_map import IndexMap
 from ..handles.tir.prim_expr import (
     PrimExpr,
     Select,
@@ -66,12 +67,14 @@ from .reduction import Reduce, comm_reducer, max, min, prod, sum
 from .reduction import Reducer as CommReducer
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice, compute, placeholder, tag_scope
 
+AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
 abs, round, all, any = abs_, round_, all_of, any_of
 for _name in ("abs", "round", "all", "any"):  # which scripts call by these names, not by those of the functions
     vars(globals()[_name])["__tirax_script_dialect__"] = f"tir.{_name}"
 
 __all__ = [
-    "CommReducer", "ComputeOp", "ExternOp", "IterVar", "PlaceholderOp", "PrimExpr", "Reduce", "Select",
+    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "PlaceholderOp", "PrimExpr", "Reduce",
+    "Select",
     "SizeVar", "Statements", "Tensor", "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any", "asin",
     "asinh", "atan", "atan2", "atanh", "call_packed", "cast", "ceil", "comm_reducer", "compute", "const", "cos",
     "cosh", "create_prim_func", "div", "erf", "exp", "extern", "extern_primfunc", "floor", "floordiv",

@@ -75,6 +75,10 @@ class ComputeOp:
     input_tensors: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
 
+    def output(self, index: int) -> Tensor:
+        """The tensor of that number."""
+        return self.outputs[index]
+
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
         return () if isinstance(self.body, tuple) else self.body.axes

@@ -63,6 +63,7 @@ provide(
             "handles.arith.analyzer": """
                 Analyzer ConstIntBound ConstraintScope Extension IntSet IntervalSet ModularSet ProofStrength
                 estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound neg_inf pos_inf
+                union_lower_bound
             """,
             "handles.arith.iter_map": """
                 IterMapExpr IterMapResult IterMark IterSplitExpr IterSumExpr detect_iter_map inverse_affine_iter_map
@@ -83,7 +84,7 @@ provide(
         "arith.int_set": {
             "tvm_api.arith": """
                 IntSet IntervalSet estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound
-                neg_inf pos_inf
+                neg_inf pos_inf union_lower_bound
             """
         },
         "arith.int_solver": {"tvm_api.arith": "IntConstraints IntConstraintsTransform solve_linear_equations"},

@@ -12,7 +12,7 @@ from math import inf
 from typing import NamedTuple
 
 from .analyzer import Analyzer
-from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, floordiv, i1, maximum, minimum, mul
+from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, i1, maximum, minimum, mul
 from .operations import CONDITIONS
 
 Choice = Callable[[SymExpr, SymExpr], SymExpr]
@@ -132,6 +132,8 @@ class Intervals(Algebra[SymInterval]):
             return sets[1].union(sets[2], self.simplifier)
         if e.kind in ("min", "max"):
             return self._extremum(e.kind, *sets)
+        if e.kind in _TRUNCATED and sets[0].low is not None and self.known.bounds(sets[0].low).low >= 0:
+            return self._division(e, *sets)
         return self._division(e, *sets) if e.kind in ("floordiv", "floormod") else EVERYTHING
 
     def _extremum(self, kind: str, a: SymInterval, b: SymInterval) -> SymInterval:
@@ -141,12 +143,15 @@ class Intervals(Algebra[SymInterval]):
         return SymInterval(_either(greater, a.low, b.low), _both(greater, a.high, b.high))
 
     def _division(self, e: Op, x: SymInterval, by: SymInterval) -> SymInterval:
-        """Divisors that do not move and are positive: constants, and extents, which divide only where they are."""
+        """Divisors that do not move and are positive: constants, and extents, which divide only where they are.
+
+        Of truncated divisions those of what is not negative.
+        """
         d = by.low
         if d is None or not by.is_point or d.constant == 0 or self.known.bounds(d).low < 0:
             return EVERYTHING
-        low, high = (None if end is None else floordiv(end, d) for end in x)
-        if e.kind == "floordiv":
+        low, high = (None if end is None else OPS[_QUOTIENTS[e.kind]](end, d) for end in x)
+        if e.kind in ("floordiv", "truncdiv"):
             return SymInterval(low, high)
         if x.low is not None and x.high is not None and low is not None and high is not None and self._equal(low, high):
             return SymInterval(self._simple(x.low - mul(d, low)), self._simple(x.high - mul(d, low)))
@@ -158,6 +163,11 @@ class Intervals(Algebra[SymInterval]):
 
     def _simple(self, e: SymExpr) -> SymExpr:
         return e if self.simplifier is None else self.simplifier.simplify(e)
+
+
+_TRUNCATED = ("truncdiv", "truncmod")
+_QUOTIENTS = {"floordiv": "floordiv", "floormod": "floordiv", "truncdiv": "truncdiv", "truncmod": "truncdiv"}
+"""What a division and a remainder have their quotients from."""
 
 
 def values_of(e: SymExpr, domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> SymInterval:

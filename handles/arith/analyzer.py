@@ -14,10 +14,10 @@ from xdsl.ir import SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_unsigned
+from ...dialects.dtypes import bit_width, is_scalable, is_unsigned
 from ...dialects.sym import analyzer as _sym
 from ...dialects.sym import int_set as _sets
-from ...dialects.sym.expr import SymExpr, Var, i1
+from ...dialects.sym.expr import OPS, SymExpr, Var, i1
 from ...dialects.sym.rules import normal_condition
 from ...ir.affine.boxes import exact_box
 from ..tir import prim_expr
@@ -87,6 +87,9 @@ class IntSet:
         if not isinstance(op, tir.RampOp) or not isinstance(op.result.type, VectorType):
             return IntSet.single_point(e)
         base, step = to_sym(PrimExpr(op.base)), to_sym(PrimExpr(op.stride))
+        if is_scalable(op.result.type):  # of any number of lanes
+            rises, falls = _is_positive(step), _is_negative(step)
+            return IntSet.of(_sets.SymInterval(base if rises else None, base if falls else None))
         last = base + step * (op.result.type.get_shape()[0] - 1)
         return IntSet.of(_sets.SymInterval.point(base).union(_sets.SymInterval.point(last)))
 
@@ -121,6 +124,33 @@ class IntSet:
             return "IntervalSet(nothing)"
         low, high = (None if e is None else to_view(e) for e in (self.found.low, self.found.high))
         return f"IntervalSet({'neg_inf' if low is None else low}, {'pos_inf' if high is None else high})"
+
+
+def _is_positive(step: SymExpr) -> bool:
+    return step.constant is not None and step.constant > 0
+
+
+def _is_negative(step: SymExpr) -> bool:
+    return step.constant is not None and step.constant < 0
+
+
+def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
+    """An interval all of which is certainly in one of the sets: the first, and those that touch what is there."""
+    known = _sym.Analyzer()
+    out = _sets.NOTHING
+    for each in (s.found for s in sets if not s.is_nothing()):
+        if out.is_empty:
+            out = each
+        elif _reaches(out, each, known) and _reaches(each, out, known):
+            out = out.union(each, known)
+    return IntSet.of(out)
+
+
+def _reaches(first: _sets.SymInterval, second: _sets.SymInterval, known: _sym.Analyzer) -> bool:
+    """Whether the second begins no later than right behind the first."""
+    if first.high is None or second.low is None:
+        return True
+    return known.can_prove(OPS["le"](second.low, first.high + 1))
 
 
 _POS_INF, _NEG_INF = (prim_expr.Var(name, "int64") for name in ("pos_inf", "neg_inf"))

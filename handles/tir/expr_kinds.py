@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, dtype_of, is_scalable
+from ...dialects.dtypes import dtype_name, dtype_of, is_float, is_scalable
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
@@ -142,7 +142,10 @@ def _int_imm(dtype: DTypeLike, value: int) -> SSAValue:
 
 
 def _float_imm(dtype: DTypeLike, value: float) -> SSAValue:
-    return tx.const(float(value), dtype).ssa
+    number = tx.const(float(value), dtype)
+    if not is_float(number.type):
+        raise DTypeError("FloatImm is of a floating point type", expected="float16, float32, …", found=number.dtype)
+    return number.ssa
 
 
 def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:

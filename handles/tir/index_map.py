@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerType
 
 from ...diagnostics import TiraxError
-from ...dialects.sym.expr import Const, SymExpr, Var, i64
+from ...dialects.sym.expr import Const, SymExpr, Var, i64, retyped
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
 from ...ir.passes.limits import check_limit
 from .dims import dim_of
@@ -114,11 +115,18 @@ class IndexMap:
 
     def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
         """The new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
-        return [from_sym(e) for e in self.mapping.apply([_operand(i) for i in indices])]
+        mapping = self._typed(indices)
+        return [from_sym(e) for e in mapping.apply([_operand(i, mapping.params) for i in indices])]
 
     def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
         """The shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new indices."""
-        return [from_sym(e) for e in self.mapping.shape([dim_of(d) for d in shape])]
+        mapping = self._typed(shape)
+        return [from_sym(e) for e in mapping.shape([_operand(d, mapping.params) for d in shape])]
+
+    def _typed(self, values: Sequence[Any]) -> IndexMapping:
+        """The map over indices of the dtype that expressions among the values have."""
+        types = [v.type for v in values if isinstance(v, PrimExpr) and isinstance(v.type, IntegerType)]
+        return retyped_mapping(self.mapping, types[0]) if types else self.mapping
 
     def map_ndarray(self, arr_src: Any) -> Any:
         """The array with its elements moved; padding is zero."""
@@ -190,8 +198,20 @@ def _parameters(
     return args, kwargs
 
 
-def _operand(value: Any) -> SymExpr:
+def _operand(value: Any, params: Sequence[Var]) -> SymExpr:
+    """An index; a Python integer takes the type of the map's."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Const(value, params[0].dtype)
     return as_sym(value) if isinstance(value, PrimExpr) else dim_of(value)
+
+
+def retyped_mapping(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
+    """The same map over indices of another integer type."""
+    if all(p.dtype == dtype for p in mapping.params):
+        return mapping
+    params = tuple(Var(p.name, dtype) for p in mapping.params)
+    variables = dict(zip(mapping.params, params, strict=True))
+    return IndexMapping(params, tuple(retyped(r, dtype, variables) for r in mapping.results))
 
 
 def _index(value: Any, params: Sequence[Var]) -> SymExpr:

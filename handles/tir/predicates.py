@@ -19,7 +19,8 @@ def check_predicate(predicate: PrimExpr, accessed: Attribute, what: str) -> None
         name = dtype_name(scalar_of(mask))
         raise DTypeError(f"Predicate mask elements must be boolean values, but got {name}.", found=predicate)
     if is_scalable(mask) != is_scalable(accessed):
-        raise DTypeError("Predicate mask dtype and value dtype must both be scalable.", found=predicate)
+        of = "load indices" if what == "load" else "value dtype"
+        raise DTypeError(f"Predicate mask dtype and {of} must both be scalable.", found=predicate)
     if lanes_of(mask) != lanes:
         raise DTypeError(
             f"Got a predicate mask with {lanes_of(mask)} lanes, but trying to {what} a vector with {lanes} lanes. "

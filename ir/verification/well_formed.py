@@ -27,7 +27,7 @@ from ..functions.symbolic_vars import defined_in, mentioned_in
 from ..locations import location_of
 from . import ill_formed
 from .ill_formed import STRUCT_INFO_RULES, IllFormedError
-from .verify import verify_module
+from .verify import check_dominance, verify_module
 from .well_formed_calls import check_call, check_call_tir, check_call_value, check_inplace
 
 _Function = relax.FuncOp | relax.ClosureOp
@@ -127,6 +127,7 @@ def _refusal(op: Operation) -> IllFormedError | None:
     try:
         if isinstance(op, ModuleOp):
             verify_module(op)
+            check_dominance(op)
         else:
             op.verify()
     except (TiraxError, VerifyException) as error:

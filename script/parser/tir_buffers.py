@@ -18,7 +18,7 @@ from ...dialects.tir.types import DEFAULT_ALIGN, HandleType
 from .attributes import attribute_dict
 from .folding import as_sym, is_constant
 from .tir_functions import TirFunctions
-from .values import Access, CallSite, Imm, describe
+from .values import Access, CallSite, FreshVar, Imm, describe
 
 _LAYOUT = "strides= elem_offset= scope= align= offset_factor= buffer_type= axis_separators="
 _BUFFER = f"shape dtype= data= {_LAYOUT}"
@@ -74,6 +74,8 @@ def _annotation(p: TirFunctions, site: CallSite) -> Any:
 def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
         data = p.emit(tir.BufferDataOp(data), site.node)
+    if isinstance(data, FreshVar) and data.name is not None:
+        data = data.free
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
         raise site.error("data must be a pointer", expected="A.data", found=describe(data))
     return p.emit(tir.DeclBufferOp(data, result), site.node)

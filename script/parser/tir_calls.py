@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr, VectorType, i1
@@ -146,12 +147,23 @@ def _cast(order: str) -> Builder:
 
 
 def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
-    dtype, x = site.bind("dtype value")
+    dtype, x = _dtype_first(site, "dtype value")
     value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
     bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
     if bits[0] != bits[1]:
         raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)
     return p.emit(tir.ReinterpretOp(value, wanted), site.node)
+
+
+def _dtype_first(site: CallSite, names: str) -> list[Any]:
+    """Arguments of which the first is a dtype, which may be given as `dtype=` behind the others."""
+    if "dtype" not in site.kwargs:
+        return list(site.bind(names))
+    return list(
+        replace(
+            site, args=[site.kwargs["dtype"], *site.args], kwargs={k: v for k, v in site.kwargs.items() if k != "dtype"}
+        ).bind(names)
+    )
 
 
 def _count(p: TirCalls, value: Any, site: CallSite) -> tuple[int, bool]:

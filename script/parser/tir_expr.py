@@ -20,7 +20,7 @@ from .evaluator import Evaluator
 from .folding import SYMBOLS, as_sym, fold, fold_symbolic
 from .scope import Scope
 from .source import Source
-from .values import Access, CallSite, Imm, Method, Ref, Slice, describe
+from .values import Access, CallSite, FreshVar, Imm, Method, Ref, Slice, describe
 
 _INTRINSIC_OPERATORS = {
     "pow": "pow",
@@ -91,6 +91,8 @@ class TirEvaluator(Evaluator):
             return self.load(value)
         if isinstance(value, SymExpr):
             return self._symbolic(value, node)
+        if isinstance(value, FreshVar) and value.name is not None:
+            return value.free
         imm = self.imm(value)
         if imm is None:
             raise self.error(node, "this is no TIR expression", found=describe(value))

@@ -33,7 +33,7 @@ from .tir_frames import BlockFrame, Bound, Loop, check_plain_parameters, erase_u
 from .tir_functions import TirModule
 from .tir_reduce import CommReducer
 from .tir_unsupported import unsupported
-from .values import Access, Builtin, CallSite, EnvThread, FreshVar, MetaVar, ModuleRef, Ref, describe
+from .values import Access, Builtin, CallSite, EnvThread, FreshVar, MetaVar, ModuleRef, Ref, describe, free_value
 
 _ITER_KINDS = {
     "spatial": IterKind.SPATIAL,
@@ -208,8 +208,10 @@ class TirParser(TirAttributes):
             return value.value
         if isinstance(value, FreshVar):
             if value.dtype not in (i32, i64):
-                return value  # a name for T.Let
+                return FreshVar(value.dtype, name)  # a name for T.Let
             return Var(name, cast(IntegerType, value.dtype))
+        if isinstance(value, tir.BufferType):
+            return free_value(value, name)
         if isinstance(value, SSAValue) and self._is_definition(value):
             if name_of(value) is None:
                 set_name(value, name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ...diagnostics import SourceLocation, suggestion
 from ...dialects.dtypes import dtype_name
+from ...dialects.names import set_name
 from .source import ScriptError, Source
 
 _MODULES = {"relax": "relax", "tir": "tir", "tirx": "tir"}
@@ -115,6 +117,19 @@ class FreshVar:
     """`T.int64()`: a variable that gets its name from the assignment."""
 
     dtype: Attribute
+    name: str | None = None
+
+    @cached_property
+    def free(self) -> SSAValue:
+        """The variable as a value that nothing defines."""
+        return free_value(self.dtype, self.name)
+
+
+def free_value(dtype: Attribute, name: str | None) -> SSAValue:
+    """A value that belongs to no program: what a tensor function names and nothing defines."""
+    value = Block(arg_types=[dtype]).args[0]
+    set_name(value, name)
+    return value
 
 
 @dataclass(frozen=True)

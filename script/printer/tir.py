@@ -60,6 +60,7 @@ class TIRPrinter:
         self._values: dict[SSAValue, Expr] = _Values(self)
         self._symbols: dict[str | SSAValue, Expr] = {}
         self.declared: list[str] = []
+        self._depth = doc.depth
 
     def value(self, value: SSAValue) -> Expr:
         return self._values[value]
@@ -69,10 +70,11 @@ class TIRPrinter:
         name = self._names.define(name_of(value) or "v")
         self._values[value] = atom(name)
         with self.doc.collecting(self.declared):
-            if isinstance(value.type, tir.BufferType):
-                self.doc.line(f"{name} = {self._buffer('Buffer', value.type, [])}")
-            else:
-                self.doc.line(f"{name} = {self._called(self._dtype(value.type))}")
+            inner, self.doc.depth = self.doc.depth, self._depth
+            t = value.type
+            text = self._buffer("Buffer", t, []) if isinstance(t, tir.BufferType) else self._called(self._dtype(t))
+            self.doc.line(f"{name} = {text}")
+            self.doc.depth = inner
         return self._values[value]
 
     @staticmethod
@@ -112,6 +114,7 @@ class TIRPrinter:
                 text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
             body: list[str] = []
+            self._depth = self.doc.depth
             with self.doc.collecting(body):
                 self._root(func)
             self.doc.lines += self.declared + body

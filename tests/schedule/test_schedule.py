@@ -162,7 +162,7 @@ def test_levels_of_errors(module) -> None:
     quiet = Schedule(module, error_render_level="none")
     with pytest.raises(ScheduleError) as caught:
         quiet.get_block("D")
-    assert str(caught.value) == "error: get_block: no block is called D"
+    assert str(caught.value) == "error: get_block: Cannot find a block with the name: D (not rendered)"
     assert quiet.get(quiet.get_block("C")).name_hint == "C"
     with pytest.raises(TiraxError, match="unknown error_render_level"):
         Schedule(module, error_render_level="loud")
@@ -308,7 +308,7 @@ EXPECTED = [[5, 2, 2], [4, 1, 6]]
 
 
 def test_unknown_names(module) -> None:
-    with pytest.raises(ScheduleError, match="no block is called"):
+    with pytest.raises(ScheduleError, match="Cannot find a block"):
         Schedule(module).get_block("D")
     with pytest.raises(TiraxError, match="unknown function 'other'"):
         Schedule(module).get_block("C", "other")

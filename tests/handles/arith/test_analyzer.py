@@ -363,3 +363,35 @@ def test_classes_meet() -> None:
     with analyzer.constraint_scope(tir.truncmod(x, 4) == 1), analyzer.constraint_scope(tir.floormod(x, 6) == 3):
         found = analyzer.modular_set(x)
         assert (found.coeff, found.base) == (12, 9)
+
+
+def test_sets_of_truncated_divisions() -> None:
+    """By a divisor of any positive value, of what is not negative: against the values themselves."""
+    analyzer = arith.Analyzer()
+    analyzer.update(y, arith.ConstIntBound(1, 100))
+    over = {x: arith.IntervalSet(0, 10)}
+    for op, value in ((tir.truncdiv, lambda a, b: a // b), (tir.truncmod, lambda a, b: a % b)):
+        found = analyzer.int_set(op(x, y), over)
+        for b in range(1, 13):
+            ends = (found.min_value, found.max_value)
+            low, high = (tir.stmt_functor.substitute(e, {y: tir.IntImm("int32", b)}) for e in ends)
+            values = {value(a, b) for a in range(11)}
+            assert arith.Analyzer().simplify(low).value <= min(values)
+            assert arith.Analyzer().simplify(high).value >= max(values)
+    assert str(analyzer.int_set(tir.truncmod(x, y), over).max_value) == "y - 1"
+
+
+def test_unions_that_are_intervals() -> None:
+    union = arith.int_set.union_lower_bound
+    whole = union([arith.IntervalSet(arith.neg_inf(), 0), arith.IntervalSet(1, arith.pos_inf())])
+    assert whole.is_everything()
+    apart = union([arith.IntervalSet(0, 3), arith.IntervalSet(9, 12), arith.IntervalSet(2, 5)])
+    assert (apart.min_value.value, apart.max_value.value) == (0, 5)
+    assert union([]).is_nothing()
+
+
+def test_lanes_of_scalable_ramps_have_no_last() -> None:
+    rising = arith.IntSet.vector(tir.Ramp(5, 2, tir.vscale() * 4))
+    assert rising.min_value.value == 5 and rising.max_value.same_as(arith.pos_inf())
+    falling = arith.IntSet.vector(tir.Ramp(5, -1, tir.vscale() * 4))
+    assert falling.max_value.value == 5 and falling.min_value.same_as(arith.neg_inf())

@@ -142,3 +142,11 @@ def test_bijective_layout_refuses() -> None:
         made.forward_shape([1, 2])
     with pytest.raises(ShapeError, match="another rank"):
         made.forward_index([1, 2])
+
+
+def test_results_are_of_the_type_of_the_indices() -> None:
+    made = IndexMap.from_func(lambda i: (i // 4, i % 4), index_dtype="int32")
+    assert [e.dtype for e in made.map_indices([5])] == ["int32"] * 2
+    assert [e.dtype for e in made.map_indices([tir.IntImm("int64", 5)])] == ["int64"] * 2
+    assert ints(made.map_shape([tir.IntImm("int64", 14)])) == [4, 4]
+    assert {e.dtype for e in made.map_shape([14])} == {"int32"}

@@ -428,3 +428,27 @@ def test_definitions_are_renewed():
     assert all(f.buffer_map[a] != new.buffer_map[b] for a, b in zip(f.buffer_map, new.buffer_map, strict=True))
     ours, theirs = f.body.block, new.body.block
     assert ours.alloc_buffers[0] != theirs.alloc_buffers[0] and ours.body.loop_var != theirs.body.loop_var
+
+
+def test_free_buffers_and_variables_of_scripts():
+    """They are declared in the body; only where a script is checked they are refused."""
+    text = """
+@T.prim_func(private=True)
+def main():
+    given = T.handle("float32")
+    flag = T.bool()
+    free = T.Buffer((4,), "int32")
+    buffer = T.decl_buffer((1,), data=given)
+    if flag:
+        free[1] = T.Cast("int32", buffer[0])
+"""
+    func = from_source(text, check_well_formed=False)
+    again = from_source(func.script(), check_well_formed=False)
+    assert structural_equal(again.op, func.op) and again.script() == func.script()
+    with pytest.raises(TiraxError, match="where it is not defined"):
+        from_source(text)
+
+
+def test_floating_point_constants_are_of_floating_point_types():
+    with pytest.raises(TypeError, match="FloatImm"):
+        tir.FloatImm("int32", 1.0)

@@ -9,6 +9,8 @@ from tirax.transforms.functions.inline_private_functions import InlinePrivateFun
 from tirax.transforms.functions.remove_unused_outputs import RemoveUnusedOutputs
 from tirax.transforms.functions.remove_unused_parameters import RemoveUnusedParameters
 from tirax.tvm_api.relax import transform
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.script import relax as R
 
 PROGRAM = """
 relax.func @main(%x: !relax.tensor<[4], f32>, %y: !relax.tensor<[k], f32>) -> !relax.tensor<[4], f32> {
@@ -294,3 +296,27 @@ def test_tuples_of_unknown_fields_stay(parse, one):
       relax.return %x : {t}
     }}"""
     assert str(one()(parse(text))) == str(parse(text))
+
+
+def test_what_a_narrowed_function_returns_is_known_to_its_callers():
+    """Its body says more than it declares."""
+    module = from_source("""
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main():
+        pair = Module.helper()
+        return pair[0]
+
+    @R.function(private=True)
+    def helper() -> R.Tuple(R.Tensor, R.Tensor):
+        a = R.zeros((16, 4), "int32")
+        b = R.ones((2,), "int32")
+        return (a, b)
+""")
+    narrowed = transform.RemoveUnusedOutputs()(module)
+    assert [str(f.ret_struct_info) for f in (narrowed["main"], narrowed["helper"])] == [
+        str(R.Tensor((16, 4), "int32"))
+    ] * 2
+    assert_same_meaning(module.op, narrowed.op)

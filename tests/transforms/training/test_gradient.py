@@ -304,6 +304,7 @@ def test_a_tensor_function_with_a_gradient() -> None:
     module = with_tensor_function()
     made = Gradient("main")(module)
     verify_module(made.op)
+    assert made.script().count("R.call_tir_with_grad") == module.script().count("R.call_tir_with_grad") == 1
     executable = relax.build(made)
     for n in (3, 1, 0):
         x, y = np.arange(n, dtype="float32"), np.arange(n, dtype="float32") + 1
