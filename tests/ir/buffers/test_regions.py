@@ -1,46 +1,223 @@
-"""Regions of blocks whose indices are computed from variables of inner loops."""
+"""Regions of blocks: what each construct reads and writes, and that no access of random loops lies outside."""
 
-import tirax.tvm_api as tvm  # noqa: F401 (the names that scripts use)
-from tirax.tvm_api.script import ir as I
-from tirax.tvm_api.script import tir as T
+from __future__ import annotations
+
+import random
+import textwrap
+from itertools import product
+
+import pytest
+from xdsl.ir import Block
+
+from tirax.dialects import tir
+from tirax.dialects.names import name_of
+from tirax.dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
+from tirax.ir.affine.values import Materializer, sym_expr_of
+from tirax.ir.buffers.regions import accessed, accessed_apart, accessed_by, infer_regions, relaxed
+from tirax.script import parse_source, print_script
+
+HEAD = """
+@T.prim_func
+def main(
+    A: T.Buffer((T.int64(16), T.int64(8)), "float32"),
+    X: T.Buffer((8,), "int32"),
+    B: T.Buffer((T.int64(16), T.int64(4)), "float32"),
+    C: T.Buffer((64,), "float32"),
+):
+    for i in range(16):
+        with T.block("block"):
+            vi = T.axis.spatial(16, i)
+"""
+
+INFERRED = {
+    "casts": (
+        'for k in range(4):\n    B[T.Cast("int64", vi), T.Cast("int64", k)] = '
+        'A[T.Cast("int64", vi), T.Cast("int64", k) + T.int64(2)]',
+        ('A[T.Cast("int64", vi), T.int64(2):T.int64(6)]', 'B[T.Cast("int64", vi), T.int64(0):T.int64(4)]'),
+    ),
+    "loads": (
+        'for k in range(4):\n    B[T.Cast("int64", vi), T.Cast("int64", X[k])] = T.float32(0)',
+        ("X[0:4]", 'B[T.Cast("int64", vi), T.int64(0):T.int64(4)]'),
+    ),
+    "digits": (
+        "for k in range(4):\n    B[vi, k % 4] = A[k // 2 * k, (k + 8) % 8] + A[vi, k % 3]",
+        ("A[T.int64(0):T.int64(16), 0:4]", "B[vi, 0:4]"),
+    ),
+    "a load that casts to fewer bits": (
+        'for k in range(4):\n    C[T.Cast("int8", k)] = T.float32(0)',
+        ("", "C[0:64]"),
+    ),
+    "a vector": ("C[T.Ramp(vi, 2, 4)] = C[T.Ramp(vi + 20, -1, 4)]", ("C[vi + 17:vi + 17 + 4]", "C[vi:vi + 7]")),
+    "a repeated index": ("C[T.Broadcast(vi, 4)] = T.Broadcast(T.float32(1), 4)", ("", "C[vi]")),
+    "vectors of vectors": (
+        "for k in range(3):\n    C[T.Ramp(k * 4, 1, 4)] = T.Broadcast(T.float32(1), 4)",
+        ("", "C[0:12]"),
+    ),
+    "a branch": (
+        "if vi < 3:\n    C[vi] = A[T.int64(0), T.int64(1)]\nelse:\n    C[vi + 4] = A[T.int64(0), T.int64(3)]",
+        ("A[T.int64(0), T.int64(1):T.int64(4)]", "C[vi:vi + 5]"),
+    ),
+    "a lazy choice": (
+        "C[vi] = T.if_then_else(C[60] > T.float32(0), C[61], C[63])",
+        ("C[60:64]", "C[vi]"),
+    ),
+    "an index that is loaded": ("C[vi] = C[X[vi % 8]]", ("C[X[vi % 8]], X[vi % 8]", "C[vi]")),
+    "one that is loaded under a condition": (
+        "if vi < 8:\n    C[vi] = C[X[vi]]",
+        ("C[0:64], X[vi]", "C[vi]"),
+    ),
+    "one that is loaded under a condition, and inside anyway": (
+        "if vi < 8:\n    C[vi] = C[X[vi // 2]]",
+        ("C[X[vi // 2]], X[vi // 2]", "C[vi]"),
+    ),
+    "a name": ("x: T.int32 = vi * 2\nC[x] = C[x + 1]", ("C[vi * 2 + 1]", "C[vi * 2]")),
+    "a named expression": (
+        "y = T.int32()\nC[vi] = T.Let(C[y + 1], where={y: vi * 3})",
+        ("C[vi * 3 + 1]", "C[vi]"),
+    ),
+    "a loop that counts from another": ("for k in range(vi, vi + 4):\n    C[k] = T.float32(0)", ("", "C[vi:vi + 4]")),
+    "loops in loops": (
+        "for k in range(3):\n    for l in range(k, k + 2):\n        C[l + vi] = T.float32(0)",
+        ("", "C[vi:vi + 4]"),
+    ),
+    "a loop of a loaded extent": ("for k in range(X[2]):\n    C[k] = T.float32(0)", ("X[2]", "C[0:64]")),
+    "a while": ("while C[0] > T.float32(0):\n    C[1] = T.float32(0)", ("C[0]", "C[1]")),
+    "an assertion": ('assert X[3] > 0, "no"\nC[0] = T.float32(0)', ("X[3]", "C[0]")),
+    "an address": ('T.evaluate(T.call_extern("int32", "f", C.data))', ("C[0:64]", "C[0:64]")),
+    "an address to read": (
+        'T.evaluate(T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), C.data, X[1], 4, 1)))',
+        ("C[0:64], X[1]", ""),
+    ),
+    "an address to write": (
+        'T.evaluate(T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), C.data, 0, 4, 2)))',
+        ("", "C[0:64]"),
+    ),
+    "an address for both": (
+        'T.evaluate(T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), C.data, 0, 4, 3)))',
+        ("C[0:64]", "C[0:64]"),
+    ),
+    "a part of a buffer": (
+        "D = T.match_buffer(C[vi:vi + 4], (4,))\nfor k in range(4):\n    D[k] = D[k] + T.float32(1)",
+        ("C[vi:vi + 4]", "C[vi:vi + 4]"),
+    ),
+    "a buffer of its own": ("D = T.alloc_buffer((4,))\nD[0] = C[vi]\nC[0] = D[0]", ("C[vi]", "C[0]")),
+    "an init": (
+        "with T.init():\n    C[vi] = T.float32(0)\nC[vi] = C[vi] + C[vi + 1]",
+        ("", "C[vi]"),
+    ),
+    "a block inside": (
+        "for k in range(4):\n    with T.block():\n        vk = T.axis.spatial(4, k)\n        C[vk + vi] = C[vk * 8]",
+        ("C[0:25]", "C[vi:vi + 4]"),
+    ),
+}
 
 
-@I.ir_module
-class Program:
-    @T.prim_func
-    def main(
-        A: T.Buffer((T.int64(16), T.int64(8)), "float32"),
-        X: T.Buffer((8,), "int32"),
-        B: T.Buffer((T.int64(16), T.int64(4)), "float32"),
-    ):
-        for i in range(16):
-            with T.block("casts"):
-                vi = T.axis.spatial(16, i)
-                for k in range(4):
-                    B[T.Cast("int64", vi), T.Cast("int64", k)] = A[T.Cast("int64", vi), T.Cast("int64", k) + T.int64(2)]
-        for i in range(16):
-            with T.block("loads"):
-                vi = T.axis.spatial(16, i)
-                for k in range(4):
-                    B[T.Cast("int64", vi), T.Cast("int64", X[k])] = T.float32(0)
-        for i in range(16):
-            with T.block("digits"):
-                vi = T.axis.spatial(16, i)
-                for k in range(4):
-                    B[vi, k % 4] = A[k // 2 * k, (k + 8) % 8] + A[vi, k % 3]
+@pytest.mark.parametrize("name", INFERRED)
+def test_regions_of_constructs(name: str) -> None:
+    body, expected = INFERRED[name]
+    text = print_script(parse_source(HEAD + textwrap.indent(body, " " * 12) + "\n"))
+    lines = [line.strip() for line in text.splitlines()]
+    first = next(i for i, line in enumerate(lines) if line.startswith("T.reads("))
+    assert lines[first : first + 2] == [f"T.reads({expected[0]})", f"T.writes({expected[1]})"]
 
 
-def regions():
-    lines = [line.strip() for line in Program.script().splitlines()]
-    return [line for line in lines if line.startswith(("T.reads", "T.writes"))]
+I, J = Var("i"), Var("j")
 
 
-def test_casts_and_loads_of_inner_loops_are_relaxed_and_stay_where_they_are():
-    assert regions() == [
-        'T.reads(A[T.Cast("int64", vi), T.int64(2):T.int64(6)])',
-        'T.writes(B[T.Cast("int64", vi), T.int64(0):T.int64(4)])',
-        "T.reads(X[0:4])",
-        'T.writes(B[T.Cast("int64", vi), T.int64(0):T.int64(4)])',
-        "T.reads(A[T.int64(0):T.int64(16), 0:4])",
-        "T.writes(B[vi, 0:4])",
-    ]
+def _index(draw: random.Random, depth: int) -> SymExpr:
+    if depth == 0:
+        return draw.choice((I, J, I, J, Const(draw.randrange(4))))
+    a, b = _index(draw, depth - 1), _index(draw, depth - 1)
+    return draw.choice(
+        (
+            lambda: a + b, lambda: a * draw.randint(-2, 3), lambda: a - b, lambda: floordiv(a, draw.choice((2, 3))),
+            lambda: floormod(a, draw.choice((3, 4, 8))), lambda: minimum(a, b),
+        )
+    )()  # fmt: skip
+
+
+def _nest(buffers: list, stores: list[tuple[SymExpr, SymExpr]], least: int, extents: tuple[int, int]) -> tir.BlockOp:
+    """`for i, for j: A[write] = B[read]` of each pair."""
+    outer = tir.ForOp(Const(0), Const(extents[0]), tir.body_region(I.dtype))
+    inner = tir.ForOp(Const(least), Const(extents[1]), tir.body_region(J.dtype))
+    outer.body.block.add_op(inner)
+    values = {I: Var(outer.loop_var), J: Var(inner.loop_var)}
+    body = inner.body.block
+    for write, read in stores:
+        build = Materializer(body.add_op)
+        at, of = (build(e.substitute(values), I.dtype) for e in (write, read))
+        body.add_op(load := tir.LoadOp(buffers[1], [of]))
+        body.add_op(tir.StoreOp(load.result, buffers[0], [at]))
+    return outer
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_access_lies_outside(seed: int) -> None:
+    draw = random.Random(seed)
+    module = parse_source("@T.prim_func\ndef f(A: T.Buffer((T.int64(99),)), B: T.Buffer((T.int64(99),))):\n    pass\n")
+    func = next(op for op in module.walk() if isinstance(op, tir.FuncOp))
+    for _ in range(60):
+        stores = [
+            (_index(draw, draw.randint(0, 2)), _index(draw, draw.randint(0, 2))) for _ in range(draw.randint(1, 3))
+        ]
+        least, extents = draw.randint(-2, 2), (draw.randint(1, 4), draw.randint(1, 4))
+        nest = _nest(list(func.params), stores, least, extents)
+        regions = accessed(Block([nest]))
+        for kind, found in enumerate((regions[1], regions[0])):
+            ((low, high),) = found[func.params[kind]]  # type: ignore[misc]
+            at = [
+                pair[kind].evaluate({"i": i, "j": j})
+                for pair in stores
+                for i, j in product(range(extents[0]), range(least, least + extents[1]))
+            ]
+            assert low.evaluate({}) <= min(at) and max(at) <= high.evaluate({}), stores
+        nest.detach()
+
+
+def _block(body: str) -> tir.BlockOp:
+    module = parse_source(HEAD + textwrap.indent(body, " " * 12) + "\n")
+    return next(op for op in module.walk() if isinstance(op, tir.BlockOp))
+
+
+def _names(body: str) -> list[list[str | None]]:
+    """What the block reads, writes, and hands on."""
+    return [[name_of(b) for b in found] for found in accessed_apart(_block(body))]
+
+
+def test_what_an_init_writes_is_not_read() -> None:
+    update = "C[vi] = C[vi] + A[T.int64(0), T.int64(0)]\n"
+    escapes = 'T.evaluate(T.call_extern("int32", "f", B.data))'
+    assert _names(f"with T.init():\n    C[vi] = T.float32(0)\n{update}{escapes}") == [["A"], ["C"], ["B"]]
+    assert _names(update) == [["C", "A"], ["C"], []]
+
+
+def test_statements_alone() -> None:
+    block = _block("C[0] = C[1]\nC[2] = C[3]")
+    stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
+    for number, store in enumerate(stores):
+        (read,), (written,) = (list(found.values()) for found in accessed_by([store]))
+        ends = [e.constant for interval in (read[0], written[0]) for e in interval or ()]
+        assert ends == [1 + 2 * number] * 2 + [2 * number] * 2
+
+
+def test_regions_are_put_where_they_are_asked_for() -> None:
+    block = _block("C[0] = C[1]")
+    for op in list(block.body.block.ops):
+        if isinstance(op, tir.ReadsOp | tir.WritesOp):
+            op.detach()
+    infer_regions(block, reads=False)
+    assert [len(block.reads), len(block.writes)] == [0, 1]
+    infer_regions(block, writes=False)
+    kinds = [type(op) for op in block.body.block.ops if isinstance(op, tir.ReadsOp | tir.WritesOp)]
+    assert sorted(k.__name__ for k in kinds) == ["ReadsOp", "WritesOp"]
+
+
+def test_an_expression_over_some_variables() -> None:
+    block = _block("for k in range(4):\n    C[vi + k * 3] = T.float32(0)")
+    loop = next(op for op in block.walk() if isinstance(op, tir.ForOp))
+    store = next(op for op in block.walk() if isinstance(op, tir.StoreOp))
+    expr = sym_expr_of(store.indices[0])
+    low, high = relaxed(expr, {loop.loop_var: (Const(1), Const(2))})  # type: ignore[misc]
+    vi = Var(block.iter_vars[0], expr.dtype)
+    assert (low, high) == (vi + 3, vi + 6)
+    assert relaxed(expr, {loop.loop_var: None}) is None
