@@ -46,7 +46,11 @@ _BINDINGS = ("tests/transforms/bindings/test_bindings.py", "tests/transforms/bin
 FILES: dict[str, tuple[str, ...]] = {
     "transforms/bindings/canonicalize_bindings.py": _BINDINGS,
     "transforms/bindings/eliminate_common_subexpr.py": _BINDINGS,
-    "transforms/bindings/fold_constant.py": (*_BINDINGS, "tests/ir/passes/test_limits.py"),
+    "transforms/bindings/fold_constant.py": (
+        *_BINDINGS,
+        "tests/transforms/bindings/test_fold_constant.py",
+        "tests/ir/passes/test_limits.py",
+    ),
     "transforms/bindings/topological_sort.py": ("tests/transforms/bindings",),
     "ir/rewriting/dead_bindings.py": _BINDINGS,
     "ir/equality.py": ("tests/ir/test_equality.py",),

@@ -15,6 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from xdsl.context import Context
+from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -23,6 +24,7 @@ from tirax.ir.passes.transform import new_context, run_pass
 from tirax.ir.verification.verify import Verifier
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.checking import MeaningChangedError, MeaningCheck
+from tirax.tools.fuzz.kinds import OPTIONS
 from tirax.tools.specs import make_pass
 from tirax.universe import TIRAX_UNIVERSE
 
@@ -67,6 +69,11 @@ def context() -> Context:
     return ctx
 
 
+def _made(name: str) -> ModulePass:
+    """The pass with its defaults, but for those that would take minutes: tuning tries one candidate."""
+    return make_pass(ArgSpec(name, OPTIONS.get(name, {})), TIRAX_UNIVERSE.all_passes)
+
+
 def outcome(text: str, names: Sequence[str]) -> str | None:
     """What is wrong with running these passes: an exception that is no diagnostic; None where nothing is."""
     ctx, verifier, name = context(), Verifier(), "parse"
@@ -74,7 +81,7 @@ def outcome(text: str, names: Sequence[str]) -> str | None:
         module = parse_mlir(text, ctx=ctx)
         verifier.verify(module)  # as the command line does
         for name in names:
-            TIRAX_UNIVERSE.all_passes[name]()().apply(ctx, module)
+            _made(name).apply(ctx, module)
             verifier.verify(module, after=name)
     except (TiraxError, DiagnosticException):
         return None
@@ -94,7 +101,7 @@ def comparison(text: str, names: Sequence[str]) -> dict[str, int]:
     for number, name in enumerate(names, 1):
         before = module.clone()
         try:
-            run_pass(make_pass(ArgSpec(name, {}), TIRAX_UNIVERSE.all_passes), ctx, module)
+            run_pass(_made(name), ctx, module)
         except (TiraxError, DiagnosticException):
             break
         try:

@@ -142,7 +142,7 @@ def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
 
 _APART = frozenset({"apply-dpl-patterns"})
 """Passes that read files."""
-_OPTIONS: dict[str, dict[str, ParameterListType]] = {
+OPTIONS: dict[str, dict[str, ParameterListType]] = {
     "gradient": {"func_name": ("main",)},
     "meta-schedule-tune-tir": {"max_trials_global": (1,)},
     "meta-schedule-tune-irmod": {"max_trials_global": (1,)},
@@ -162,7 +162,7 @@ def _check_passes(text: str) -> int:
     for name in text.partition("\n")[0].removeprefix("// ").split(","):
         try:
             after = module.clone()
-            spec = ArgSpec(name, _OPTIONS.get(name, {}))
+            spec = ArgSpec(name, OPTIONS.get(name, {}))
             run_pass(make_pass(spec, TIRAX_UNIVERSE.all_passes), new_context(), after)
         except REFUSALS:
             continue
