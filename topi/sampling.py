@@ -93,7 +93,7 @@ class _Sampling:
         x = tx.div((at + 1.0) * (self.size - 1.0 if self.aligned else self.size), self.number(2.0))
         x = x if self.aligned else x - 0.5
         if method == "nearest":
-            return [(tx.round_(self.clamped(x)), one)]
+            return [(tx.nearbyint(self.clamped(x)), one)]
         if method == "bilinear":
             x = self.clamped(x)
             low = tx.floor(x)

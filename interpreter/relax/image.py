@@ -110,7 +110,7 @@ def _sampled(op: Any, x: Array, n: int) -> list[tuple[Array, Array]]:
     """The positions along a dimension of n elements that make the values at x, with their weights."""
     method = op.attr("method")
     if method == "nearest":
-        return [(_ROUNDINGS["round"](_in_bounds(op, x, n)), np.ones_like(x))]
+        return [(np.rint(_in_bounds(op, x, n)), np.ones_like(x))]
     if method == "bilinear":
         x = _in_bounds(op, x, n)
         return [(p, _kernel("linear", np.abs(x - p), 0)) for p in (np.floor(x), np.floor(x) + 1)]

@@ -1,0 +1,112 @@
+"""Images: pixels moved between space and channels, cropped, sampled at computed positions; boxes of detectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....handles.relax.expr import Expr, TupleGetItem
+from ....handles.struct_info import TensorStructInfo
+from ....topi.detection import non_max_suppression, roi_align
+from ..node import Node
+from ..table import converter
+from ..values import Value, op
+
+
+@converter("DepthToSpace")
+def depth_to_space(node: Node, x: Value) -> Expr:
+    n, c, h, w = x.dims
+    b = node.attr("blocksize")
+    if node.attr("mode", "DCR") == "DCR":
+        apart, order = (n, b, b, c // (b * b), h, w), [0, 3, 4, 1, 5, 2]
+    else:
+        apart, order = (n, c // (b * b), b, b, h, w), [0, 1, 4, 2, 5, 3]
+    return op("reshape", op("permute_dims", op("reshape", x, apart), axes=order), (n, c // (b * b), h * b, w * b))
+
+
+@converter("SpaceToDepth")
+def space_to_depth(node: Node, x: Value) -> Expr:
+    n, c, h, w = x.dims
+    b = node.attr("blocksize")
+    apart = op("reshape", x, (n, c, h // b, b, w // b, b))
+    order = [0, 3, 5, 1, 2, 4] if node.attr("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    return op("reshape", op("permute_dims", apart, axes=order), (n, c * (b * b), h // b, w // b))
+
+
+@converter("CenterCropPad")
+def center_crop_pad(node: Node, x: Value, shape: Value) -> Expr | Value:
+    """The middle of dimensions that are too long, zeros around those that are too short."""
+    axes = [a % x.rank for a in node.attr("axes") or range(x.rank)]
+    y: Any = x
+    for axis, size in zip(axes, node.ints("shape", shape), strict=True):
+        extent = x.dims[axis].constant
+        if extent is None:
+            raise node.unsupported("a dimension of symbolic size")
+        less = abs(size - extent) // 2
+        if size < extent:
+            y = op("strided_slice", y, axes=[axis], begin=[less], end=[less + size])
+        elif size > extent:
+            widths = [0] * (2 * x.rank)
+            widths[2 * axis : 2 * axis + 2] = [less, size - extent - less]
+            y = op("nn.pad", y, pad_width=widths)
+    return y
+
+
+_METHODS = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+@converter("GridSample")
+def grid_sample(node: Node, x: Value, grid: Value) -> Expr:
+    """Positions stand in the last dimension of the grid."""
+    if x.rank not in (4, 5):
+        raise node.unsupported(f"a tensor of rank {x.rank}")
+    mode = node.attr("mode")
+    positions = op("permute_dims", grid, axes=[0, x.rank - 1, *range(1, x.rank - 1)])
+    return op(
+        "image.grid_sample",
+        x,
+        positions,
+        method=_METHODS.get(mode, mode),
+        layout="NCHW" if x.rank == 4 else "NCDHW",
+        padding_mode=node.attr("padding_mode"),
+        align_corners=bool(node.attr("align_corners")),
+    )
+
+
+@converter("AffineGrid")
+def affine_grid(node: Node, theta: Value, size: Value) -> Expr:
+    extents = node.extents(size)[2:]
+    y = op("image.affine_grid", theta, tuple(extents), align_corners=bool(node.attr("align_corners")))
+    return op("permute_dims", y, axes=[0, *range(2, len(extents) + 2), 1])
+
+
+@converter("RoiAlign")
+def roi_align_(node: Node, x: Value, rois: Value, batches: Value) -> Expr:
+    """The mean or the greatest of samples in each part of each region."""
+    half = node.version >= 16 and node.attr("coordinate_transformation_mode") == "half_pixel"
+    size = (node.attr("output_height", 1), node.attr("output_width", 1))
+    samples, scale = node.attr("sampling_ratio", 0), node.attr("spatial_scale", 1.0)
+    return node.call_te(roi_align, x, rois, batches, size, samples, scale, half, node.attr("mode", "avg"))
+
+
+@converter("NonMaxSuppression")
+def nms(
+    node: Node,
+    boxes: Value,
+    scores: Value,
+    most: Value | None = None,
+    overlap: Value | None = None,
+    least: Value | None = None,
+) -> Expr:
+    """(image, class, box) of the boxes that are kept, the best of each class first; as many as the run gives."""
+    limits = [Value.constant([0], "int64") if most is None else most, Value.constant([0.0], "float32")]
+    limits[1] = limits[1] if overlap is None else overlap
+    centered = bool(node.attr("center_point_box", 0))
+    pair = node.emit(node.call_te(non_max_suppression, boxes, scores, *limits, least, centered))
+    kept, counts = (node.emit(TupleGetItem(pair, i)) for i in range(2))
+    ranks = op("reshape", op("arange", 0, boxes.dims[1], 1, dtype="int64"), (1, 1, -1))
+    there = op("less", ranks, op("expand_dims", counts, axis=[2]))
+    info = TensorStructInfo([3, node.graph.fresh_size("kept")], "int64")
+    each = node.graph.builder.match_cast(node.emit(op("nonzero", there)), info)
+    places = node.emit(op("permute_dims", each))
+    box = op("expand_dims", op("gather_nd", kept, places), axis=[1])
+    return op("concat", [op("strided_slice", places, axes=[1], begin=[0], end=[2]), box], axis=1)

@@ -1,0 +1,194 @@
+"""Quantization: to and from small integers and 8 bit floats, and operators on quantized tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....dialects.dtypes import dtype_of, numpy_dtype
+from ....handles.relax.expr import Expr
+from ..node import Node
+from ..table import converter
+from ..tensors import dtype_name
+from ..values import Value, as_value, op
+from .convolution import convolved, shifted
+from .elementwise import converted
+
+Operand = Value | Expr
+
+_RANGES = {"int4": (-8, 7), "uint4": (0, 15)}
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype."""
+    if dtype in _RANGES:
+        return _RANGES[dtype]
+    info = np.iinfo(numpy_dtype(dtype_of(dtype)))
+    return int(info.min), int(info.max)
+
+
+def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) -> Operand:
+    """A scale or zero point to broadcast over `x`: of all, of each index of `axis`, or of each block along it."""
+    if parameter.rank == 0 or (parameter.rank == 1 and parameter.dims[0].constant == 1 and not block):
+        return op("reshape", parameter, ()) if parameter.rank else parameter
+    if block:
+        repeated = node.emit(op("repeat", parameter, repeats=block, axis=axis))
+        if as_value(repeated).dims[axis] == x.dims[axis]:
+            return repeated
+        return node.emit(op("strided_slice", repeated, axes=[axis], begin=[0], end=[x.dims[axis]]))
+    if parameter.rank == 1:
+        return op("reshape", parameter, [-1 if i == axis % x.rank else 1 for i in range(x.rank)])
+    return parameter
+
+
+def _axis(node: Node, x: Value) -> int:
+    axis = node.attr("axis", 1)
+    return axis % x.rank if x.rank else 0
+
+
+@converter("QuantizeLinear")
+def quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Expr:
+    """round(x / scale) + zero point, limited to the range; 8 bit floats are rounded as conversions do."""
+    target = "uint8" if zero is None else zero.dtype
+    if zero is None and node.attr("output_dtype"):
+        target = dtype_name(node.attr("output_dtype"), "the result")
+    axis, block = _axis(node, x), node.attr("block_size") or 0
+    wide = dtype_name(node.attr("precision"), "the quotient") if node.attr("precision") else scale.dtype
+    factor = spread(node, as_value(converted(scale, wide)), x, axis, block)
+    quotient = op("divide", converted(x, wide), factor)
+    if target.startswith("float"):
+        return _to_float8(node, as_value(node.emit(quotient)), target)
+    moved = None if zero is None else spread(node, zero, x, axis, block)
+    return limited(node, quotient, moved, target)
+
+
+def limited(node: Node, quotient: Expr, zero: Operand | None, dtype: str) -> Expr:
+    """round(quotient) + zero point as `dtype`, limited to its range; in single precision, or wider."""
+    value = as_value(node.emit(quotient))
+    rounded = op("round", value if value.dtype != "float16" else op("astype", value, dtype="float32"))
+    if zero is not None:
+        rounded = op("add", rounded, converted(as_value(zero), as_value(rounded).dtype))
+    low, high = limits(dtype)
+    return op("astype", op("minimum", op("maximum", rounded, float(low)), float(high)), dtype=dtype)
+
+
+def _to_float8(node: Node, x: Value, dtype: str) -> Expr:
+    """What is beyond the range becomes the greatest number where `saturate`."""
+    if not node.attr("saturate", 1):
+        return op("astype", x, dtype=dtype)
+    import ml_dtypes
+
+    top = float(ml_dtypes.finfo(numpy_dtype(dtype_of(dtype))).max)
+    inside = op("minimum", op("maximum", x, -top), top)
+    return op("astype", op("where", op("isnan", x), x, node.emit(inside)), dtype=dtype)
+
+
+@converter("DequantizeLinear")
+def dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Expr | Value:
+    """(x - zero point) * scale, of the dtype of the scale."""
+    dtype = dtype_name(node.attr("output_dtype"), "the result") if node.attr("output_dtype") else scale.dtype
+    axis, block = _axis(node, x), node.attr("block_size") or 0
+    between = "float32" if x.dtype.startswith("float") or scale.dtype != "float64" else "float64"
+    if x.dtype.startswith("float") or zero is None:
+        plain: Operand = converted(x, between)
+    else:
+        offset = spread(node, as_value(converted(zero, "int32")), x, axis, block)
+        plain = op("astype", op("subtract", op("astype", x, dtype="int32"), offset), dtype=between)
+    factor = spread(node, as_value(converted(scale, between)), x, axis, block)
+    return converted(as_value(op("multiply", plain, factor)), dtype)
+
+
+@converter("DynamicQuantizeLinear")
+def dynamic_quantize_linear(node: Node, x: Value) -> Any:
+    """Unsigned 8 bit integers whose range holds 0 and all elements; with the scale and the zero point."""
+    low = node.emit(op("minimum", op("min", x), 0.0))
+    high = op("maximum", op("max", x), 0.0)
+    scale = node.emit(op("divide", op("subtract", high, low), 255.0))
+    safe = node.emit(op("where", op("equal", scale, 0.0), 1.0, scale))
+    point = op("round", op("minimum", op("maximum", op("divide", op("negative", low), safe), 0.0), 255.0))
+    zero = node.emit(op("astype", point, dtype="uint8"))
+    return limited(node, op("divide", x, safe), zero, "uint8"), scale, zero
+
+
+def dequantized(node: Node, x: Value, scale: Value, zero: Value | None, axis: int = 0) -> Expr:
+    """(x - zero) * scale in single precision; vectors are along `axis`."""
+    offset = None if zero is None else spread(node, as_value(converted(zero, "int32")), x, axis)
+    plain = op("astype", x, dtype="int32")
+    moved = plain if offset is None else op("subtract", plain, offset)
+    return op("multiply", op("astype", moved, dtype=scale.dtype), spread(node, scale, x, axis))
+
+
+def requantized(node: Node, y: Expr, scale: Value, zero: Value | None, dtype: str | None = None) -> Expr:
+    """Floats quantized by one scale and zero point."""
+    value = as_value(y)
+    target = dtype or ("uint8" if zero is None else zero.dtype)
+    factor = spread(node, scale, value, -1)
+    return limited(node, op("divide", y, factor), None if zero is None else spread(node, zero, value, -1), target)
+
+
+@converter("QLinearConv")
+def qlinear_conv(
+    node: Node,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    weight: Value,
+    weight_scale: Value,
+    weight_zero: Value,
+    y_scale: Value,
+    y_zero: Value,
+    bias: Value | None = None,
+) -> Expr:
+    """A convolution of integers; weights may have a scale for each output channel."""
+    sums = convolved(node, shifted(x, x_zero), shifted(weight, weight_zero, 0), "int32")
+    if bias is not None:
+        sums = op("add", sums, op("reshape", bias, (1, -1, *[1] * (x.rank - 2))))
+    y = as_value(node.emit(op("astype", sums, dtype="float32")))
+    factor = op("divide", op("multiply", x_scale, weight_scale), y_scale)
+    return limited(node, op("multiply", y, spread(node, as_value(node.emit(factor)), y, 1)), y_zero, y_zero.dtype)
+
+
+@converter("QLinearMatMul")
+def qlinear_matmul(
+    node: Node,
+    a: Value,
+    a_scale: Value,
+    a_zero: Value,
+    b: Value,
+    b_scale: Value,
+    b_zero: Value,
+    y_scale: Value,
+    y_zero: Value,
+) -> Expr:
+    """A product of integers; `a` may have a scale for each row, `b` for each column."""
+    rows, columns = a.rank - 2, b.rank - 1
+    sums = op("matmul", shifted(a, a_zero, rows), shifted(b, b_zero, columns))
+    left = spread(node, a_scale, a, rows) if a_scale.rank < 2 else a_scale
+    right = spread(node, b_scale, b, columns) if b_scale.rank < 2 else b_scale
+    wide = "float32" if y_scale.dtype != "float64" else "float64"
+    parts = [as_value(converted(as_value(s), wide)) for s in (left, right, y_scale)]
+    factor = op("divide", op("multiply", parts[0], parts[1]), op("reshape", parts[2], ()))
+    y = op("multiply", op("astype", sums, dtype=wide), node.emit(factor))
+    return limited(node, y, op("reshape", y_zero, ()), y_zero.dtype)
+
+
+def binary_on_quantized(name: str) -> Callable[..., Expr]:
+    """A converter of an operator on two quantized tensors, computed in floats."""
+
+    def convert(
+        node: Node,
+        a: Value,
+        a_scale: Value,
+        a_zero: Value | None,
+        b: Value,
+        b_scale: Value,
+        b_zero: Value | None,
+        y_scale: Value,
+        y_zero: Value | None = None,
+    ) -> Expr:
+        left, right = dequantized(node, a, a_scale, a_zero), dequantized(node, b, b_scale, b_zero)
+        return requantized(node, node.emit(op(name, left, right)), y_scale, y_zero, a.dtype)
+
+    return convert

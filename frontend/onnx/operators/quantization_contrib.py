@@ -1,0 +1,189 @@
+"""Operators on quantized tensors as ONNX Runtime has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....handles.relax.expr import Expr
+from ..node import Node
+from ..table import MICROSOFT, converter, rows
+from ..values import Value, as_value, op
+from .convolution import shifted
+from .pooling import average_pool
+from .quantization import (
+    binary_on_quantized,
+    dequantize_linear,
+    dequantized,
+    dynamic_quantize_linear,
+    quantize_linear,
+    requantized,
+    spread,
+)
+
+rows(quantize_linear, "QuantizeLinear", domain=MICROSOFT)
+rows(dequantize_linear, "DequantizeLinear", domain=MICROSOFT)
+rows(binary_on_quantized("add"), "QLinearAdd", domain=MICROSOFT)
+rows(binary_on_quantized("multiply"), "QLinearMul", domain=MICROSOFT)
+
+
+@converter("QLinearSigmoid", domain=MICROSOFT)
+def qlinear_sigmoid(
+    node: Node, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+) -> Expr:
+    y = node.emit(op("sigmoid", dequantized(node, x, x_scale, x_zero)))
+    return requantized(node, y, y_scale, y_zero, x.dtype)
+
+
+@converter("QLinearLeakyRelu", domain=MICROSOFT)
+def qlinear_leaky_relu(
+    node: Node, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+) -> Expr:
+    y = op("nn.leakyrelu", dequantized(node, x, x_scale, x_zero), alpha=node.attr("alpha", 0.01))
+    return requantized(node, node.emit(y), y_scale, y_zero, x.dtype)
+
+
+@converter("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(
+    node: Node, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+) -> Expr:
+    y = op("nn.softmax", dequantized(node, x, x_scale, x_zero), axis=node.attr("axis", -1))
+    return requantized(node, node.emit(y), y_scale, y_zero, x.dtype)
+
+
+@converter("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(node: Node, y_scale: Value, y_zero: Value, *parts: Value) -> Expr:
+    """Tensors, each with its scale and zero point, one after the other."""
+    plain = [dequantized(node, x, s, z) for x, s, z in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
+    return requantized(node, node.emit(op("concat", plain, axis=node.attr("axis"))), y_scale, y_zero)
+
+
+def _channels_first(node: Node, x: Value) -> Value:
+    if not node.attr("channels_last", 0):
+        return x
+    return as_value(node.emit(op("permute_dims", x, axes=[0, x.rank - 1, *range(1, x.rank - 1)])))
+
+
+def _as_before(node: Node, y: Expr) -> Expr:
+    if not node.attr("channels_last", 0):
+        return y
+    rank = as_value(y).rank
+    return op("permute_dims", y, axes=[0, *range(2, rank), 1])
+
+
+@converter("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(
+    node: Node, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+) -> Expr:
+    data = _channels_first(node, x)
+    plain = as_value(node.emit(dequantized(node, data, x_scale, x_zero)))
+    y = _as_before(node, average_pool(node, plain))
+    return requantized(node, node.emit(y), y_scale, y_zero, x.dtype)
+
+
+@converter("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average_pool(
+    node: Node, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+) -> Expr:
+    axes = list(range(1, x.rank - 1)) if node.attr("channels_last", 0) else list(range(2, x.rank))
+    y = op("mean", dequantized(node, x, x_scale, x_zero), axis=axes, keepdims=True)
+    return requantized(node, node.emit(y), y_scale, y_zero, x.dtype)
+
+
+@converter("MatMulIntegerToFloat", domain=MICROSOFT)
+def matmul_integer_to_float(
+    node: Node,
+    a: Value,
+    b: Value,
+    a_scale: Value,
+    b_scale: Value,
+    a_zero: Value | None = None,
+    b_zero: Value | None = None,
+    bias: Value | None = None,
+) -> Expr:
+    """The product of integers, in floats; `b` may have a scale for each column."""
+    sums = op("matmul", shifted(a, a_zero, a.rank - 2), shifted(b, b_zero, b.rank - 1))
+    factor = op("multiply", spread(node, a_scale, a, -1), spread(node, b_scale, b, b.rank - 1))
+    y = op("multiply", op("astype", sums, dtype=a_scale.dtype), factor)
+    return y if bias is None else op("add", y, bias)
+
+
+@converter("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_quantize_matmul(
+    node: Node, a: Value, b: Value, b_scale: Value, b_zero: Value | None = None, bias: Value | None = None
+) -> Expr:
+    """As `MatMulIntegerToFloat`, of floats that are quantized first."""
+    quantized, scale, zero = (as_value(node.emit(as_value(t).expr)) for t in dynamic_quantize_linear(node, a))
+    return matmul_integer_to_float(node, quantized, b, scale, b_scale, zero, b_zero, bias)
+
+
+@converter("QGemm", domain=MICROSOFT)
+def qgemm(
+    node: Node,
+    a: Value,
+    a_scale: Value,
+    a_zero: Value,
+    b: Value,
+    b_scale: Value,
+    b_zero: Value,
+    c: Value | None = None,
+    y_scale: Value | None = None,
+    y_zero: Value | None = None,
+) -> Expr:
+    """alpha · a · b + c of quantized tensors; floats where no scale of the result is there."""
+    turned_a, turned_b = node.attr("transA", 0), node.attr("transB", 0)
+    left, right = shifted(a, a_zero), shifted(b, b_zero, 0 if turned_b else 1)
+    sums = op(
+        "matmul", op("permute_dims", left) if turned_a else left, op("permute_dims", right) if turned_b else right
+    )
+    sums = sums if c is None else op("add", sums, c)
+    column = spread(node, b_scale, Value.known(np.zeros((1, 1))), 1)
+    factor = op("multiply", op("multiply", spread(node, a_scale, a, -1), column), node.attr("alpha", 1.0))
+    y = node.emit(op("multiply", op("astype", sums, dtype="float32"), factor))
+    return y if y_scale is None else requantized(node, y, y_scale, y_zero, a.dtype)
+
+
+@converter("MatMulNBits", domain=MICROSOFT)
+def matmul_nbits(
+    node: Node,
+    a: Value,
+    b: Value,
+    scales: Value,
+    zeros: Value | None = None,
+    groups: Value | None = None,
+    bias: Value | None = None,
+) -> Expr:
+    """A product with a constant matrix of integers of 4 or 8 bits, whose blocks along K have scales."""
+    k, n, bits, block = (node.attr(name) for name in ("K", "N", "bits", "block_size"))
+    if bits not in (4, 8):
+        raise node.unsupported(f"weights of {bits} bits")
+    if groups is not None:
+        raise node.unsupported("an order of groups")
+    weights = _unpacked(node, b, k, n, bits)
+    count = -(-k // block)
+    scale = op("reshape", scales, (n, count, 1))
+    zero: Any = float(1 << (bits - 1))
+    if zeros is not None:
+        integers = zeros.dtype == "uint8"
+        points = _unpacked(node, zeros, count, n, bits) if integers else op("reshape", zeros, (n, count))
+        zero = op("reshape", op("astype", points, dtype=scales.dtype), (n, count, 1))
+    padded = count * block
+    plain = op("astype", weights, dtype=scales.dtype)
+    if padded != k:
+        plain = op("nn.pad", plain, pad_width=[0, 0, 0, padded - k])
+    blocks = op("multiply", op("subtract", op("reshape", plain, (n, count, block)), zero), scale)
+    matrix = op("reshape", blocks, (n, padded))
+    matrix = matrix if padded == k else op("strided_slice", matrix, axes=[1], begin=[0], end=[k])
+    y = op("matmul", a, op("permute_dims", node.emit(matrix)))
+    return y if bias is None else op("add", y, bias)
+
+
+def _unpacked(node: Node, packed: Value, k: int, n: int, bits: int) -> Expr:
+    """(n, k) bytes, of two numbers each where they have 4 bits: the lower half comes first."""
+    if packed.array is None:
+        raise node.not_constant(packed, "its weights")
+    data = packed.array.reshape(n, -1)
+    if bits == 4:
+        data = np.stack([data & 15, data >> 4], axis=-1).reshape(n, -1)
+    return Value.constant(np.ascontiguousarray(data[:, :k])).expr
