@@ -64,6 +64,7 @@ _PASSES: dict[str, str] = {
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
     "pack-weights": "transforms.operators.pack_weights:PackWeights",
     "pack-convolutions": "transforms.operators.pack_convolutions:PackConvolutions",
+    "sink-loop-constants": "transforms.functions.sink_loop_constants:SinkLoopConstants",
     "simplify-inference": "transforms.operators.simplify_inference:SimplifyInference",
     "fast-math-transform": "transforms.operators.fast_math_transform:FastMathTransform",
     "decompose-ops-for-inference": "transforms.operators.decompose_ops:DecomposeOpsForInference",

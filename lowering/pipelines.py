@@ -13,6 +13,7 @@ from ..diagnostics import unknown_name
 
 OPTIMIZE = (
     "normalize",
+    "sink-loop-constants",
     "simplify-inference",
     "quantized-to-integer",
     "pack-weights",

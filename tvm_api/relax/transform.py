@@ -15,7 +15,7 @@ DataflowBlockPass = FunctionPass = PythonPass
 _OWN = frozenset(
     (
         "ApplyDplPatterns", "ChannelsLast", "FuseAttention", "LiftClosures", "PackConvolutions", "PackWeights",
-        "QuantizedToInteger", "SimplifyInference", "SinkReshape",
+        "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants", "SinkReshape",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
