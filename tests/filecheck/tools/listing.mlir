@@ -16,7 +16,7 @@
 // PASSES:        canonicalize
 
 // PIPELINES: default-cpu
-// PIPELINES: normalize, simplify-inference
+// PIPELINES: normalize, sink-loop-constants
 // PIPELINES: legalize-ops, annotate-tir-op-pattern
 
 // DIALECTS: relax: {{[0-9]+}} operations
