@@ -7,7 +7,9 @@ softmax(q · kᵀ * scale + bias) · v, for the pass `fuse-attention` and for TV
 - the scale is a constant: a factor or divisor of scores, queries or keys, or of several of them;
 - the bias is added; one that keeps the keys up to the query is a causal mask, also where it chooses between scores and
   a number that leaves nothing of them;
-- the softmax may be computed in another dtype, where that is asked for.
+- the softmax may be computed in another dtype, where that is asked for;
+- weights that are no numbers may be replaced by zeros, as PyTorch writes it: those of rows that a mask leaves nothing
+  of, which attention makes zeros of (and, here alone, those of scores that are no numbers, which attention keeps).
 """
 
 from __future__ import annotations
@@ -211,7 +213,7 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
     `casts`: the softmax may be of another dtype than the products, which attention does not keep.
     """
     weights, values = op.operands
-    softmax = _used_once(_before_cast(weights, casts), "nn.softmax")
+    softmax = _softmax_of(_before_cast(weights, casts))
     dims = dims_of(weights)
     if softmax is None or dims is None or softmax.attr("axis") not in (-1, len(dims) - 1):
         return None
@@ -228,6 +230,18 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
         if attention.fits(op.results[0]) and _shows(attention, dims):
             return attention
     return None
+
+
+def _softmax_of(weights: SSAValue) -> Operator | None:
+    """The softmax that gives weights, also where zeros take the place of what is no number in them."""
+    chosen = _used_once(weights, "where")
+    if chosen is None:
+        return _used_once(weights, "nn.softmax")
+    condition, zero, numbers = chosen.operands
+    test = _used_once(condition, "isnan")
+    if test is None or test.operands[0] is not numbers or _number(zero) != 0 or len(list(numbers.uses)) != 2:
+        return None
+    return producer(numbers, "nn.softmax")
 
 
 def _shows(attention: Attention, scores: Dims) -> bool:
@@ -254,9 +268,9 @@ def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
         if permutation is not None:
             value, axes = permutation.operands[0], _after(axes_of(permutation, len(axes)), axes)
             continue
-        split = _split(value, axes) if merged and len(axes) == 3 else None
-        if split is not None:
-            value, axes = split
+        whole = _turned_apart(value, axes) if not merged else _split(value, axes) if len(axes) == 3 else None
+        if whole is not None:
+            value, axes = whole
             continue
         inner, factor = _without_scale(value, once=False) if which != _VALUES else (value, 1.0)
         if inner is value or factor is None:
@@ -278,6 +292,19 @@ def _split(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int,
     if (product(whole[:2]), *whole[2:]) != dims:
         return None
     return reshape.operands[0], (0, 1, *[a + 1 for a in axes[1:]])
+
+
+def _turned_apart(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
+    """(batch, heads, length, size), whose last dimensions were exchanged while the first two were one."""
+    parts = producer(value, "reshape")
+    turned = None if parts is None else producer(parts.operands[0], "permute_dims")
+    merge = None if turned is None else producer(turned.operands[0], "reshape")
+    if merge is None or turned is None or axes_of(turned, 3) != (0, 2, 1):
+        return None
+    before, one, after = dims_of(merge.operands[0]) or (), dims_of(merge.results[0]) or (), dims_of(value) or ()
+    if len(before) != 4 or one != (product(before[:2]), *before[2:]) or after != (*before[:2], before[3], before[2]):
+        return None
+    return merge.operands[0], _after(_turned(4), axes)
 
 
 def _both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:

@@ -107,6 +107,16 @@ WRITTEN_OUT = {
         "s = R.matmul(q1, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v3)",
         "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z",
     ),
+    "keys turned while heads are batches": (
+        BEHIND, *SPLIT, MERGED[1], "k4 = R.permute_dims(k3, axes=[0, 2, 1])", "kt = R.reshape(k4, (2, 3, 8, m))",
+        "k5 = R.multiply(kt, R.const(0.5))", "s = R.matmul(q1, k5)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
+        *BACK,
+    ),
+    "what is no number is zero": (
+        [*BEHIND, tensor("b", 2, 1, 1, M)],
+        *SPLIT, *SCORES, "u = R.add(s, b)", "w = R.nn.softmax(u)", "c = R.isnan(w)",
+        "w2 = R.where(c, R.const(0.0), w)", "y = R.matmul(w2, v1)", *BACK,
+    ),
     "used twice": (
         BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
         "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z, y",
@@ -140,6 +150,18 @@ LEFT = {
     "no transposition": (
         [MATRICES[0], tensor("k", 8, M), MATRICES[2]],
         "s = R.matmul(q, k)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "y",
+    ),
+    "what is no number is one": (
+        MATRICES, "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "c = R.isnan(w)",
+        "w2 = R.where(c, R.const(1.0), w)", "y = R.matmul(w2, v)", "y",
+    ),
+    "numbers chosen by others": (
+        MATRICES, "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "c = R.isnan(s)",
+        "w2 = R.where(c, R.const(0.0), w)", "y = R.matmul(w2, v)", "y",
+    ),
+    "keys turned otherwise while heads are batches": (
+        IN_FRONT, "k3 = R.reshape(k, (6, m, 8))", "kt = R.reshape(k3, (2, 3, 8, m))", "s = R.matmul(q, kt)",
+        "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "y",
     ),
     "a scale by rows": (
         [*MATRICES, tensor("b", N, 1)],
