@@ -33,6 +33,10 @@ class Names:
         self._by_key: dict[str, str] = {}
         self._taken: set[str] = set()
 
+    def __contains__(self, key: str) -> bool:
+        """Whether the value that the model calls `key` has its name already."""
+        return key in self._by_key
+
     def __getitem__(self, key: str) -> str:
         """The name of the value that the model calls `key`."""
         if key not in self._by_key:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SizeVar
 from ...handles.relax.expr import Var
 from ...handles.struct_info import StructInfo
@@ -21,7 +22,7 @@ from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
 from .node import Node
 from .shape_arithmetic import followed
-from .sizes import Sizes
+from .sizes import Declared, Sizes
 from .table import Converters
 from .tensors import TensorReader
 from .values import Result, TensorSequence, Value
@@ -42,6 +43,8 @@ class World:
     reader: TensorReader
     sizes: Sizes
     converters: Converters
+    declared: Mapping[str, Declared]
+    """What the model says of the shapes of values of its graph, by name; a run checks what is used of it."""
     depth: int = 0
 
 
@@ -177,9 +180,10 @@ class Scope:
             )
         for name, value in zip(proto.output, values, strict=False):
             if name:
-                self.values[name] = self._settled(value, sources)
+                declared = None if self.around or self.path else self.world.declared.get(name)
+                self.values[name] = self._settled(value, sources, declared)
 
-    def _settled(self, value: Any, sources: frozenset[str]) -> Result:
+    def _settled(self, value: Any, sources: frozenset[str], declared: Declared | None = None) -> Result:
         """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named.
 
         `sources` are the inputs of the model on which it depends.
@@ -194,17 +198,30 @@ class Scope:
         if constant is not None:
             return Value(array=constant)
         var = value if isinstance(value, Var) else self.builder.emit(value)
-        result = Value(self._with_extents(var))
+        result = Value(self._with_extents(var, declared))
         result.sources = sources
         return result
 
-    def _with_extents(self, var: Var) -> Var:
-        """A tensor of known rank whose extents only the run gives, with symbolic sizes for them."""
+    def _with_extents(self, var: Var, declared: Declared | None) -> Var:
+        """A tensor of known rank with extents that can be named: numbers and single sizes stay as they are inferred,
+        others are those that the model declares; what nothing says gets a symbolic size."""
         t = var.ssa.type
-        if not isinstance(t, relax.TensorType) or t.dims is not None or t.rank is None:
+        if not isinstance(t, relax.TensorType) or t.rank is None:
             return var
-        dims = [self.fresh_size("s") for _ in range(t.rank)]
+        nothing: Declared = [None] * t.rank
+        said = declared if declared is not None and len(declared) == t.rank else nothing
+        inferred = nothing if t.dims is None else list(t.dims)
+        dims = [
+            i if i is not None and (d is None or _is_simple(i)) else d or self.fresh_size("s")
+            for i, d in zip(inferred, said, strict=True)
+        ]
+        if tuple(dims) == t.dims:
+            return var
         return self.builder.match_cast(var, StructInfo.of(relax.TensorType.of(dims, t.element)))
+
+
+def _is_simple(extent: SymExpr) -> bool:
+    return extent.constant is not None or isinstance(extent, SizeVar)
 
 
 def _is_one(results: Any) -> bool:

@@ -20,7 +20,7 @@ from ..importing.names import Names
 from .coverage import coverage_of, has_branches
 from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
-from .sizes import Sizes
+from .sizes import Declared, Sizes
 from .table import Converter, Converters
 from .tensors import TensorReader, dtype_name, tensor_type
 from .values import Result, TensorSequence, Value, constant_of
@@ -81,9 +81,11 @@ def imported(
     coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
     reader = TensorReader(folder)
     names = Names(sanitize_input_names, "input")
-    world = World(BlockBuilder(), functions, reader, Sizes(), converters)
+    sizes = Sizes()
+    inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
+    declared = {} if shape_dict else _declared(proto.graph, sizes)
+    world = World(BlockBuilder(), functions, reader, sizes, converters, declared)
     scope = Scope(world, opsets)
-    inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, world.sizes)
     for name, contents in (fixed or {}).items():
         scope.values[name] = Value(array=np.asarray(contents))
         del inputs[name]
@@ -127,6 +129,13 @@ def _value(name: str, var: Var | None) -> Result:
     for value in values:
         value.sources = frozenset({name})
     return TensorSequence(values) if fields else values[0]
+
+
+def _declared(graph: GraphProto, sizes: Sizes) -> dict[str, Declared]:
+    """The shapes that the model declares of values between its inputs and outputs."""
+    types = ((info.name, tensor_type(info.type)) for info in graph.value_info)
+    shapes = ((name, sizes.declared(tensor)) for name, tensor in types if tensor is not None)
+    return {name: shape for name, shape in shapes if shape is not None}
 
 
 def _inputs(

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from onnx import TypeProto
 
 
+Declared = list[SymExpr | None]
+"""Extents that a model declares, None for those that it does not."""
+
+
 class Sizes:
     """The symbolic sizes of one function; the same name is the same size."""
 
@@ -39,6 +43,17 @@ class Sizes:
         if not tensor.HasField("shape"):
             return None
         return [self._extent(d, f"{name}_{i}") for i, d in enumerate(tensor.shape.dim)]
+
+    def declared(self, tensor: TypeProto.Tensor) -> Declared | None:
+        """What the model says of the shape of a value between others: numbers, and names of sizes that are known by
+        now; None for all else, and instead of it where there is nothing."""
+        known = [self._declared(d) for d in tensor.shape.dim] if tensor.HasField("shape") else []
+        return known if any(e is not None for e in known) else None
+
+    def _declared(self, dim: Any) -> SymExpr | None:
+        if dim.HasField("dim_value"):
+            return as_expr(dim.dim_value) if dim.dim_value >= 0 else None
+        return self.named(dim.dim_param) if dim.dim_param in self._names else None
 
     def _extent(self, dim: Any, place: str) -> SymExpr:
         if dim.HasField("dim_value"):
