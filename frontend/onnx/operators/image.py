@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....handles.relax.expr import Expr, TupleGetItem
-from ....handles.struct_info import TensorStructInfo
+from ....dialects.sym.expr import SymExpr
+from ....handles.relax.expr import Expr
+from ....handles.struct_info import ShapeStructInfo
 from ....topi.detection import non_max_suppression, roi_align
 from ..node import Node
 from ..table import converter
-from ..values import Value, op
+from ..values import Value, as_value, op
 
 
 @converter("DepthToSpace")
@@ -84,8 +85,17 @@ def roi_align_(node: Node, x: Value, rois: Value, batches: Value) -> Expr:
     """The mean or the greatest of samples in each part of each region."""
     half = node.version >= 16 and node.attr("coordinate_transformation_mode") == "half_pixel"
     size = (node.attr("output_height", 1), node.attr("output_width", 1))
-    samples, scale = node.attr("sampling_ratio", 0), node.attr("spatial_scale", 1.0)
-    return node.call_te(roi_align, x, rois, batches, size, samples, scale, half, node.attr("mode", "avg"))
+    return node.call_te(
+        roi_align,
+        x,
+        rois,
+        batches,
+        size,
+        node.attr("sampling_ratio", 0),
+        node.attr("spatial_scale", 1.0),
+        half,
+        node.attr("mode", "avg"),
+    )
 
 
 @converter("NonMaxSuppression")
@@ -97,16 +107,29 @@ def nms(
     overlap: Value | None = None,
     least: Value | None = None,
 ) -> Expr:
-    """(image, class, box) of the boxes that are kept, the best of each class first; as many as the run gives."""
-    limits = [Value.constant([0], "int64") if most is None else most, Value.constant([0.0], "float32")]
-    limits[1] = limits[1] if overlap is None else overlap
-    centered = bool(node.attr("center_point_box", 0))
-    pair = node.emit(node.call_te(non_max_suppression, boxes, scores, *limits, least, centered))
-    kept, counts = (node.emit(TupleGetItem(pair, i)) for i in range(2))
-    ranks = op("reshape", op("arange", 0, boxes.dims[1], 1, dtype="int64"), (1, 1, -1))
-    there = op("less", ranks, op("expand_dims", counts, axis=[2]))
-    info = TensorStructInfo([3, node.graph.fresh_size("kept")], "int64")
-    each = node.graph.builder.match_cast(node.emit(op("nonzero", there)), info)
-    places = node.emit(op("permute_dims", each))
-    box = op("expand_dims", op("gather_nd", kept, places), axis=[1])
-    return op("concat", [op("strided_slice", places, axes=[1], begin=[0], end=[2]), box], axis=1)
+    """(batch, class, box) of the boxes that are kept, the best of each class first; as many as the run gives."""
+    batch, count, _ = boxes.dims
+    rows: SymExpr = batch * scores.dims[1] * count
+    limits = [_scalar(node, v, dtype) for v, dtype in ((most, "int64"), (overlap, "float32"), (least, "float32"))]
+    has_least = least is not None
+    pair = node.call_te(
+        non_max_suppression, boxes, scores, *limits, has_least, bool(node.attr("center_point_box", 0)), rows
+    )
+    kept = [node.emit(v) for v in _two(node, pair)]
+    total = node.graph.fresh_size("kept")
+    node.graph.builder.match_cast(node.emit(op("tensor_to_shape", kept[1])), ShapeStructInfo([total]))
+    return op("strided_slice", kept[0], axes=[0], begin=[0], end=[total], assume_inbound=True)
+
+
+def _scalar(node: Node, value: Value | None, dtype: str) -> Value:
+    """A scalar operand as a vector of one element, 0 where it is absent."""
+    if value is None:
+        return Value.constant([0], dtype)
+    return as_value(node.emit(op("reshape", value, (1,))))
+
+
+def _two(node: Node, pair: Expr) -> list[Expr]:
+    from ....handles.relax.expr import TupleGetItem
+
+    bound = node.emit(pair)
+    return [TupleGetItem(bound, i) for i in range(2)]
