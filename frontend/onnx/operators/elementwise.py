@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....dialects.dtypes import is_float
+from ml_dtypes import finfo
+
+from ....dialects.dtypes import dtype_of, is_float, numpy_dtype
 from ....handles.relax.expr import Expr
 from ..node import Node
 from ..table import MICROSOFT, converter, rows, simple
@@ -84,7 +86,21 @@ def power(node: Node, x: Value, y: Value) -> Expr:
 
 @converter("Mod")
 def mod(node: Node, x: Value, y: Value) -> Expr:
-    return op("mod" if node.attr("fmod") else "floor_mod", x, y)
+    if node.attr("fmod") or not _float(x):
+        return op("mod" if node.attr("fmod") else "floor_mod", x, y)
+    return _floor_mod(node, x, y)
+
+
+def _floor_mod(node: Node, x: Value, y: Value) -> Expr:
+    """Of floats, with the sign of y: the remainder that truncates, plus y where the signs differ.
+
+    The remainder of a division by infinity is x.
+    """
+    whole = op("logical_and", op("isinf", y), op("isfinite", x))
+    rest = node.emit(op("where", whole, x, op("mod", x, y)))
+    differs = op("not_equal", op("less", rest, 0.0), op("less", y, 0.0))
+    moved = op("logical_and", op("not_equal", rest, 0.0), differs)
+    return op("where", moved, op("add", rest, y), rest)
 
 
 @converter("BitShift")
@@ -118,12 +134,26 @@ def where(node: Node, condition: Value, x: Value, y: Value) -> Expr:
 
 @converter("Cast")
 def cast(node: Node, x: Value) -> Output:
-    return converted(x, dtype_name(node.attr("to"), "the result"))
+    return _cast(node, x, dtype_name(node.attr("to"), "the result"))
 
 
 @converter("CastLike")
 def cast_like(node: Node, x: Value, target: Value) -> Output:
-    return converted(x, target.dtype)
+    return _cast(node, x, target.dtype)
+
+
+def _cast(node: Node, x: Value, dtype: str) -> Output:
+    """x as `dtype`: what is too great for a float of 8 bits is its greatest value, unless the node says otherwise."""
+    if dtype.startswith("float8") and node.attr("saturate", 1) and _float(x):
+        return converted(as_value(_limited(x, dtype)), dtype)
+    return converted(x, dtype)
+
+
+def _limited(x: Value, dtype: str) -> Output:
+    """x within the range of a float of 8 bits; NaN stays."""
+    greatest = float(finfo(numpy_dtype(dtype_of(dtype))).max)
+    above = op("where", op("greater", x, greatest), greatest, x)
+    return op("where", op("less", above, -greatest), -greatest, above)
 
 
 def converted(x: Value, dtype: str) -> Output:
