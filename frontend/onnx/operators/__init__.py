@@ -1,57 +1,7 @@
-"""Converters of ONNX's operators: a family a file. `table.py` says how a row is written."""
+"""Converters of ONNX's operators: a family a file, all of which are found. `table.py` says how a row is written."""
 
-from . import (
-    attention,
-    attention_contrib,
-    control_flow,
-    convolution,
-    creation,
-    elementwise,
-    image,
-    indexing,
-    linear_algebra,
-    losses,
-    manipulation,
-    nn,
-    normalization,
-    pooling,
-    quantization,
-    quantization_contrib,
-    recurrent,
-    reduction,
-    resize,
-    scan,
-    scatter,
-    sequences,
-    sets,
-    signal,
-    training,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "attention",
-    "attention_contrib",
-    "control_flow",
-    "convolution",
-    "creation",
-    "elementwise",
-    "image",
-    "indexing",
-    "linear_algebra",
-    "losses",
-    "manipulation",
-    "nn",
-    "normalization",
-    "pooling",
-    "quantization",
-    "quantization_contrib",
-    "recurrent",
-    "reduction",
-    "resize",
-    "scan",
-    "scatter",
-    "sequences",
-    "sets",
-    "signal",
-    "training",
-]
+for _module in iter_modules(__path__):
+    import_module(f".{_module.name}", __package__)
