@@ -134,7 +134,9 @@ def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
         raise DTypeError(f"the array for parameter '{name}' has the wrong dtype", expected=t.element, found=dtype)
     if t.rank is not None and array.ndim != t.rank:
         raise ShapeError(f"the array for parameter '{name}' has the wrong rank", expected=t.rank, found=array.ndim)
-    return relax.TensorDataAttr.from_numpy(array, dtype)
+    # What nobody may write to, such as a mapped file, is shared.
+    share = relax.TensorDataAttr.sharing if not array.flags.writeable else relax.TensorDataAttr.from_numpy
+    return share(array, dtype)
 
 
 def _as_array(value: Any) -> Any:

@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+NEEDED = {"bring_a_model.md": ("torch",)}
+"""Packages that the programs of a page need; these are one program together, as such packages load slowly."""
+
+
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
@@ -46,7 +50,10 @@ def test_shell_commands(page, tmp_path, commands):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_programs(page, tmp_path):
-    for number, text in enumerate(blocks(page, "python")):
+    for package in NEEDED.get(page.name, ()):
+        pytest.importorskip(package, reason="the programs of the page need it")
+    texts = blocks(page, "python")
+    for number, text in enumerate(["\n".join(texts)] if page.name in NEEDED else texts):
         path = tmp_path / f"example{number}.py"
         path.write_text(text)
         done = subprocess.run(

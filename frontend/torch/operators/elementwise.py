@@ -25,9 +25,11 @@ _FLOATING = {
     "lgamma": R.lgamma, "digamma": R.digamma, "erfinv": R.erfinv,
 }  # fmt: skip
 """Of floating point; integers become that."""
-_ARITHMETIC = {"mul": R.multiply, "maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
+_ARITHMETIC = {"maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
                "min.other": R.minimum, "fmod": R.mod}  # fmt: skip
 _BITS = {
+    "mul": (R.multiply, R.logical_and),
+    "multiply": (R.multiply, R.logical_and),
     "bitwise_and": (R.bitwise_and, R.logical_and),
     "bitwise_or": (R.bitwise_or, R.logical_or),
     "bitwise_xor": (R.bitwise_xor, R.logical_xor),
@@ -35,7 +37,7 @@ _BITS = {
     "__or__": (R.bitwise_or, R.logical_or),
     "__xor__": (R.bitwise_xor, R.logical_xor),
 }
-"""Of integers, of truth values."""
+"""Of numbers, of truth values."""
 _SHIFTS = {"bitwise_left_shift": R.left_shift, "bitwise_right_shift": R.right_shift, "__lshift__": R.left_shift,
            "__rshift__": R.right_shift}  # fmt: skip
 _COMPARISONS = {
@@ -64,10 +66,10 @@ def _arithmetic(build: Build) -> Callable[[Emitter, Any, Any], Expr]:
     return lambda e, x, other: build(*operands(e, x, other))
 
 
-def _bits(of_integers: Build, of_truth: Build) -> Callable[[Emitter, Any, Any], Expr]:
+def _bits(of_numbers: Build, of_truth: Build) -> Callable[[Emitter, Any, Any], Expr]:
     def convert(e: Emitter, x: Any, other: Any) -> Expr:
         a, b = operands(e, x, other)
-        return of_truth(a, b) if dtype_of(a) == "bool" else of_integers(a, b)
+        return of_truth(a, b) if dtype_of(a) == "bool" else of_numbers(a, b)
 
     return convert
 

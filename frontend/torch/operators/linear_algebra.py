@@ -61,14 +61,20 @@ def baddbmm(e: Emitter, x: Expr, batch1: Expr, batch2: Expr, beta: Any = 1, alph
 @row("addr")
 def addr(e: Emitter, x: Expr, vec1: Expr, vec2: Expr, beta: Any = 1, alpha: Any = 1) -> Expr:
     """beta * x + alpha * vec1 vec2ᵀ"""
-    result = scaled(e, e.emit(R.outer(*operands(e, vec1, vec2))), alpha)
+    result = e.emit(outer(e, vec1, vec2))
+    if dtype_of(result) == "bool":
+        return R.logical_and(result, const(bool(alpha), "bool")) if not beta else R.logical_or(x, result)
+    result = scaled(e, result, alpha)
     return result if beta == 0 else R.add(*operands(e, scaled(e, x, beta), result))
 
 
 @row("outer", "ger")
 def outer(e: Emitter, x: Expr, vec2: Expr) -> Expr:
     """The products of each element with each of the other."""
-    return R.outer(*operands(e, x, vec2))
+    a, b = operands(e, x, vec2)
+    if dtype_of(a) == "bool":
+        return R.logical_and(R.expand_dims(a, 1), R.expand_dims(b, 0))
+    return R.outer(a, b)
 
 
 @row("einsum")

@@ -1,0 +1,36 @@
+"""Files of weights that PyTorch saved."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+
+from ..importing.errors import ModelError
+from .tensors import array_of
+
+
+def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """The tensors of a state dict, as arrays over the mapped file.
+
+    Only tensors are read, in PyTorch's mode for that: nothing of the file is run. Raises `ModelError` for any other
+    file, `OSError`.
+    """
+    import torch
+
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+        raise ModelError(f"'{os.fspath(path)}' is no file of weights: {error}") from error
+    tensors = state.items() if isinstance(state, dict) else ()
+    if not tensors or not all(isinstance(t, torch.Tensor) for _, t in tensors):
+        raise ModelError(f"'{os.fspath(path)}' is no state dict", expected="names and tensors")
+    return {str(name): _read_only(array_of(tensor)) for name, tensor in tensors}
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
