@@ -133,6 +133,7 @@ NARROW: dict[Attribute, NarrowFloat | None] = {
 _NAMES: dict[Attribute, str] = {t: n for n, t in DTYPES.items()}
 _OTHER_NAMES = {"uint1": "bool", "int1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
 _VECTOR = re.compile(r"(.+?)x(vscalex)?(\d+)$")
+_NARROW_KINDS = frozenset(map(type, NARROW))
 _NARROW_FLOATS = tuple(type(t) for t, form in NARROW.items() if form is not None)
 _FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS))
 """Classes that have no subclasses: `isinstance` of xDSL's classes is a call of Python where it is false."""
@@ -191,7 +192,8 @@ def is_float(dtype: Attribute) -> bool:
 
 def is_narrow(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is a float of 8 or 4 bits or an integer of 4 or 2."""
-    return scalar_of(dtype) in NARROW
+    scalar = scalar_of(dtype)
+    return type(scalar) in _NARROW_KINDS and scalar in NARROW
 
 
 def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:

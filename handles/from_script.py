@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from .. import script
 from ..diagnostics import SourceLocation, TiraxError
 from ..dialects import relax, tir
+from ..ir.passes.transform import no_gc
 from ..ir.verification.well_formed import check_well_formed
 from .module import IRModule
 
@@ -109,7 +110,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     Raises `ScriptError`, which shows the line and place, for text that is not TVMScript, and `IllFormedError` for a
     module that is not well formed, unless `check_well_formed` is False.
     """
-    with _rendering():
+    with _rendering(), no_gc():
         op = script.parse_source(text, extra_vars=extra_vars)
     functions = [f for f in op.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
     alone = len(functions) == 1 and op.location is UNKNOWN_LOC  # a class has a place

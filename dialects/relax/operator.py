@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i1
@@ -189,6 +191,12 @@ class Nothing:
 NOTHING = Nothing()
 
 
+@cache
+def _parameters(cls: type[Operator]) -> Mapping[str, str]:
+    fields = (*(n.rstrip("*?") for n in cls.ARG_NAMES), *cls.ATTR_SPECS)
+    return MappingProxyType(dict(PARAMETERS.get(cls.name) or {n: n for n in fields}))
+
+
 class Operator(IRDLOperation):
     """The base of Relax operators: `args` and `attr` read them, `infer` says what they give."""
 
@@ -277,10 +285,9 @@ class Operator(IRDLOperation):
                 )
 
     @classmethod
-    def parameters(cls) -> dict[str, str]:
+    def parameters(cls) -> Mapping[str, str]:
         """The parameters in Python, in order, each with the operand or attribute that it gives."""
-        fields = (*(n.rstrip("*?") for n in cls.ARG_NAMES), *cls.ATTR_SPECS)
-        return PARAMETERS.get(cls.name) or {n: n for n in fields}
+        return _parameters(cls)
 
     @classmethod
     def must_be_given(cls, name: str) -> bool:

@@ -13,6 +13,7 @@ tuple<…>                         builtin's tuple
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
@@ -25,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name, float_attr, float_text, is_float
 from ..sym import SymAttr
-from ..sym.expr import ExprLike, SymExpr, Var, expr_text
+from ..sym.expr import Const, ExprLike, SymExpr, Var, expr_text
 from ..sym.text import exprs_text, parse_expr
 
 UNKNOWN_NDIM = -1
@@ -116,12 +117,14 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
         A shape may be the name of the variable whose value it is, where its extents are unknown.
         """
-        if isinstance(shape, str):
-            dims = StringAttr(shape)
-        else:
-            dims = _NONE if shape is None else dims_attr(shape)
-        rank = len(dims) if isinstance(dims, ArrayAttr) else (UNKNOWN_NDIM if ndim is None else ndim)
-        return cls(dims, IntAttr(rank), dtype or _NONE, _NONE if vdevice is None else StringAttr(vdevice))
+        if shape is None or isinstance(shape, str):
+            rank = UNKNOWN_NDIM if ndim is None else ndim
+            dims = _NONE if shape is None else StringAttr(shape)
+            return cls(dims, IntAttr(rank), dtype or _NONE, _NONE if vdevice is None else StringAttr(vdevice))
+        extents = tuple(shape)
+        kinds = tuple(map(type, extents))
+        make = _tensor_type if _COMPARABLE.issuperset(kinds) else _tensor_type.__wrapped__
+        return make(extents, kinds, dtype, vdevice)
 
     @property
     def shape_var(self) -> str | None:
@@ -167,6 +170,22 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
                 else:
                     dtype = parser.parse_type()
         return (shape, IntAttr(ndim), dtype, vdevice)
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(
+    extents: tuple[ExprLike | str, ...],
+    kinds: tuple[type, ...],  # 1 and True are equal, and not the same  # noqa: ARG001
+    dtype: Attribute | None,
+    vdevice: str | None,
+) -> TensorType:
+    """A type of known extents; programs have few of them, which many values share."""
+    device = _NONE if vdevice is None else StringAttr(vdevice)
+    return TensorType(dims_attr(extents), IntAttr(len(extents)), dtype or _NONE, device)
+
+
+_COMPARABLE = frozenset({int, str, Const, Var})
+"""Kinds of extents that are equal where they are the same: `n * m` and `m * n` are equal, and print as written."""
 
 
 @irdl_attr_definition

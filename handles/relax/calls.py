@@ -395,7 +395,7 @@ def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature
         return inspect.Signature(parameters)
     found: list[inspect.Parameter] = []
     optional = True
-    for parameter, field in reversed(cls.parameters().items()):
+    for parameter, field in reversed(list(cls.parameters().items())):
         optional = optional and not cls.must_be_given(parameter) and f"{field}*" not in cls.ARG_NAMES
         spec = cls.ATTR_SPECS.get(field)
         default = inspect.Parameter.empty if not optional else None if spec is None else spec.default

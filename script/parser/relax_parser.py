@@ -68,6 +68,10 @@ class DataflowFrame:
     names: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+_KEEP_THEIR_TYPES = frozenset((*relax.INLINE_OPS, relax.DataflowOp))
+"""Kinds of ops whose results are what they are, whatever an annotation says."""
+
+
 class RelaxParser(RelaxEvaluator):
     """Reads one Relax function."""
 
@@ -152,9 +156,8 @@ class RelaxParser(RelaxEvaluator):
     def _name_the_rest(self, block: Block) -> None:
         """Name the results of nested calls, as normal form has them: `lv…` in dataflow blocks, `gv…` outside."""
         counters = {"lv": 0, "gv": 0}
-        inline = relax.INLINE_OPS
         for op in block.walk():
-            if not op.results or isinstance(op, inline) or not op.name.startswith("relax."):
+            if not op.results or relax.is_inline(op) or not op.name.startswith("relax."):
                 continue
             prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
             for result in op.results:
@@ -373,7 +376,7 @@ class RelaxParser(RelaxEvaluator):
         """A binding's annotation: it may say less than is known, or more where nothing speaks against it."""
         given = value.type
         if is_base_of(wanted, given):
-            if not isinstance(value.owner, (*relax.INLINE_OPS, relax.DataflowOp)):
+            if type(value.owner) not in _KEEP_THEIR_TYPES:
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         if base_check(wanted, given) is BaseCheckResult.FAIL_L0:

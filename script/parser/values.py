@@ -183,12 +183,12 @@ class CallSite:
 
 def describe(value: Any) -> str:
     """How a diagnostic calls a value."""
+    if isinstance(value, Ref):
+        return str(value)
     if isinstance(value, SSAValue):
         return f"a value of {value.type}"
     if isinstance(value, Imm):
         return f"a constant of {dtype_name(value.dtype)}"
-    if isinstance(value, Ref):
-        return str(value)
     if isinstance(value, Builtin):
         return value.name
     if isinstance(value, GlobalRef):
