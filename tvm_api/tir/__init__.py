@@ -50,6 +50,7 @@ provide(
     {
         "analysis": {
             "handles.tir.domains": "BufferRegion",
+            "schedule.out_of_bounds": "OOBChecker=oob_checker",
             "transforms.tir.analysis": """
                 assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
                 detect_buffer_access_lca estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
