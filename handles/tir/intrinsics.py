@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import StringAttr, i1, i32
 
 from ...diagnostics import DTypeError
 from ...dialects import tir
@@ -16,6 +16,7 @@ from .prim_expr import (
     DTypeLike,
     ExprLike,
     PrimExpr,
+    Var,
     add,
     bitwise_and,
     bitwise_not,
@@ -30,6 +31,7 @@ from .prim_expr import (
     maximum,
     minimum,
     multiply,
+    placeholder_value,
     power,
     shift_left,
     shift_right,
@@ -89,9 +91,11 @@ def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
 
 
 def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimExpr:
-    """The same bits as another type. Raises `DTypeError` where there are not as many."""
+    """The same bits as another type; itself as its own. Raises `DTypeError` where there are not as many."""
     x = convert(value)
     wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    if x.type == wanted:
+        return x
     bits = [bit_width(scalar_of(t)) * lanes_of(t) for t in (x.type, wanted)]
     if bits[0] != bits[1]:
         raise DTypeError("the types must have the same number of bits", expected=dtype_name(wanted), found=x.dtype)
@@ -171,6 +175,12 @@ def vscale() -> PrimExpr:
 def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
     """A condition that no loop is parted for."""
     return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
+
+
+def pointer_variable(dtype: str = "void", storage_scope: str = "global") -> Var:
+    """A variable that is an address of elements of a data type, of any for `void`."""
+    t = tir.HANDLE if dtype == "void" else tir.HandleType(dtype_of(dtype), StringAttr(storage_scope))
+    return Var.of(placeholder_value(t, "handle"))
 
 
 def handle_add_byte_offset(handle: PrimExpr, offset: ExprLike) -> PrimExpr:

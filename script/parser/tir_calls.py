@@ -149,6 +149,8 @@ def _cast(order: str) -> Builder:
 def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
     dtype, x = _dtype_first(site, "dtype value")
     value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
+    if value.type == wanted:
+        return value
     bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
     if bits[0] != bits[1]:
         raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)

@@ -71,7 +71,7 @@ class TirParser(TirAttributes):
         self.body(function.body)
         erase_unused(self.entry)
         names = self._handle_names()
-        attrs = without_symbol(self.attrs, function.name)
+        attrs = self.attrs if private else without_symbol(self.attrs, function.name)
         op = tir.FuncOp(
             function.name,
             Region(self.entry),

@@ -1,8 +1,12 @@
 """What a function is called in its module, and what it is called outside: two names."""
 
+import pytest
+
+from tirax.diagnostics import TiraxError
 from tirax.handles.equality import structural_equal
 from tirax.handles.module import IRModule
 from tirax.schedule import Schedule
+from tirax.tvm_api.script import from_source
 from tirax.tvm_api.script import relax as R
 from tirax.tvm_api.script import tir as T
 
@@ -66,3 +70,9 @@ def test_a_name_of_an_output_is_no_binding():
 
     assert structural_equal(among_others.without_attr("global_symbol"), swapped.without_attr("global_symbol"))
     assert not structural_equal(plain.without_attr("global_symbol"), swapped.without_attr("global_symbol"))
+
+
+def test_private_functions_have_no_symbol():
+    text = '@T.prim_func(private=True)\ndef main(n: T.int32):\n    T.func_attr({"global_symbol": "main"})\n'
+    with pytest.raises(TiraxError, match="the private function 'main' has a global_symbol"):
+        from_source(text + "    T.evaluate(n)\n")

@@ -11,7 +11,6 @@ from typing import Any
 
 from ... import script as _script
 from ... import te as _te
-from ...dialects import tir as _tir
 from ...dialects.dtypes import DTYPES
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...handles.from_script import function_decorator
@@ -21,7 +20,6 @@ from ...handles.tir import prim_expr as _prim_expr
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import PrimExpr, SizeVar, Var, const
-from ...handles.tir.prim_expr import placeholder_value as _placeholder
 
 __tirax_script_dialect__ = "tir"
 
@@ -52,7 +50,7 @@ def cast(value: Any, dtype: str, span: object = None) -> PrimExpr:
 
 def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
     """An opaque pointer, as the annotation of a parameter."""
-    return PrimExpr(_placeholder(_tir.HANDLE, "handle"))
+    return _intrinsics.pointer_variable(dtype, storage_scope)
 
 
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:

@@ -452,3 +452,14 @@ def main():
 def test_floating_point_constants_are_of_floating_point_types():
     with pytest.raises(TypeError, match="FloatImm"):
         tir.FloatImm("int32", 1.0)
+
+
+def test_addresses_and_bits_that_stay():
+    address = tvm.script.tir.handle("int32", "shared")
+    assert isinstance(address, tir.Var) and address.type_annotation.storage_scope == "shared"
+    x = tir.Var("x", "float32")
+    assert tir.reinterpret("float32", x) is x and tir.reinterpret("int32", x).dtype == "int32"
+    func = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret("float32", x))\n')
+    assert "reinterpret" not in func.script()
+    said = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret(x, dtype="int32"))\n')
+    assert 'T.reinterpret("int32", x)' in said.script()
