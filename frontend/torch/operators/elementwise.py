@@ -13,7 +13,7 @@ from ..emitter import Emitter, cast_to, dtype_of, is_float
 from ..promotion import common_dtype, floating, operands
 from ..table import add_rows, row
 
-_SAME = {"abs": R.abs, "neg": R.negative, "sign": R.sign, "relu": R.nn.relu, "square": R.square}
+_SAME = {"abs": R.abs, "neg": R.negative, "relu": R.nn.relu, "square": R.square}
 """Of any numbers, with the dtype of the operand."""
 _ROUNDING = {"ceil": R.ceil, "floor": R.floor, "trunc": R.trunc, "fix": R.trunc}
 """Integers are their own result."""
@@ -264,6 +264,12 @@ def _test(build: Build, of_integers: bool) -> Callable[[Emitter, Expr], Expr]:
 add_rows((("isnan", _test(R.isnan, False)), ("isinf", _test(R.isinf, False)), ("isfinite", _test(R.isfinite, True))))
 
 
+@row("sign")
+def sign(e: Emitter, x: Expr) -> Expr:
+    """-1, 0 or 1; a truth value is its own."""
+    return x if dtype_of(x) == "bool" else R.sign(x)
+
+
 @row("bitwise_not")
 def bitwise_not(e: Emitter, x: Expr) -> Expr:
     """Each bit turned round; not, of truth values."""
@@ -370,9 +376,3 @@ def copysign(e: Emitter, x: Any, other: Any) -> Expr:
 def signbit(e: Emitter, x: Expr) -> Expr:
     """Whether the sign is minus, of zero, too."""
     return _signbit(x) if is_float(dtype_of(x)) else R.less(x, number(x, 0))
-
-
-@row("prims::fma")
-def fma(e: Emitter, x: Expr, y: Expr, z: Expr) -> Expr:
-    """x * y + z"""
-    return R.add(R.multiply(x, y), z)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from opinfo_reasons import REASONS
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree
 
@@ -181,7 +182,8 @@ def report(path: Path) -> None:
         total.update(line["counts"])
         for status, problems in line["problems"].items():
             if status not in _ASIDE:
-                for problem in problems:
+                reason = None if status == "wrong" else REASONS.get(line["operator"])
+                for problem in [f"because: {reason}"] if reason else problems:
                     print(f"{status:12} {line['operator']} {line['dtype']}: {problem}")
     counted = sum(n for status, n in total.items() if status not in _ASIDE)
     print(dict(total))
