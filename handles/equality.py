@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr
 from ..dialects.sym.expr import Var as SymVar
 from ..ir import equality
@@ -63,8 +64,8 @@ class _NodeReader(Reader):
         return (op.name, operands, self.properties(op, set()), self.types(op), self.inside(op) if op.regions else ())
 
     def function(self, func: BaseFunc) -> Hashable:
-        """As a function of a module is read: its variables are its own."""
-        return equality.fingerprint(func.op)
+        """As a function of a module is read: its variables are its own, but for those that nothing in it binds."""
+        return equality.fingerprint(func.op), () if self.map_free_vars else _unbound(func.op)
 
     def bound(self, expr: Expr) -> Hashable:
         """A Relax expression that is no variable."""
@@ -96,6 +97,12 @@ class _NodeReader(Reader):
     def table(self, table: Mapping[Any, Any]) -> Hashable:
         """In the order of the keys."""
         return ("table", tuple(sorted((str(key), self.node(value)) for key, value in table.items())))
+
+
+def _unbound(func: Operation) -> tuple[SSAValue, ...]:
+    """The variables that a function uses and nothing in it defines, in order."""
+    values = dict.fromkeys(v for op in func.walk() for v in op.operands)
+    return tuple(v for v in values if not func.is_ancestor(v.owner))
 
 
 def _attributes(attrs: Attrs) -> dict[str, Any]:
@@ -181,6 +188,11 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     left, right = (n.op if isinstance(n, IRModule | BaseFunc) else n for n in (lhs, rhs))
     if isinstance(left, Operation) and isinstance(right, Operation):
         difference = equality.first_difference(left, right)
+        if difference is None and not map_free_vars and (free := _unbound(left)) != (others := _unbound(right)):
+            expected, found = (", ".join(str(name_of(v)) for v in values) or "none" for values in (free, others))
+            raise StructuralInequalityError(
+                "the functions have different free variables", expected=expected, found=found
+            )
         if difference is not None:
             place = first_mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
             equality.refuse(difference, "" if place is None else f", at {place[0]}")

@@ -202,7 +202,7 @@ class Param(Var):
         return "handle" if isinstance(self.ssa.type, tir.BufferType | tir.HandleType) else dtype_name(self.ssa.type)
 
     def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return isinstance(other, Param) and self.ssa is other.ssa
+        return isinstance(other, Var) and self.ssa is other.ssa
 
     def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         return not self == other

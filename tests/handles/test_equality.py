@@ -96,3 +96,17 @@ def test_bound_names_numbers_and_arrays():
     arrays = [np.arange(10), np.arange(10), np.arange(10).reshape(2, 5), np.arange(10, dtype="int32")]
     assert [structural_equal(arrays[0], a) for a in arrays] == [True, True, False, False]
     assert structural_hash(arrays[0]) == structural_hash(arrays[1]) != structural_hash(arrays[2])
+
+
+def test_variables_that_a_function_does_not_bind_are_free():
+    variables = [tir.Var(name, "int32") for name in "mk"]
+    m, k, again = (tir.PrimFunc([tir.Var("x", "int32")], tir.Evaluate(variables[n] + 1)) for n in (0, 1, 0))
+    assert structural_equal(m, again) and not structural_equal(m, k)
+    assert structural_equal(m, k, map_free_vars=True)
+    assert_structural_equal(m, again)
+    assert_structural_equal(m, k, map_free_vars=True)
+    with pytest.raises(ValueError, match=r"(?s)different free variables.*m.*k"):
+        assert_structural_equal(m, k)
+    bound = [tir.PrimFunc([v], tir.Evaluate(v + 1)) for v in (tir.Var("m", "int32"), tir.Var("k", "int32"))]
+    assert_structural_equal(*bound)
+    assert structural_equal(*bound)

@@ -463,3 +463,10 @@ def test_addresses_and_bits_that_stay():
     assert "reinterpret" not in func.script()
     said = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret(x, dtype="int32"))\n')
     assert 'T.reinterpret("int32", x)' in said.script()
+
+
+def test_the_node_of_an_attribute_is_the_variable_itself():
+    n, other = tir.Var("n", "int32"), tir.Var("n", "int32")
+    node = tir.AttrStmt(n, "key", 1, tir.Evaluate(0)).node
+    assert node == n and n == node and node.same_as(n) and {n: 1}[node] == 1
+    assert node != other and other != node
