@@ -84,9 +84,16 @@ class LegalizeOps(Pass):
 class _Memo:
     """What an operator became, for operators of equal kind and types; `kept` are the operands that the call takes."""
 
-    callee: str
+    properties: dict[str, Attribute]
     kept: list[int]
-    call: TECall
+
+    def call_for(self, op: Operator) -> relax.CallTIROp:
+        """The same call of another operator's operands."""
+        return relax.CallTIROp.create(
+            operands=[op.operands[i] for i in self.kept],
+            result_types=[op.result_type],
+            properties=self.properties,
+        )
 
 
 @dataclass
@@ -193,6 +200,11 @@ class _Legalizer:
         custom = self.custom.get(op.name) or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
+        key = _memo_key(op)
+        known = self.memo.get(key)
+        if known is not None:
+            replace_op(op, known.call_for(op))
+            return ()
         rule = rule_of(op)
         if rule is None:
             if self.warn:
@@ -202,7 +214,7 @@ class _Legalizer:
         elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
             emit = rule(op)
             if emit is not None:
-                self._emit(op, emit)
+                self._emit(op, emit, key)
         return ()
 
     def _customized(self, op: Operator, custom: CustomRule) -> Sequence[Operation]:
@@ -222,26 +234,18 @@ class _Legalizer:
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
 
-    def _emit(self, op: Operator, emit: Emit) -> None:
+    def _emit(self, op: Operator, emit: Emit, key: Hashable) -> None:
+        """Put the call of its tensor function in place of an operator; others of the `key` become the same call."""
         checks = extent_check(op)
-        for check in checks:
-            insert_before(op, check)
-        key = _memo_key(op)
-        known = self.memo.get(key)
-        if known is None:
-            call = _called(op, emit)
-            _check_result(op, call.out_type, certain=not checks)
-            callee = self.add_function(call.func)
-            args = call.args
-            kept = _positions(op, call)
-            if kept is not None:
-                self.memo[key] = _Memo(callee, kept, call)
-            for setup in call.setup:
-                insert_before(op, setup)
-        else:
-            call, callee = known.call, known.callee
-            args = [op.operands[i] for i in known.kept]
-        new = relax.CallTIROp(callee, args, op.result_type, call.tir_vars or None)
+        call = _called(op, emit)
+        _check_result(op, call.out_type, certain=not checks)
+        callee = self.add_function(call.func)
+        for before in (*checks, *call.setup):
+            insert_before(op, before)
+        new = relax.CallTIROp(callee, call.args, op.result_type, call.tir_vars or None)
+        kept = _positions(op, call)
+        if kept is not None and not checks:
+            self.memo[key] = _Memo(dict(new.properties), kept)
         replace_op(op, new)
 
 
