@@ -107,6 +107,8 @@ def _run(
     states: list[Value | None],
 ) -> Any:
     """All directions; the outputs of all steps, and the last of each state. With `layout` 1 the batch comes first."""
+    if x.rank != 3:
+        raise node.error("the sequence has another rank", expected="3: length, batch, features", found=x.rank)
     if node.attr("layout", 0):
         x = as_value(node.emit(op("permute_dims", x, axes=_TURNED)))
         states = [None if s is None else as_value(node.emit(op("permute_dims", s, axes=_TURNED))) for s in states]
