@@ -31,7 +31,8 @@ _KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp)
 _ENTRY_POINTS = (
     "PyBool_FromLong PyCallable_Check PyErr_CheckSignals PyErr_Clear PyErr_NoMemory PyErr_Occurred "
     "PyEval_RestoreThread PyEval_SaveThread PyFloat_AsDouble PyFloat_FromDouble PyGILState_Ensure PyGILState_Release "
-    "PyList_Append PyList_New PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_FromLongLong "
+    "PyByteArray_AsString PyByteArray_FromStringAndSize PyByteArray_Resize "
+    "PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_FromLongLong "
     "PyLong_FromUnsignedLongLong PyObject_Vectorcall PySequence_GetItem PyTuple_New PyTuple_SetItem Py_DecRef "
     "Py_EnterRecursiveCall Py_IncRef Py_LeaveRecursiveCall aligned_alloc free"
 )

@@ -9,9 +9,7 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("value", json)           a str, int, float, bool, None or a tuple of such
     ("cast", {"name", "info", "vars": [n, …]})
                               callable(value, *values of vars) -> normalised value, or raises: for match_cast
-    ("stack", {"name", "dtype"})
-                              callable(list of arrays, *extents) -> the arrays, which are of one shape, along a new
-                              first dimension; of no arrays none of these extents
+    ("stack", dtype)          callable(bytes of elements, *extents) -> an array with a copy of these elements
     ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "internal", "message", …})
                               callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
                               may be "expected", "found" and "hint", too
@@ -115,18 +113,10 @@ def _cast(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., Any
     return cast
 
 
-def _stack(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., NDArray]:
-    name, dtype = payload["name"], payload["dtype"]
-
-    def stack(arrays: list[np.ndarray], *extents: int) -> NDArray:
-        shape = arrays[0].shape if arrays else extents
-        other = next((a.shape for a in arrays if a.shape != shape), None)
-        if other is not None:
-            message = f"'{name}': what the iterations of a loop give cannot be stacked"
-            raise ShapeError(message, expected=str(shape), found=str(other))
-        result = empty((len(arrays), *shape), dtype)
-        if arrays:
-            np.stack(arrays, out=result)
+def _stack(context: SlotContext, dtype: str) -> Callable[..., NDArray]:
+    def stack(elements: bytearray, *shape: int) -> NDArray:
+        result = empty(shape, dtype)
+        result.reshape(-1)[...] = np.frombuffer(elements, result.dtype)
         return result
 
     return stack

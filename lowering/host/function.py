@@ -153,11 +153,12 @@ class HostFunction(Native):
         self._owner[obj] = place
         return obj
 
-    def holder(self, obj: SSAValue) -> SSAValue:
-        """A place that owns a new reference to an object, and may be given another one."""
-        self.call("Py_IncRef", [obj], None)
+    def holder(self, obj: SSAValue | None = None) -> SSAValue:
+        """A place that owns a new reference to an object, or to nothing, and may be given another one."""
         place = self._place(len(self.owned))
-        self.store(obj, place)
+        if obj is not None:
+            self.call("Py_IncRef", [obj], None)
+        self.store(self.null if obj is None else obj, place)
         self.owned.append(place)
         return place
 

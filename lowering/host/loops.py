@@ -2,27 +2,30 @@
 
 head:   the condition's entry point, on what the places of carried values hold
         false: exit
-        the body's entry point, which gives a tuple: its fields go to these places and to lists
-        signals are asked for, then: head
-exit:   the values of the places; what lists hold is stacked
+        the body's entry point, which gives a tuple: its fields go to these places, or are copied behind those
+        of the iterations before; signals are asked for, then: head
+exit:   the values of the places; arrays of what was collected
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
-from ...dialects.dtypes import dtype_name
+from ...dialects.dtypes import byte_size, dtype_name
 from ...dialects.names import name_of
+from ...dialects.sym.expr import product
 from ...runtime import abi
 from .function import HostFunction
-from .native import I8, I32
+from .native import I8, I32, I64
 from .symbols import ENTRY_PREFIX
-from .values import Fields, Value, as_object, as_result
+from .values import Fields, Value, as_object, as_result, load_tensor
 
 Checked = Callable[[str, SSAValue, Attribute], Value]
 """An object by the name of a value and its struct info."""
@@ -34,8 +37,10 @@ def write_while(
     """Write a loop; its results. Raises `UnsupportedError` where its functions are none of the module."""
     cond, body = _entry(op, "cond"), _entry(op, "body")
     places = [f.holder(as_result(f, v)) for v in init]
-    lists = [f.own(f.call("PyList_New", [f.integer(0)])) for _ in range(op.collected_count)]
+    taken = [_Collected.begin(f, t) for t in op.elements()]
     rest = [as_object(f, v) for v in invariants]
+    number, results = f.alloca(1, I64), f.holder()
+    f.store(f.integer(0), number)
     head, leave = f.new_block(), f.new_block()
     f.jump(head)
     f.block, outer = head, f.scope
@@ -47,13 +52,74 @@ def write_while(
     holds = _truth(f, op, condition)
     f.call("Py_DecRef", [condition], None)
     f.unless(holds, lambda: f.jump(leave))
-    results = f.call(body, [f.null, arguments, count])
-    f.check(results)
-    _take_over(f, results, places, lists)
+    given = f.call(body, [f.null, arguments, count])
+    f.check(given)
+    f.store(given, results)
+    _take_over(f, given, places)
+    done = f.read(number, I64)
+    for i, collected in enumerate(taken, len(places)):
+        collected.add(f, f.field(given, abi.TUPLE_ITEMS + 8 * i), done)
+    f.store(f.binary(arith.AddiOp, done, f.integer(1)), number)
+    f.release([results])
     f.unless(f.compare("eq", f.call("PyErr_CheckSignals", [], I32), f.integer(0, I32)), f.leave)
     f.jump(head)
     f.block, f.scope = leave, outer
-    return _results(f, op, [f.read(p) for p in places], lists, checked)
+    objects = [*map(f.read, places), *(collected.stacked(f, f.read(number, I64)) for collected in taken)]
+    assert isinstance(op.result_type, TupleType)
+    pairs = zip(objects, op.result_type.types, strict=True)
+    name = name_of(op.results[0]) or op.name
+    return Fields(tuple(checked(name, obj, t) for obj, t in pairs))
+
+
+@dataclass(frozen=True)
+class _Collected:
+    """What is collected of all iterations: a `bytearray` with the elements, and the extents of one iteration's."""
+
+    bytes: SSAValue
+    extents: SSAValue
+    type: relax.TensorType
+
+    @staticmethod
+    def begin(f: HostFunction, t: relax.TensorType) -> _Collected:
+        """Nothing yet: the extents are those that are known before."""
+        if t.element is None or t.dims is None:
+            raise UnsupportedError("a loop collects tensors of unknown rank or dtype", found=t)
+        extents = f.alloca(max(len(t.dims), 1), I64)
+        for i, d in enumerate(t.dims):
+            f.store(f.scope.of(d), f.address(extents, 8 * i))
+        empty = f.own(f.call("PyByteArray_FromStringAndSize", [f.null, f.integer(0)]))
+        return _Collected(empty, extents, t)
+
+    def add(self, f: HostFunction, obj: SSAValue, done: SSAValue) -> None:
+        """What an iteration has given, after `done` others: as large as that of the first one."""
+        tensor = load_tensor(f, obj, relax.TensorType.of(None, self.type.element, self.type.rank))
+        values = [f.scope.of(d) for d in tensor.dims]
+        places = [f.address(self.extents, 8 * i) for i in range(len(values))]
+
+        def remember() -> SSAValue:
+            for value, place in zip(values, places, strict=True):
+                f.store(value, place)
+            return f.null
+
+        f.choose(f.compare("eq", done, f.integer(0)), remember)
+        for value, place in zip(values, places, strict=True):
+            first = f.read(place, I64)
+            message = f"'{f.name}': what the iterations of a loop give cannot be stacked"
+            f.require(f.compare("eq", first, value), "shape", message, [first, value], expected="{0}", found="{1}")
+        assert self.type.element is not None
+        size = f.scope.unchecked(product(tensor.dims) * byte_size(self.type.element))
+        offset = f.binary(arith.MuliOp, done, size)
+        resized = f.call("PyByteArray_Resize", [self.bytes, f.binary(arith.AddiOp, offset, size)], I32)
+        f.unless(f.compare("eq", resized, f.integer(0, I32)), f.leave)
+        target = f.address(f.call("PyByteArray_AsString", [self.bytes]), offset)
+        f.call("memcpy", [target, tensor.data, size])
+
+    def stacked(self, f: HostFunction, count: SSAValue) -> SSAValue:
+        """The array of all iterations."""
+        assert self.type.element is not None
+        extents = [f.read(f.address(self.extents, 8 * i), I64) for i in range(self.type.rank or 0)]
+        shape = [f.own(f.call("PyLong_FromLongLong", [n])) for n in (count, *extents)]
+        return f.own(f.vectorcall(f.slot_of("stack", dtype_name(self.type.element)), [self.bytes, *shape]))
 
 
 def _entry(op: relax.WhileLoop, arg: str) -> str:
@@ -72,32 +138,10 @@ def _truth(f: HostFunction, op: relax.WhileLoop, condition: SSAValue) -> SSAValu
     return f.compare("eq", condition, f.slot(abi.Slot.TRUE))
 
 
-def _take_over(f: HostFunction, results: SSAValue, places: Sequence[SSAValue], lists: Sequence[SSAValue]) -> None:
-    """Put what an iteration gave where the next one finds it, and into lists."""
+def _take_over(f: HostFunction, results: SSAValue, places: Sequence[SSAValue]) -> None:
+    """Put what an iteration gave where the next one finds it."""
     for i, place in enumerate(places):
         item, old = f.field(results, abi.TUPLE_ITEMS + 8 * i), f.read(place)
         f.call("Py_IncRef", [item], None)
         f.store(item, place)
         f.call("Py_DecRef", [old], None)
-    statuses = [
-        f.call("PyList_Append", [items, f.field(results, abi.TUPLE_ITEMS + 8 * (len(places) + i))], I32)
-        for i, items in enumerate(lists)
-    ]
-    f.call("Py_DecRef", [results], None)
-    for status in statuses:
-        f.unless(f.compare("eq", status, f.integer(0, I32)), f.leave)
-
-
-def _results(
-    f: HostFunction, op: relax.WhileLoop, objects: Sequence[SSAValue], lists: Sequence[SSAValue], checked: Checked
-) -> Fields:
-    assert isinstance(op.result_type, TupleType)
-    stacked: list[SSAValue] = []
-    for items, t in zip(lists, op.elements(), strict=True):
-        assert t.element is not None
-        stack = f.slot_of("stack", {"name": f.name, "dtype": dtype_name(t.element)})
-        extents = [f.own(f.call("PyLong_FromLongLong", [f.scope.of(d)])) for d in t.dims or ()]
-        stacked.append(f.own(f.vectorcall(stack, [items, *extents])))
-    name = name_of(op.results[0]) or op.name
-    pairs = zip([*objects, *stacked], op.result_type.types, strict=True)
-    return Fields(tuple(checked(name, obj, t) for obj, t in pairs))
