@@ -60,8 +60,9 @@ def exchanging(
     slots = fixed_slots()
     to_python, from_python = (ctypes.c_size_t.from_address(interface + at).value for at in (_TO_PYTHON, _FROM_PYTHON))
     counts = len(used), len(rows) - 2 * len(used)
-    numpy = slots[Slot.TIRAX_NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
+    numpy = slots[Slot.NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
     head = (id(function), id(slow), *counts, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
+    head += (slots[Slot.TIRAX_NDARRAY_TYPE],)
     plan = np.array([*head, *rows], np.int64)
     return _bound(info.name, plan, (function, slow, *types))
 

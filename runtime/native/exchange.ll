@@ -1,7 +1,7 @@
 ; Calls with tensors of another framework, by DLPack's C exchange interface (exchange.py).
 
 ; A plan: the function, what is called where this does not do, the number of arguments, of results; the framework's
-; two functions; its two types of tensors; numpy's type, two functions and flags. Then two words for each argument
+; two functions; its two types of tensors; numpy's type, two functions and flags; NDArray. Then two words for each argument
 ; (its dtype and its number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one for each
 ; result (its dtype, or -1 where it is passed on).
 ;
@@ -121,7 +121,7 @@ no:
   ret i1 false
 }
 
-; An NDArray over the memory of %object, which it keeps alive; null where it does not fit, or with an exception.
+; An array over the memory of %object, which it keeps alive; null where it does not fit, or with an exception.
 define internal ptr @view(ptr %object, ptr %plan, i64 %kind, ptr %descr, ptr %tensor) {
 entry:
   %fits = call i1 @read(ptr %object, ptr %plan, i64 %kind, ptr %tensor)
@@ -200,7 +200,8 @@ done:
 ; Whether an array lies over the memory of a tensor: an argument that was returned, or a view of one.
 define internal i1 @is_argument(ptr %array, ptr %plan) {
 entry:
-  %array_type = call ptr @word(ptr %plan, i64 8)
+  %plain_type = call ptr @word(ptr %plan, i64 8)
+  %array_type = call ptr @word(ptr %plan, i64 12)
   %first = call ptr @word(ptr %plan, i64 6)
   %second = call ptr @word(ptr %plan, i64 7)
   br label %next
@@ -213,7 +214,9 @@ next:
 look:
   %type_at = getelementptr i8, ptr %base, i64 8
   %type = load ptr, ptr %type_at
-  %is_array = icmp eq ptr %type, %array_type
+  %is_plain = icmp eq ptr %type, %plain_type
+  %is_own = icmp eq ptr %type, %array_type
+  %is_array = or i1 %is_plain, %is_own
   br i1 %is_array, label %next, label %owner
 owner:
   %is_first = icmp eq ptr %type, %first
@@ -375,7 +378,7 @@ entry:
   %count = load i64, ptr %count_at
   %results_at = getelementptr i64, ptr %plan, i64 3
   %result_count = load i64, ptr %results_at
-  %rows = getelementptr i64, ptr %plan, i64 12
+  %rows = getelementptr i64, ptr %plan, i64 13
   %twice = shl i64 %count, 1
   %result_rows = getelementptr i64, ptr %rows, i64 %twice
   %arrays = alloca ptr, i64 %count

@@ -36,17 +36,30 @@ def tirax(graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[
 def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options) -> Call:
     """What is called in the place of a graph of TorchDynamo."""
     from functorch.compile import min_cut_rematerialization_partition
-    from torch._dynamo.backends.common import aot_autograd
+    from torch._dynamo.utils import flatten_graph_inputs
+    from torch._functorch.aot_autograd import aot_module_simplified
 
+    if any(isinstance(value, list | tuple | dict) for value in example_inputs):
+        return flatten_graph_inputs(graph_module, example_inputs, partial(compiled, options=options))
     weights = _weights(example_inputs) if options.freeze else {}
-    compilers = {
-        f"{key}_compiler": partial(
-            _compiled_graph, options=options, kind=kind, weights=weights if kind == "inference" else {}
-        )
-        for key, kind in (("fw", "forward"), ("bw", "backward"), ("inference", "inference"))
-    }
-    aot = aot_autograd(**compilers, decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition)
-    return aot(graph_module, example_inputs)
+    return aot_module_simplified(
+        graph_module,
+        example_inputs,
+        fw_compiler=partial(_compiled_graph, options=options, kind="forward"),
+        bw_compiler=partial(_backward, options=options),
+        inference_compiler=partial(_compiled_graph, options=options, kind="inference", weights=weights),
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions(),
+    )
+
+
+def _backward(gm: Any, example_inputs: Sequence[Any], *, options: Options) -> Any:
+    """A backward graph, compiled; TorchDynamo looks neither into its compilation nor into its calls."""
+    from torch._dynamo.decorators import disable
+
+    whole: Any = disable(_compiled_graph, reason="compiles a backward graph")
+    call: Any = whole(gm, example_inputs, options=options, kind="backward")
+    return disable(call, reason="a compiled graph")
 
 
 def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
@@ -57,16 +70,16 @@ def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
 
 
 def _compiled_graph(
-    graph_module: Any, inputs: Sequence[Any], *, options: Options, kind: str, weights: Mapping[int, Any]
+    gm: Any, example_inputs: Sequence[Any], *, options: Options, kind: str, weights: Mapping[int, Any] | None = None
 ) -> Callable[[list[Any]], Any]:
     """What AOTAutograd calls with the list of a graph's arguments."""
-    converter = GraphConverter(graph_module, weights)
+    converter = GraphConverter(gm, weights)
     try:
         call: Any = _built(converter, options)
         parts = 1
     except UnsupportedOperators:
         part = partial(_part, options=options, coverage=converter.reader.coverage)
-        call, parts = partitioned(graph_module, frozenset(converter.reader.refused), part)
+        call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
     options.tell(GraphReport(kind, converter.reader.coverage, parts))
     return _boxed(call)
 

@@ -8,6 +8,8 @@ from ..arguments import operator_name
 
 _OF_MEMORY = frozenset(("as_strided", "as_strided_scatter", "set_", "resize_", "_reinterpret_tensor", "view.dtype"))
 """Operators whose meaning depends on how their operand lies in memory."""
+_WITH_DROPOUT = frozenset(("_scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_attention"))
+"""Operators that are tagged as random, whose rows refuse them where they are."""
 
 
 def why_refused(node: Any) -> str | None:
@@ -15,11 +17,12 @@ def why_refused(node: Any) -> str | None:
     import torch
 
     if node.op == "call_function" and hasattr(node.target, "_schema"):
-        if torch.Tag.nondeterministic_seeded in node.target.tags:
+        name = operator_name(node.target)[0]
+        if torch.Tag.nondeterministic_seeded in node.target.tags and name not in _WITH_DROPOUT:
             return "random numbers are PyTorch's"
         if node.target._schema.is_mutable:
             return "it changes its operand"
-        if operator_name(node.target)[0] in _OF_MEMORY:
+        if name in _OF_MEMORY:
             return "it depends on how its operand lies in memory"
     values = [node.meta.get("val"), *(n.meta.get("val") for n in node.all_input_nodes)]
     return next((reason for value in values if (reason := why_foreign(value)) is not None), None)

@@ -203,6 +203,19 @@ def _broadcast_heads(e: Emitter, x: Expr, outer: list[Extent]) -> Expr:
     return x if shape[:2] == outer else e.emit(R.broadcast_to(x, ShapeExpr([*outer, *shape[2:]])))
 
 
+@row("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(
+    e: Emitter, query: Expr, key: Expr, value: Expr, dropout_p: float = 0.0, is_causal: bool = False,
+    attn_mask: Expr | None = None, scale: float | None = None,
+) -> list[Any]:  # fmt: skip
+    """As `scaled_dot_product_attention`; the logarithms of the sums of exponentials are not computed.
+
+    PyTorch's decomposition has something else in their place, which a gradient must not be computed from.
+    """
+    result = scaled_dot_product_attention(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return [e.bound(result), None]
+
+
 def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:
     times = heads // shape_of(x)[2]
     return x if times == 1 else e.emit(R.repeat(x, times, axis=2))

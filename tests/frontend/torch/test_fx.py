@@ -94,7 +94,8 @@ UNARY = [
     F.leaky_relu, F.softsign, F.tanhshrink, torch.logical_not,
     lambda x: x.relu(), lambda x: x.tanh().exp(), lambda x: torch.clamp(x, min=-0.5, max=0.5),
     lambda x: x.clamp(0.1),
-    lambda x: F.softmax(x, dim=1), lambda x: F.log_softmax(x, -1), lambda x: torch.softmax(x, 0), F.softmin,
+    lambda x: F.softmax(x, dim=1), lambda x: F.log_softmax(x, -1), lambda x: torch.softmax(x, 0),
+    lambda x: F.softmin(x, dim=1),
     lambda x: x.abs().sqrt(), lambda x: x.abs().add(1).log2(), lambda x: F.gelu(x, approximate="tanh"),
 ]  # fmt: skip
 

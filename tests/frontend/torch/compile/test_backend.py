@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="models are PyTorch's")
 
+from strength import thinned  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -92,6 +93,18 @@ def test_attention():
     assert not stayed(reports)
 
 
+def test_attention_with_dropout_stays_with_pytorch():
+    reports = []
+    f = compiled(lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) * 2, reports)
+    x = torch.randn(1, 2, 5, 8)
+    with torch.no_grad():
+        torch.manual_seed(3)
+        found = f(x)
+        torch.manual_seed(3)
+        torch.testing.assert_close(found, F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) * 2)
+    assert stayed(reports)
+
+
 @pytest.mark.parametrize("dynamic", [True, None])
 def test_sizes_that_change(dynamic):
     def model(x, y):
@@ -99,11 +112,11 @@ def test_sizes_that_change(dynamic):
 
     reports = []
     f = compiled(model, reports, dynamic=dynamic)
-    for n, m in ((3, 4), (5, 2), (7, 7), (1, 3), (6, 9)):
+    for n, m in ((3, 4), (5, 2), (1, 3)):
         x, y = torch.randn(n, 4), torch.randn(m, 4)
         torch.testing.assert_close(f(x, y), model(x, y))
     assert not stayed(reports)
-    assert len(reports) < 5
+    assert len(reports) < 4
 
 
 def test_a_batch_of_none():
@@ -159,13 +172,24 @@ def training_steps(model, inputs, targets, steps=3):
     return losses
 
 
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project, self.head = nn.Linear(8, 24), nn.Linear(8, 5)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in self.project(x).chunk(3, -1))
+        return self.head(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2).mean(1))
+
+
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
         (lambda: nn.Sequential(nn.Linear(12, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 5)), (6, 12)),
         (Branchy, (4, 3, 8, 8)),
+        (Attention, (3, 6, 8)),
     ],
-    ids=["mlp", "convolutions"],
+    ids=["mlp", "convolutions", "attention"],
 )
 def test_training_steps_are_those_of_eager(make, shape):
     eager = make()
@@ -238,17 +262,17 @@ def test_dtypes_mix():
     check(model, torch.arange(4), torch.randn(4).half(), torch.tensor([True, False, True, True]), torch.randn(4))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda x: x.T,
-        lambda x: x[:, ::2],
-        lambda x: x.expand(3, *x.shape),
-        lambda x: x[2:],
-        lambda x: x.unsqueeze(0).to(memory_format=torch.channels_last) if x.dim() == 3 else x.flip(0).T,
-        lambda x: torch.nn.Parameter(x),
-    ],
-)
+NOT_DENSE = {
+    "transposed": lambda x: x.T,
+    "strided": lambda x: x[:, ::2],
+    "expanded": lambda x: x.expand(3, *x.shape),
+    "offset": lambda x: x[2:],
+    "flipped": lambda x: x.flip(0).T,
+    "parameter": torch.nn.Parameter,
+}
+
+
+@thinned("make", NOT_DENSE.values(), 3)
 def test_inputs_that_are_not_dense(make):
     with torch.no_grad():
         check(lambda x: (x.relu() + 1, x.sum(-1)), make(torch.randn(6, 4)))
@@ -323,7 +347,7 @@ def test_frozen_weights():
         torch.testing.assert_close(f(x), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 3e-2), ("float16", 3e-3)])
+@thinned("precision, tolerance", [("bfloat16", 3e-2), ("float16", 3e-3)], 1)
 def test_precision(precision, tolerance):
     model = nn.Linear(64, 32).eval()
     x = torch.randn(5, 64)
