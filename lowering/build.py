@@ -11,9 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
 from ..ir.passes.extern import check_calls
-from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass
+from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass, verifying
 from ..ir.verification.dominance import check_dominance
-from ..ir.verification.verify import verify_module
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data
@@ -125,18 +124,23 @@ def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_
     The module is verified after each of them, or, without `verify_each`, where it leaves relax and tir for good: from
     there on LLVM verifies what comes out, and xDSL takes long for functions of many blocks.
     """
-    for i, p in enumerate(passes):
-        name = getattr(p, "name", type(p).__name__)
-        if not verify_each and name == LOWERING[0]:
-            with stage("verify"):
-                verify_module(op, after=passes[i - 1].name if i else None)
-        with stage(name):
-            where = PassContext.current()
-            with where.quietly(verify=where.verify and verify_each):
-                if verify_each or name not in LOWERING:
-                    Sequential([p]).apply(context, op)
-                else:
-                    run_pass(p, context, op)
+    with verifying(op) as verifier:  # one for all of them: what a pass leaves as it is, is not verified again
+        for i, p in enumerate(passes):
+            name = getattr(p, "name", type(p).__name__)
+            if not verify_each and name == LOWERING[0]:
+                with stage("verify"):
+                    verifier.verify(op, after=passes[i - 1].name if i else None)
+            with stage(name):
+                _run(p, context, op, verify_each)
+
+
+def _run(p: Any, context: Context, op: ModuleOp, verify_each: bool) -> None:
+    where = PassContext.current()
+    with where.quietly(verify=where.verify and verify_each):
+        if verify_each or getattr(p, "name", "") not in LOWERING:
+            Sequential([p]).apply(context, op)
+        else:
+            run_pass(p, context, op)
 
 
 def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:

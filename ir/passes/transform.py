@@ -214,7 +214,7 @@ def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> N
     if not where.wanted(view, info):
         return
     where.notify("run_before_pass", view, info)
-    with _verifier(op) as verifier:
+    with verifying(op) as verifier:
         with naming_pass(p):
             p.apply(ctx, op)
         if where.verify:
@@ -275,7 +275,7 @@ _running = _Running()
 
 
 @contextmanager
-def _verifier(op: ModuleOp) -> Iterator[Verifier]:
+def verifying(op: ModuleOp) -> Iterator[Verifier]:
     """The verifier of the module for as long as passes run on it: one inside of others verifies what it changed."""
     verifiers = _running.verifiers
     outermost = op not in verifiers

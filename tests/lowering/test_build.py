@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.build import Timings, build, lower
+from tirax.lowering.build import Timings, build, lower, run_passes
 from tirax.lowering.llvm_text import print_llvm
-from tirax.lowering.pipelines import LOWERING, PIPELINES, pipeline_passes
+from tirax.lowering.pipelines import LOWERING, PIPELINES, make_passes, pipeline_passes
 
 MLP = """
 relax.func @main(%x: !relax.tensor<[n, 20], f32>, %w: !relax.tensor<[20, 12], f32>, %b: !relax.tensor<[12], f32>,
@@ -81,7 +82,7 @@ def test_the_way_down_is_deterministic():
 def test_timings():
     with Timings() as outer, Timings() as inner:
         build(module())
-    assert list(inner.stages)[:2] == ["copy", "normalize"] and "executable" in inner.stages
+    assert list(inner.stages)[:3] == ["copy", "verify", "normalize"] and "executable" in inner.stages
     assert list(outer.stages) == list(inner.stages)
     assert inner.total == sum(inner.stages.values()) and "normalize" in str(inner)
     count = len(inner.stages)
@@ -125,3 +126,16 @@ def test_wrong_options(options, error, text):
 def test_what_is_no_module():
     with pytest.raises(TiraxError, match="module"):
         build(3)
+
+
+def test_passes_of_a_list_share_a_verifier(monkeypatch):
+    """A pass of a user's own pipeline that changes nothing costs a comparison, not another verification."""
+    asked = []
+    own = Operation.verify
+    monkeypatch.setattr(Operation, "verify", lambda op, *args, **kw: (asked.append(op.name), own(op, *args, **kw))[1])
+    op = module()
+    run_passes(make_passes(["normalize"]), new_context(), op)
+    once = len(asked)
+    run_passes(make_passes(["normalize"] * 3), new_context(), op)
+    assert once > 0
+    assert len(asked) <= 2 * once
