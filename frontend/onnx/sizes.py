@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.sym.expr import SymExpr, Var, as_expr
@@ -16,6 +19,17 @@ Declared = list[SymExpr | None]
 """Extents that a model declares, None for those that it does not."""
 
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[SymExpr, SymExpr], SymExpr]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+"""The arithmetic of dimensions that exporters write as text; a quotient is a whole number."""
+
+
 class Sizes:
     """The symbolic sizes of one function; the same name is the same size."""
 
@@ -23,9 +37,26 @@ class Sizes:
         self._names = Names(prefix="d")
         self._count = 0
 
-    def named(self, text: str) -> Var:
-        """The size that the model calls `text`."""
-        return Var(self._names[text])
+    def named(self, text: str) -> SymExpr:
+        """The size that the model calls `text`: a variable, or arithmetic on some such as `2*n + 1`."""
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError:
+            return Var(self._names[text])
+        expr = self._arithmetic(tree)
+        return Var(self._names[text]) if expr is None else expr
+
+    def _arithmetic(self, tree: ast.expr) -> SymExpr | None:
+        """What a syntax tree says of sizes, None where it is no arithmetic on them."""
+        if isinstance(tree, ast.Name):
+            return Var(self._names[tree.id])
+        if isinstance(tree, ast.Constant) and type(tree.value) is int:
+            return as_expr(tree.value)
+        build = _ARITHMETIC.get(type(tree.op)) if isinstance(tree, ast.BinOp) else None
+        if build is None or not isinstance(tree, ast.BinOp):
+            return None
+        left, right = self._arithmetic(tree.left), self._arithmetic(tree.right)
+        return None if left is None or right is None or right.constant == 0 else build(left, right)
 
     def fresh(self, hint: str) -> Var:
         """A size of its own."""

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from node_test_reasons import reason_of
+
 PASSED, WRONG, REFUSED, FAILED = "passed", "wrong", "refused", "failed"
 
 
@@ -81,6 +83,14 @@ def _run(case: Any) -> tuple[str, str]:
     return PASSED, ""
 
 
+def unexpected(outcome: Outcome) -> str | None:
+    """What is not as the table of reasons says of a case; None where all is."""
+    reason = reason_of(outcome.name)
+    if reason is None:
+        return None if outcome.status == PASSED else f"{outcome.status} {outcome.name}: {first_lines(outcome.detail)}"
+    return f"{outcome.name} passes, and has a reason not to: {reason}" if outcome.status == PASSED else None
+
+
 def run_cases(names: list[str], jobs: int = 1) -> list[Outcome]:
     """Run cases, `jobs` at once."""
     if jobs == 1:
@@ -114,7 +124,9 @@ def main() -> int:
             if o.status != PASSED:
                 print(f"{o.status:8} {o.name}: {first_lines(o.detail)}")
     print(", ".join(f"{n} {s}" for s, n in Counter(o.status for o in outcomes).items()), f"of {len(outcomes)}")
-    return 0
+    problems = [p for o in outcomes if (p := unexpected(o)) is not None]
+    print(*problems, sep="\n")
+    return 1 if problems else 0
 
 
 def first_lines(text: str) -> str:
