@@ -70,7 +70,19 @@ def slice_(
         return _sliced_at_run_time(node, x, starts, ends, axes, steps)
     where = node.ints("axes", axes) or list(range(len(first)))
     stride = node.ints("steps", steps) or [1] * len(first)
+    first, last = ([_near(b, x.dims[a]) for b, a in zip(bounds, where, strict=True)] for bounds in (first, last))
     return op("strided_slice", x, where, _scalars(first), _scalars(last), _scalars(stride))
+
+
+_FAR = 1 << 31
+
+
+def _near(bound: Any, extent: SymExpr) -> SymExpr:
+    """A bound of a slice; one that stands for all that there is, as exporters write it, is just outside."""
+    value = as_expr(bound)
+    if value.constant is None or abs(value.constant) < _FAR:
+        return value
+    return extent if value.constant > 0 else -extent - 1
 
 
 def _scalars(values: list[Any]) -> list[PrimValue]:

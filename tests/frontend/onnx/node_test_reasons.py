@@ -11,6 +11,7 @@ _STRINGS = "tensors of strings are not compiled"
 _RANDOM = "random numbers: programs give the same for the same arguments"
 _IMAGES = "decoding of image files"
 _OLD = "opset 1, before 7: operators of that time broadcast by attributes"
+_HALF = "one unit in the last place of float16, which is more than the tolerance: the order of sums, and of roundings"
 _RUNNER = "ONNX's runner cannot compare a sequence of scalars: it takes them for sequences"
 
 REASONS = {
@@ -20,10 +21,19 @@ REASONS = {
     "test_regex_*": _STRINGS,
     "test_ai_onnx_ml_label_encoder_*": _STRINGS,
     "test_bernoulli*": _RANDOM,
-    "test_training_dropout*": _RANDOM,
+    "test_training_dropout": _RANDOM,
+    "test_training_dropout_mask": _RANDOM,
+    "test_training_dropout_default": _RANDOM,
+    "test_training_dropout_default_mask": _RANDOM,
     "test_image_decoder_*": _IMAGES,
     "test_not_?d": _OLD,
     "test_loop16_seq_none": _RUNNER,
+    "test_ai_onnx_ml_[abt]*": "the domain ai.onnx.ml, of trees and features, is not read",
+    "test_tfidfvectorizer_*": "counts of n-grams are not written yet",
+    "test_cast_e8m0_*": "float8_e8m0fnu, a scale without a sign, is no dtype of tensors here",
+    "test_dft_inverse*": "the expected numbers are rounded to 2e-7 where 0 is right, and may differ by 1e-7",
+    "test_attention_4d_*fp16_expanded": _HALF,
+    "test_causal_conv_with_state_silu_fp16*": _HALF,
 }
 
 
