@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from ml_dtypes import iinfo
 
 from ....dialects.dtypes import dtype_of, numpy_dtype
 from ....handles.relax.expr import Expr
@@ -18,14 +18,10 @@ from .elementwise import converted
 
 Operand = Value | Expr
 
-_RANGES = {"int4": (-8, 7), "uint4": (0, 15)}
-
 
 def limits(dtype: str) -> tuple[int, int]:
     """The least and the greatest number of an integer dtype."""
-    if dtype in _RANGES:
-        return _RANGES[dtype]
-    info = np.iinfo(numpy_dtype(dtype_of(dtype)))
+    info = iinfo(numpy_dtype(dtype_of(dtype)))
     return int(info.min), int(info.max)
 
 
