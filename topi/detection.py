@@ -146,8 +146,10 @@ def roi_align(
                 else:
                     for tap in taps:
                         total.set(tx.maximum(total.value, tap))
-            points = tx.maximum(counts(tx.const(0, i64)) * counts(tx.const(1, i64)), tx.const(1, i64)).astype(f32)
-            b.store(out, [r, c, y, x], tx.div(total.value, points) if mode == "avg" else total.value)
+            count = counts(tx.const(0, i64)) * counts(tx.const(1, i64))
+            points = tx.maximum(count, tx.const(1, i64)).astype(f32)
+            greatest = tx.select(count > 0, total.value, tx.const(0.0, f32))  # 0 of no samples
+            b.store(out, [r, c, y, x], tx.div(total.value, points) if mode == "avg" else greatest)
 
     return filled([("roi_align", dims, data.type)], [data, rois, batches], body, "roi_align")[0]
 

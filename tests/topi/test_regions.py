@@ -61,6 +61,16 @@ def test_no_regions():
         assert np.shape(result) == (0, 2, 1, 1)
 
 
+@pytest.mark.parametrize(("mode", "samples"), [("avg", 2), ("max", 0)])
+def test_regions_that_are_aligned(mode, samples):
+    """One of them is a point: of it there are no samples where these are as many as it has pixels."""
+    feeds = {"X": DATA, "rois": REGIONS, "batch": IMAGES}
+    sizes = {"output_height": 2, "output_width": 3, "sampling_ratio": samples, "spatial_scale": 0.75}
+    result = build(from_onnx(model("RoiAlign", feeds, mode=mode, **sizes)))["main"](*feeds.values())
+    expected = reference("RoiAlign", feeds, mode=mode, **sizes)
+    np.testing.assert_allclose(result[0] if isinstance(result, tuple) else result, expected, atol=1e-5)
+
+
 def test_the_operator_of_onnx():
     rois = np.concatenate([IMAGES[:, None].astype("float32"), REGIONS], axis=1)
     result = build(from_onnx(model("MaxRoiPool", {"X": DATA, "rois": rois}, pooled_shape=[2, 2])))["main"](DATA, rois)
