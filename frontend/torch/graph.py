@@ -217,10 +217,11 @@ class GraphReader:
         return mapped(node.meta.get("val"), self._unknown)
 
     def _unknown(self, value: Any) -> Any:
-        if not hasattr(value, "dtype") or value.is_complex():
+        if not hasattr(value, "dtype"):
             return value
         extents = [self.symbols.extent(s) for s in value.shape]
-        return Var("unsupported", TensorStructInfo(extents, dtype_name(value.dtype)))
+        dtype = dtype_name(value.dtype if not value.is_complex() else value.dtype.to_real())
+        return Var("unsupported", TensorStructInfo(extents, dtype))
 
 
 def target_name(target: Any) -> str:

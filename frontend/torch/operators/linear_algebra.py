@@ -95,8 +95,7 @@ def trace(e: Emitter, x: Expr) -> Expr:
 @row("_cdist_forward")
 def cdist(e: Emitter, x1: Expr, x2: Expr, p: float, compute_mode: int | None) -> Expr:
     """The distance of each row of one matrix from each of the other, by the norm of p."""
-    rank = rank_of(x1)
-    difference = e.emit(R.subtract(R.expand_dims(x1, rank - 1), R.expand_dims(x2, rank - 2)))
+    difference = e.emit(R.subtract(R.expand_dims(x1, rank_of(x1) - 1), R.expand_dims(x2, rank_of(x2) - 2)))
     return norm(e, difference, p)
 
 

@@ -114,3 +114,26 @@ def test_a_converter_of_ones_own() -> None:
         program, custom_convert_map={"geqrf.default": lambda node, reader: [convert(node, reader), None]}
     )
     np.testing.assert_array_equal(build(mod).jit()["main"](np.ones((3, 3), "float32"))[0], np.full((3, 3), 2.0))
+
+
+def test_complex_numbers_are_refused_with_the_reason() -> None:
+    class Spectrum(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.fft.fft(x).abs()
+
+    with pytest.raises(UnsupportedOperators, match=r"complex numbers are not supported"):
+        from_exported_program(exported(Spectrum(), [torch.ones(4)]))
+
+
+def test_one_memory_for_weights() -> None:
+    layer = torch.nn.Linear(4, 3)
+    mod = from_exported_program(exported(layer, [torch.ones(2, 4)]))
+    constants = [b.value.args[0] for b in mod["main"].body.blocks[0].bindings[:1]]
+    with torch.no_grad():
+        layer.weight.fill_(7.0)
+    assert np.all(constants[0].data.numpy() == 7.0)
+
+
+def test_sizes_that_data_says() -> None:
+    inputs = [(torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]),), (torch.zeros(2, 3),)]
+    agree(exported(lambda x: (x.nonzero(), torch.masked_select(x, x > 1)), inputs[0]), *inputs)
