@@ -13,7 +13,7 @@ from ..emitter import Emitter, cast_to, dtype_of, is_float
 from ..promotion import common_dtype, floating, operands
 from ..table import add_rows, row
 
-_SAME = {"abs": R.abs, "neg": R.negative, "relu": R.nn.relu, "square": R.square}
+_SAME = {"abs": R.abs, "neg": R.negative, "relu": R.nn.relu}
 """Of any numbers, with the dtype of the operand."""
 _ROUNDING = {"ceil": R.ceil, "floor": R.floor, "trunc": R.trunc, "fix": R.trunc}
 """Integers are their own result."""
@@ -158,6 +158,12 @@ def remainder(e: Emitter, x: Any, other: Any) -> Expr:
 def power(e: Emitter, x: Any, exponent: Any) -> Expr:
     """x to the exponent; of integers with a negative exponent, too."""
     return R.power(*operands(e, x, exponent))
+
+
+@row("square")
+def square(e: Emitter, x: Expr) -> Expr:
+    """x * x; of truth values as of integers."""
+    return R.square(cast_to(x, "int64") if dtype_of(x) == "bool" else x)
 
 
 @row("reciprocal")
