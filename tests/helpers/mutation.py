@@ -57,6 +57,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "ir/affine/iter_map.py": ("tests/ir/affine", "tests/handles/arith/test_analyzer.py"),
     "ir/buffers/regions.py": ("tests/ir/buffers", "tests/script/test_parser_tir.py"),
     "transforms/fusion/groups.py": (
+        "tests/transforms/fusion/test_groups.py",
         "tests/transforms/fusion/test_tvm_groups.py",
         "tests/transforms/fusion/test_fuse_ops.py",
     ),

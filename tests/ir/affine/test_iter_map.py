@@ -161,3 +161,20 @@ def test_what_is_called_bijective_is(made) -> None:
     values = {tuple(e.evaluate(p) for e in indices) for p in every}
     assert len(values) == len(every)
     assert all([to_expr(s).evaluate(p) for s in found.indices] == [e.evaluate(p) for e in indices] for p in every)
+
+
+def test_splits_of_one_digit_are_joined() -> None:
+    inputs = ranges(i=4, j=8)
+    assert iter_map_simplify([I * 3 + J + I * 5], inputs) == [I * 8 + J]
+    found = detect_iter_map([I * 3 + J + I * 5], inputs, level=IterMapLevel.BIJECTIVE)
+    assert to_expr(found.indices[0]) == I * 8 + J
+    found = detect_iter_map([floormod(I, 4) + I], inputs, level=IterMapLevel.NO_CHECK)
+    assert to_expr(found.indices[0]) == I * 2
+    found = detect_iter_map([floormod(I, 4) - I + J], inputs, level=IterMapLevel.NO_CHECK)
+    assert to_expr(found.indices[0]) == J
+
+
+@pytest.mark.parametrize("e", [OPS["max"](I, 2), I * J + 1, OPS["select"](OPS["lt"](I, 2), I, J), floordiv(J, I + 1)])
+def test_what_is_no_sum_of_splits_is_told(e: SymExpr) -> None:
+    with pytest.raises(NotAffineError):
+        detect_iter_map([e], ranges(i=4, j=8), level=IterMapLevel.NO_CHECK)
