@@ -37,12 +37,15 @@ def default_attributes(schema: Any | None) -> dict[str, AttributeProto]:
 def attributes_of(node: NodeProto, schema: Any | None, reader: TensorReader) -> dict[str, Any]:
     """The attributes of a node by name, those that have a default in its schema among them.
 
-    Raises `ModelError` for attributes that the operator does not have and for those of another type.
+    Raises `ModelError` for attributes that the operator does not have, those of another type, and those that it lacks.
     """
     values = {name: attribute_value(a, reader) for name, a in default_attributes(schema).items()}
     for attribute in node.attribute:
         _check(attribute, schema)
         values[attribute.name] = attribute_value(attribute, reader)
+    required = [] if schema is None else [name for name, a in schema.attributes.items() if a.required]
+    if absent := [name for name in required if name not in values]:
+        raise ModelError("the operator lacks attributes", expected=", ".join(sorted(absent)))
     return values
 
 

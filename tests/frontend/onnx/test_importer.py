@@ -32,6 +32,14 @@ def test_a_layer_at_several_sizes(opset):
     assert_like_reference(_dense(opset), *([rng.standard_normal((n, 4), np.float32)] for n in (0, 1, 5)))
 
 
+def test_attributes_that_an_operator_lacks_are_told() -> None:
+    nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], name="loop"), helper.make_node("Cast", ["x"], ["y"])]
+    for node, name in zip(nodes, ("body", "to"), strict=True):
+        model = model_of([node], {"x": [2]}, ["y"], {"n": np.array(2)})
+        with pytest.raises(ModelError, match=f"(?s){node.op_type}.*lacks attributes.*{name}"):
+            from_onnx(model)
+
+
 def test_names_that_are_no_text_are_told(tmp_path) -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"], name="zzzz")], {"x": [2]}, ["y"])
     for old in (b"zzzz", b"Relu"):
