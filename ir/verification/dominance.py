@@ -18,24 +18,26 @@ from ...dialects.names import name_of
 from ..locations import location_of
 
 
-def check_dominance(root: Operation, *, allow_free: bool = False) -> None:
-    """Raise `VerifyError` where an operand does not dominate its use.
+def check_dominance(root: Operation, *, allow_free: bool = False) -> list[SSAValue]:
+    """Raise `VerifyError` where an operand does not dominate its use; gives the free values that are used.
 
     `allow_free`: tensor functions may use values that belong to no program, variables and buffers that nothing defines.
     They can be read, printed and rewritten as TVM's can; what runs or builds them asks without it.
     """
     visible: set[int] = set()
+    free: list[SSAValue] = []
     for region in root.regions:
-        _check_region(region, visible, allow_free)
+        _check_region(region, visible, free if allow_free else None)
+    return free
 
 
-def _check_region(region: Region, visible: set[int], allow_free: bool) -> None:
+def _check_region(region: Region, visible: set[int], free: list[SSAValue] | None) -> None:
     """Check the ops of a region, around which the values of the ids `visible` are."""
     first = region.first_block
     if first is None:
         return
     if first.next_block is None:
-        visible.difference_update(_check_block(first, visible, allow_free))
+        visible.difference_update(_check_block(first, visible, free))
         return
     children = _dominator_tree(region)
     stack: list[tuple[Block | None, list[int]]] = [(first, [])]
@@ -44,24 +46,27 @@ def _check_region(region: Region, visible: set[int], allow_free: bool) -> None:
         if block is None:
             visible.difference_update(added)
             continue
-        stack.append((None, _check_block(block, visible, allow_free)))
+        stack.append((None, _check_block(block, visible, free)))
         stack.extend((child, []) for child in children.get(block, ()))
 
 
-def _check_block(block: Block, visible: set[int], allow_free: bool) -> list[int]:
+def _check_block(block: Block, visible: set[int], free: list[SSAValue] | None) -> list[int]:
     """Check the ops of a block; the values it defines stay visible, their ids are returned."""
     added = list(map(id, block.args))
     visible.update(added)
     op = block.first_op
     while op is not None:
         if not visible.issuperset(map(id, op._operands)):
-            unseen = [v for v in op._operands if id(v) not in visible and not (allow_free and _is_free(v, op))]
-            if unseen:
-                raise _dominance_error(op, unseen[0])
+            for value in op._operands:
+                if id(value) in visible:
+                    continue
+                if free is None or not _is_free(value, op):
+                    raise _dominance_error(op, value)
+                free.append(value)
         if op.regions:
             inside = set[int]() if _is_isolated(type(op)) else visible
             for region in op.regions:
-                _check_region(region, inside, allow_free)
+                _check_region(region, inside, free)
         for result in op.results:
             number = id(result)
             added.append(number)

@@ -31,9 +31,6 @@ class Snapshot:
         self._collect(root)
         self._values: list[SSAValue] = [result for op in self.ops for result in op.results]
         self._values += [argument for block in self._blocks for argument in block.args]
-        used = {id(value) for op in self.ops for value in op._operands}
-        self.is_closed = used.issubset(map(id, self._values))
-        """Whether no operation takes a value from outside: what that is, and where, is not compared."""
         self._types = list(map(_TYPE, self._values))
         self._made_of = list(map(_OP, self.ops))
         self._properties = [op.properties.copy() for op in self.ops]

@@ -45,7 +45,8 @@ class Verifier:
         functions = [self._function(root) for root in _roots(module)]
         changed = [f for f in functions if self._verified.get(id(f.ops[0])) is not f]
         for function in changed:
-            check_dominance(function.ops[0], allow_free=True)  # first: it is what isolation from above asks for
+            # first: it is what isolation from above asks for
+            function.is_open = bool(check_dominance(function.ops[0], allow_free=True))
         self._verify_op(module, context)
         for function in changed:
             self._verify_ops(function, context)
@@ -57,7 +58,7 @@ class Verifier:
     def _function(self, root: Operation) -> _Function:
         """The function as it was verified, where it is still so, or as it is."""
         before = self._verified.get(id(root))
-        return before if before is not None and before.is_closed and before.holds() else _Function(root)
+        return before if before is not None and not before.is_open and before.holds() else _Function(root)
 
     def _verify_ops(self, function: _Function, context: str) -> None:
         """Verify all but what looks at other functions."""
@@ -110,6 +111,8 @@ class _Function(Snapshot):
     def __init__(self, root: Operation):
         super().__init__(root)
         self.calls = [op for op in self.ops if kind_of(type(op)).afar]
+        self.is_open = False
+        """Whether it takes values from outside: what those are, and where, is not compared."""
         self.called: dict[str, int] | None = None
         """The functions that it calls, with their interfaces as they were verified; None where that is not known."""
 

@@ -426,3 +426,16 @@ def test_calls_of_pointers_are_verified_once(monkeypatch):
     ops = verified_ops(monkeypatch)
     Verifier().verify(module)
     assert ops.count("llvm.call") == 1
+
+
+def test_a_free_value_is_asked_for_again(parse):
+    """A tensor function may take what belongs to no program; once another function has it, it may not."""
+    module, verifier = parse(LONG + LONG.replace("@t(", "@u(")), Verifier()
+    load = _nth(module, tir.LoadOp, 9)
+    load.detach()
+    verifier.verify(module)
+    store = [op for op in _functions(module)[1].walk() if isinstance(op, tir.StoreOp)][0]
+    store.parent.insert_op_before(load, store)
+    load.operands = list(next(op for op in _functions(module)[1].walk() if isinstance(op, tir.LoadOp)).operands)
+    with pytest.raises(VerifyError, match="not defined"):
+        verifier.verify(module)
