@@ -14,7 +14,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
 from ..importing.report import Status
-from .arguments import dtype_name
+from .arguments import dtype_name, operator_name
 from .fx_functions import FxEmitter, function_row, table_row
 from .fx_modules import module_argument, module_row
 from .graph import CustomConverter, GraphReader, NotKnown
@@ -108,6 +108,12 @@ class FxReader(GraphReader):
         if hasattr(node.target, "_schema"):
             return self._called(node)
         return self._changed(node, name, self._bound(self._called_function(node, name)))
+
+    def _called(self, node: Any) -> Any:
+        override = self.emitter.overrides.get(".".join(operator_name(node.target)))
+        if override is None:
+            return super()._called(node)
+        return self._bound(override(self.emitter, *self.retrieve_args(node)))
 
     # Functions and methods.
 

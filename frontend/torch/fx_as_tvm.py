@@ -162,3 +162,23 @@ def _clamp(e: FxEmitter, x: Expr, min: Any = None, max: Any = None) -> Expr:
     if isinstance(max, Expr):
         x, high = e.emit(R.minimum(x, e.emit(R.broadcast_to(max, ShapeExpr(shape_of(x)))))), math.inf
     return R.clip(x, low, high)
+
+
+def _logarithm(base: float) -> Converter:
+    return lambda e, x: R.divide(e.emit(R.log(x)), const(math.log(base), dtype_of(x)))
+
+
+_row("log2")(_logarithm(2.0))
+_row("log10")(_logarithm(10.0))
+
+
+@_row("log1p", "it is not exact near 0")
+def _log1p(e: FxEmitter, x: Expr) -> Expr:
+    return R.log(R.add(x, const(1, dtype_of(x))))
+
+
+@_row("sym_size.int")
+def _sym_size(e: FxEmitter, x: Expr, dim: int) -> Any:
+    """A size that is known is a binding."""
+    extent = shape_of(x)[dim]
+    return e.emit(const(extent, "int32")) if isinstance(extent, int) else extent

@@ -358,6 +358,7 @@ AS_TVM = [
     (nn.BatchNorm2d(4), "statistics"),
     (nn.AvgPool2d(2), "padding"),
     (nn.ConvTranspose2d(4, 4, 3), "kernel"),
+    (torch.log1p, "near 0"),
 ]
 
 
