@@ -3,8 +3,8 @@
 import random
 
 import pytest
+from strength import is_full
 
-from tests.helpers.strength import is_full
 from tirax.interpreter import assert_same_meaning
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
