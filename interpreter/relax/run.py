@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import FloatAttr, TupleType
 from xdsl.interpreter import Interpreter, PythonValues, ReturnedValues
 from xdsl.ir import Attribute, Operation
 
+from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax import OPERATORS
