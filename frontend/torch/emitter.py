@@ -42,10 +42,10 @@ class Emitter:
     def new_symbol(self) -> SymExpr | None:
         """The symbol that PyTorch gave the one result, an integer; None where it is no symbol."""
         value: Any = None if self.node is None else self.node.meta.get("val")
-        if self._extent is None or not hasattr(value, "node") or not value.node.expr.is_Symbol:
+        if self._extent is None or type(value).__name__ != "SymInt" or not value.node.expr.is_Symbol:
             return None
         symbol = self._extent(value)
-        return symbol if isinstance(symbol, SymExpr) and type(value).__name__ == "SymInt" else None
+        return symbol if isinstance(symbol, SymExpr) else None
 
     def fresh_size(self) -> SymExpr:
         """A size that only data says."""

@@ -20,7 +20,7 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
         return program
     try:
         return program.run_decompositions(_all_decompositions(custom))
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # what PyTorch raises where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
 
 
