@@ -47,9 +47,9 @@ tir.func @known(%n: i64, %A: !tir.buffer<[8], f32>, %Y: !tir.buffer<[8], f32>) {
 // NOOP-NOT:       tir.evaluate
 // ASSUME:       tir.func @open
 // ASSUME-NOT:     assume
-// CSE:            %cse_var_1 = tir.let {{.*}} : i64 -> i64
-// CSE-NEXT:       tir.load %A[%cse_var_1] : f32
-// CSE-NEXT:       tir.store {{.*}}, %Y[%cse_var_1]
+// CSE:            %cse_var.1 = tir.let {{.*}} : i64 -> i64
+// CSE-NEXT:       tir.load %A[%cse_var.1] : f32
+// CSE-NEXT:       tir.store {{.*}}, %Y[%cse_var.1]
 // ONCE-LABEL:   tir.func @open
 // ONCE:           tir.for %i = 0 to 8 {
 // ONCE-NOT:       tir.for
