@@ -250,6 +250,8 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
             found=error.found,
             hint=error.hint,
         ) from error
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:  # of an attribute that no operator takes
+        raise ModelError(f"{node.op_type}: {type(error).__name__}: {error}", node=name) from error
 
 
 def _check_count(schema: Any, proto: NodeProto) -> None:

@@ -112,9 +112,14 @@ _executables: dict[str, Executable] = {}
 
 
 def _executable(module: IRModule, options: Options) -> Executable:
-    """A module compiled; the same one again where an equal module was compiled with the same options."""
+    """A module compiled; the same one again where an equal module was compiled with the same options.
+
+    Weights that are constants would be compared as text: those modules are built each time.
+    """
     if options.transform is not None:
         return _build(options.transform(module), options)
+    if options.freeze:
+        return _build(module, options)
     key = cache_key(str(module.op), repr(astuple(replace(options, report=False))))
     if key not in _executables:
         _executables[key] = _build(module, options)

@@ -224,3 +224,21 @@ def test_contents_that_do_not_fill_a_shape():
     model.graph.initializer[0].dims[0] = 5
     with pytest.raises(ModelError, match="'w'"):
         from_onnx(model)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Pad", ["x", "pads"], ["y"], mode="sideways"),
+        helper.make_node("Split", ["x"], ["y"], axis=7, num_outputs=2),
+        helper.make_node("ReduceLogSumExp", ["x", "far"], ["y"]),
+        helper.make_node("Transpose", ["x"], ["y"], perm=[0, 9]),
+        helper.make_node("Concat", ["x", "x"], ["y"], axis=5),
+    ],
+    ids=lambda node: node.op_type,
+)
+def test_attributes_that_no_operator_takes_are_errors_of_the_node(node):
+    node.name = "wrong"
+    model = model_of([node], {"x": [2, 3]}, ["y"], {"pads": np.zeros(4, "int64"), "far": np.array([9])})
+    with pytest.raises(ModelError, match="wrong"):
+        from_onnx(model)
