@@ -223,6 +223,9 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "clz": lambda x: of_clz(x),
 }
 
+COUNTS = frozenset(("popcount", "clz"))
+"""Numbers of bits, which may be of another type than what they are counted in."""
+
 
 def _multiply_shift(x: Value, y: Value, left: Value, right: Value) -> Value:
     """x * 2^left * y * 2^-right of 32 bit integers, rounded, computed in 64 bits."""

@@ -342,7 +342,8 @@ def _intrinsic(i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> Pyth
     function = scalars.INTRINSICS.get(op.func.data)
     if function is None:
         raise InterpreterError(f"the intrinsic '{op.func.data}' has no reference semantics", location=location_of(op))
-    return (function(*args),)
+    result = function(*args)
+    return (result.astype(numpy_dtype(scalar_of(op.result.type))) if op.func.data in scalars.COUNTS else result,)
 
 
 def _if(interpreter: Interpreter, op: tir.IfOp, args: PythonValues) -> PythonValues:

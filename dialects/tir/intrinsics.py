@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SAME, TRUTH, HALF, DOUBLE, SAID = "same", "truth", "half", "double", "said"
-"""The one type of all operands; a truth value in each lane of it; half its lanes, or twice; any data type.
+SAME, TRUTH, COUNT, HALF, DOUBLE, SAID = "same", "truth", "count", "half", "double", "said"
+"""The one type of all operands; a truth value or an int32 in each lane of it; half its lanes, or twice; any data type.
 
 The last three are said first by a call.
 """
@@ -32,11 +32,10 @@ def _named(count: int, result: str, names: str, floats: bool = False) -> dict[st
 
 UNARY = _named(
     1, SAME, "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh acos acosh sin sinh"
-) | _named(
-    1, SAME, "asin asinh atan atanh sqrt rsqrt popcount clz likely ignore_loop_partition tvm_thread_invariant fabs"
-)
+) | _named(1, SAME, "asin asinh atan atanh sqrt rsqrt popcount likely ignore_loop_partition tvm_thread_invariant fabs")
 ROUNDING = _named(1, SAME, "ceil floor trunc round nearbyint", floats=True)
 CLASSIFYING = _named(1, TRUTH, "isnan isinf isfinite")
+COUNTING = _named(1, COUNT, "clz")
 BINARY_INTRINSICS = _named(
     2, SAME, "atan2 nextafter hypot copysign ldexp fmod shift_left shift_right bitwise_and bitwise_or bitwise_xor"
 )
@@ -44,6 +43,7 @@ INTRINSICS: dict[str, Intrinsic] = {
     **UNARY,
     **ROUNDING,
     **CLASSIFYING,
+    **COUNTING,
     **BINARY_INTRINSICS,
     "bitwise_not": Intrinsic(1, SAME),
     "pow": Intrinsic(2, SAME, folds=True),
@@ -108,6 +108,6 @@ DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {
 """By the names that TVM gives them, without `tir.`"""
 
 __all__ = [
-    "BINARY_INTRINSICS", "CLASSIFYING", "DEVICE_INTRINSICS", "DOUBLE", "FIRST", "HALF", "INTRINSICS", "LAST",
-    "ROUNDING", "SAID", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic", "Intrinsic",
+    "BINARY_INTRINSICS", "CLASSIFYING", "COUNT", "COUNTING", "DEVICE_INTRINSICS", "DOUBLE", "FIRST", "HALF",
+    "INTRINSICS", "LAST", "ROUNDING", "SAID", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic", "Intrinsic",
 ]  # fmt: skip

@@ -121,11 +121,11 @@ copysign, hypot, ldexp, nextafter = (_pair(n) for n in ("copysign", "hypot", "ld
 
 
 def clz(x: ExprLike) -> PrimExpr:
-    """How many bits of an integer are 0 before the first that is 1. Raises `DTypeError` for floating point numbers."""
+    """How many bits of an integer are 0 before the first that is 1: an int32. Raises `DTypeError` for floats."""
     value = convert(x)
     if is_float(value.type):
         raise DTypeError("clz is for integers", found=value.dtype)
-    return PrimExpr(tir.CallIntrinOp("clz", [value.ssa], value.type).result)
+    return PrimExpr(tir.CallIntrinOp("clz", [value.ssa], tir.with_lanes(i32, value.type)).result)
 
 
 def likely(cond: ExprLike, span: object = None) -> PrimExpr:

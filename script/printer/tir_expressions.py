@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
@@ -200,6 +200,7 @@ def _lanes_times(dtype: Attribute, numerator: int, denominator: int = 1) -> Attr
 _RULES: dict[str, Callable[[Attribute, Attribute], Attribute | None]] = {
     tir.SAME: lambda operand, _: operand,
     tir.TRUTH: lambda operand, _: tir.with_lanes(i1, operand),
+    tir.COUNT: lambda operand, _: tir.with_lanes(i32, operand),
     tir.HALF: lambda operand, _: _lanes_times(operand, 1, 2),
     tir.DOUBLE: lambda operand, _: _lanes_times(operand, 2),
     tir.SAID: lambda _, gives: gives,

@@ -81,6 +81,10 @@ PROGRAMS = {
         for i in range(16):
             B[i] = ((A[i] & 7) | (A[i] ^ 3)) + (~A[i] << 1) - (A[i] >> 2) + T.popcount(A[i]) + T.clz(A[i])
         """, INTS, bits(INTS)),
+    "leading zeros are an int32": ("""
+        for i in T.vectorized(16):
+            B[i] = T.Cast("int64", T.clz(A[i]) - 64)
+        """, INTS.astype("int64"), np.array([-int(v).bit_length() if v >= 0 else -64 for v in INTS])),
     "unsigned arithmetic": ("""
         for i in range(16):
             B[i] = A[i] * T.uint8(3) - T.uint8(200) // (A[i] % T.uint8(7) + T.uint8(1))
