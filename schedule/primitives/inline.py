@@ -28,8 +28,9 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
 
     for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
 
-    Refused where the block is an output or not complete, where it is not one store at its own iterators, and where its
-    buffer is used by more than reads of elements. What a predicate leaves out has no value that could be read.
+    Refused where the block is an output or not complete, where it is not one store at its own iterators (and at 0 of
+    dimensions of one element), and where its buffer is used by more than reads of elements. What a predicate leaves out
+    has no value that could be read.
     """
     store, indices, loads = _inlined(block)
     func = st.function_around(block)
@@ -51,19 +52,25 @@ def can_compute_inline(block: tir.BlockOp) -> bool:
     return True
 
 
-def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.LoadOp]]:
-    """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores."""
+def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], list[tir.LoadOp]]:
+    """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores.
+
+    None is the index of a dimension of one element.
+    """
     checks.require_not_output(block)
     checks.require_complete(block)
     store = checks.only_store(block)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
-    indices = [sym_expr_of(i) for i in store.indices]
+    dims = cast(tir.BufferType, store.buffer.type).dims
+    places = [(sym_expr_of(i), extent) for i, extent in zip(store.indices, dims, strict=True)]
+    values = [None if e.constant == 0 and extent.constant == 1 else e for e, extent in places]
+    indices = [e for e in values if e is not None]
     if len(set(indices)) != len(indices) or not set(indices) <= set(iters):
         fail("the block does not store at its own iterators", block)
     if {v for v in iters if v not in indices} & set(_used(store)):
         fail("the block stores the same element several times", block)
-    values = [cast(SSAValue, cast(Var, e).value) for e in indices]
-    return store, values, _element_loads(block, store.buffer)
+    variables = [None if e is None else cast(Var, e).value for e in values]
+    return store, variables, _element_loads(block, store.buffer)
 
 
 @primitive()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, i64
+from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
@@ -284,13 +284,10 @@ def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.F
     """Put a loop that runs once directly around a block or a loop.
 
     block B  ->  for u in range(1): block B
+
+    Its variable is an int32, whatever the others are, as in TVM.
     """
-    if isinstance(block_or_loop, tir.ForOp):
-        dtype = cast(IntegerType, block_or_loop.loop_var.type)
-    else:
-        types = [v.type for v in block_or_loop.iter_vars]
-        dtype = cast(IntegerType, types[0]) if types else i64
-    loop = rw.new_loop("u", 1, dtype)
+    loop = rw.new_loop("u", 1, i32)
     rw.before(block_or_loop)(loop)
     block_or_loop.detach()
     loop.body.block.add_op(block_or_loop)
