@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .compilation import build, compile
 
     arith: ModuleType
+    dlight: ModuleType
     error: ModuleType
     nd: ModuleType
     runtime: ModuleType
@@ -96,6 +97,33 @@ provide(
             """
         },
         "arith.pattern": {"tvm_api.arith": "detect_clip_bound detect_linear_equation"},
+        "dlight": {
+            "schedule.dlight": """
+                ApplyDefaultSchedule BlockInfo IterInfo ScheduleRule normalize_prim_func try_inline
+                try_inline_contiguous_spatial
+            """
+        },
+        "dlight.base": {
+            "tvm_api.dlight": "ApplyDefaultSchedule ScheduleRule try_inline try_inline_contiguous_spatial",
+            "tvm_api.dlight.base.analysis": """
+                BlockInfo IterInfo collect_block_iter_vars_used_in_access_region collect_vars_used_in_prim_expr
+                detect_dominant_read is_broadcast_epilogue normalize_prim_func
+            """,
+        },
+        "dlight.base.analysis": {
+            "schedule.dlight.block_info": """
+                BlockInfo IterInfo collect_block_iter_vars_used_in_access_region collect_vars_used_in_prim_expr
+                detect_dominant_read get_root_block is_broadcast_epilogue normalize_prim_func
+            """,
+            "tvm_api._refused_functions": "get_max_shared_memory_per_block get_max_threads_per_block",
+        },
+        "dlight.base.common_schedules": {"tvm_api.dlight": "try_inline try_inline_contiguous_spatial"},
+        "dlight.base.schedule_rule": {"tvm_api.dlight": "ScheduleRule"},
+        "dlight.base.transform": {"tvm_api.dlight": "ApplyDefaultSchedule"},
+        "dlight.cpu": {"schedule.dlight.gemv": "GEMV"},
+        "dlight.cpu.base": {"schedule.dlight.schedule_rule": "CPUScheduleRule"},
+        "dlight.cpu.gemv": {"schedule.dlight.gemv": "GEMV get_reduction_expr is_gemv normalize"},
+        "dlight.cpu.utils": {"schedule.dlight.loops": "auto_vectorize get_bytes get_extent"},
         "driver": {"tvm_api": "build compile"},
         "driver.build_module": {"tvm_api": "build compile"},
         "error": {
@@ -139,7 +167,7 @@ provide(
         "tirx.analysis": {"tvm_api.tir.analysis": "*"},
         "tirx.stmt_functor": {"tvm_api.tir.stmt_functor": "*"},
         "tirx.transform": {"tvm_api.tir.transform": "CommonSubexprElim=CommonSubexprElimTIR StmtSimplify=Simplify *"},
-        "s_tir": {"tvm_api.tir": "SBlock=Block SBlockRealize=BlockRealize *", "tvm_api": "meta_schedule"},
+        "s_tir": {"tvm_api.tir": "SBlock=Block SBlockRealize=BlockRealize *", "tvm_api": "dlight meta_schedule"},
         "s_tir.schedule": {"tvm_api.tir.schedule": "SBlockRV=BlockRV *"},
         "s_tir.analysis": {"tvm_api.tir.analysis": "*"},
         "s_tir.transform": {"tvm_api.tir.transform": "StmtSimplify=Simplify *"},
@@ -162,6 +190,6 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "DataType", "Device", "IRModule", "TVMError", "arith", "build", "compile", "contrib", "cpu", "cuda", "device",
-    "error", "get_global_func", "ir", "meta_schedule", "metal", "nd", "opencl", "register_func", "relax", "rocm",
-    "runtime", "script", "target", "te", "testing", "tir", "topi", "transform", "vulkan",
+    "dlight", "error", "get_global_func", "ir", "meta_schedule", "metal", "nd", "opencl", "register_func", "relax",
+    "rocm", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform", "vulkan",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 _GPU = "code is generated for CPUs", "tvm.build"
+_GPU_RULES = "code is generated for CPUs", "tvm.dlight.cpu"
 _LIBRARIES = "libraries of vendors are not called: operators are compiled", "tvm.build"
 _TUNERS = "templates and sketches were left by TVM itself", "tvm.meta_schedule"
 _IMPORTERS = "models are not imported yet: they are written", "tvm.relax.frontend.nn"
@@ -52,7 +53,8 @@ REFUSED = {
     "contrib.thrust": _LIBRARIES,
     "contrib.tvmjs": _BUILD,
     "contrib.xcode": _BUILD,
-    "dlight": ("schedules come with the build, without tuning", "tvm.relax.build"),
+    "dlight.benchmark": ("kernels are measured by who runs them", "tvm.runtime.Module.time_evaluator"),
+    "dlight.gpu": _GPU_RULES,
     "driver.tvmc": ("models are not compiled from a shell by this name: `tirax` does it", "tvm.relax.build"),
     "exec": _ELSEWHERE,
     "meta_schedule.runner.rpc_runner": _ELSEWHERE,
