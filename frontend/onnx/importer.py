@@ -80,7 +80,7 @@ def imported(
     converters = Converters(own)
     coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
     reader = TensorReader(folder)
-    names = Names(sanitize_input_names, "input")
+    names = Names(sanitize_input_names, "input", keywords=True)
     sizes = Sizes()
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
     declared = {} if shape_dict else _declared(proto.graph, sizes)

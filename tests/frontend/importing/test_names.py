@@ -5,6 +5,7 @@ def test_names_become_identifiers():
     assert sanitized("/layer.0/Add:0") == "_layer_0_Add_0"
     assert sanitized("0weight") == "v_0weight"
     assert sanitized("class") == "v_class"
+    assert sanitized("class", keywords=True) == "class"
     assert sanitized("", prefix="input") == "input"
     assert sanitized("été") == "_t_"
 
