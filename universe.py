@@ -58,6 +58,7 @@ _PASSES: dict[str, str] = {
     "combine-parallel-matmul": "transforms.operators.combine_parallel_matmul:CombineParallelMatmul",
     "adjust-matmul-order": "transforms.operators.adjust_matmul_order:AdjustMatmulOrder",
     "fuse-attention": "transforms.operators.fuse_attention:FuseAttention",
+    "fuse-layers": "transforms.operators.fuse_layers:FuseLayers",
     "fuse-transpose-matmul": "transforms.operators.fuse_transpose_matmul:FuseTransposeMatmul",
     "fold-batchnorm-to-conv2d": "transforms.operators.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",

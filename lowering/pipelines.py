@@ -23,6 +23,7 @@ OPTIMIZE = (
     "channels-last",
     "pack-convolutions",
     "fold-constant",
+    "fuse-layers",
     "fuse-attention",
     "fuse-transpose-matmul",
     "legalize-ops",
@@ -38,8 +39,9 @@ Products of dequantized bytes are found first: constant weights are not dequanti
 
 Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
 convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
-channels last then are folded once more. Products with a softmax between them are attention. What would be transposed
-when the program runs is multiplied as it stands. Reshapes are no functions in the end, but views.
+channels last then are folded once more. Norms and Gelu that are written out are operators, products with a softmax
+between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
+functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""

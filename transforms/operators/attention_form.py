@@ -22,11 +22,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
-from ...dialects.dtypes import is_float
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
-from .rules import Array, Dims, constant_array, fits_attention, producer
+from .rules import Array, Dims, both_ways, dims_of, fits_attention, number, producer, used_once, without_scale
 
 Emit = Callable[..., SSAValue]
 """`emit("permute_dims", value, axes=[0, 2, 1, 3])`: the value of a new operator."""
@@ -157,12 +156,6 @@ class Attention:
         return () if self.bias is None else dims_of(self.bias) or ()
 
 
-def dims_of(value: SSAValue) -> Dims | None:
-    """The sizes of a floating-point tensor, None where they are not known."""
-    t = value.type
-    return t.dims if isinstance(t, TensorType) and t.element is not None and is_float(t.element) else None
-
-
 def axes_of(op: Operator, rank: int) -> tuple[int, ...]:
     """The axes of a `permute_dims`."""
     axes = op.attr("axes")
@@ -202,11 +195,6 @@ def _only_user(value: SSAValue, name: str) -> Operator | None:
     return only if isinstance(only, Operator) and only.name == f"relax.{name}" else None
 
 
-def _used_once(value: SSAValue, name: str) -> Operator | None:
-    """The operator called `name` that gives a value to one user."""
-    return producer(value, name) if value.has_one_use() else None
-
-
 def read_attention(op: Operator, casts: bool = False) -> Attention | None:
     """The attention whose last product `op` is, None where it is another product; what is on the way has one use.
 
@@ -218,8 +206,8 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
     if softmax is None or dims is None or softmax.attr("axis") not in (-1, len(dims) - 1):
         return None
     scores, bias, causal_mask = _without_mask(_before_cast(softmax.operands[0], casts), dims[-2:])
-    factor, scale = _without_scale(scores)
-    scores_op = _used_once(factor, "matmul")
+    factor, scale = without_scale(scores)
+    scores_op = used_once(factor, "matmul")
     if scores_op is None or scale is None or dims_of(factor) != dims:
         return None
     for merged in (True, False):
@@ -234,12 +222,12 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
 
 def _softmax_of(weights: SSAValue) -> Operator | None:
     """The softmax that gives weights, also where zeros take the place of what is no number in them."""
-    chosen = _used_once(weights, "where")
+    chosen = used_once(weights, "where")
     if chosen is None:
-        return _used_once(weights, "nn.softmax")
+        return used_once(weights, "nn.softmax")
     condition, zero, numbers = chosen.operands
-    test = _used_once(condition, "isnan")
-    if test is None or test.operands[0] is not numbers or _number(zero) != 0 or len(list(numbers.uses)) != 2:
+    test = used_once(condition, "isnan")
+    if test is None or test.operands[0] is not numbers or number(zero) != 0 or len(list(numbers.uses)) != 2:
         return None
     return producer(numbers, "nn.softmax")
 
@@ -251,7 +239,7 @@ def _shows(attention: Attention, scores: Dims) -> bool:
 
 
 def _before_cast(value: SSAValue, casts: bool) -> SSAValue:
-    cast = _used_once(value, "astype") if casts else None
+    cast = used_once(value, "astype") if casts else None
     return value if cast is None else cast.operands[0]
 
 
@@ -272,7 +260,7 @@ def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
         if whole is not None:
             value, axes = whole
             continue
-        inner, factor = _without_scale(value, once=False) if which != _VALUES else (value, 1.0)
+        inner, factor = without_scale(value, once=False) if which != _VALUES else (value, 1.0)
         if inner is value or factor is None:
             return Matrices(value, axes, scale)
         value, scale = inner, scale * factor
@@ -307,18 +295,12 @@ def _turned_apart(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tup
     return merge.operands[0], _after(_turned(4), axes)
 
 
-def _both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
-    """The operands, as they are and exchanged."""
-    a, b = op.operands
-    return [(a, b), (b, a)]
-
-
 def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | None, str | None]:
     """(scores, bias, causal mask) of masked scores, which are matrices of these sizes."""
-    chosen = _used_once(value, "where")
+    chosen = used_once(value, "where")
     if chosen is not None:
         condition, *sides = chosen.operands
-        allowed, numbers = _array(condition), [_number(side) for side in sides]
+        allowed, numbers = _array(condition), [number(side) for side in sides]
         for at, scores in enumerate(sides):
             nothing = numbers[1 - at]
             if allowed is None or nothing is None or dims_of(scores) != dims_of(value):
@@ -341,34 +323,15 @@ def _is_triangle(added: Array, matrix: Dims) -> bool:
 
 def _without_bias(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
     """(scores, bias) of their sum; (value, None) where it is no sum of that form."""
-    added = _used_once(value, "add")
-    for scores, bias in [] if added is None else _both_ways(added):
-        factor, scale = _without_scale(scores)
+    added = used_once(value, "add")
+    for scores, bias in [] if added is None else both_ways(added):
+        factor, scale = without_scale(scores)
         is_product = scale is not None and producer(factor, "matmul") is not None
         if is_product and dims_of(scores) == dims_of(value) and dims_of(bias) is not None:
             return scores, bias
     return value, None
 
 
-def _without_scale(value: SSAValue, once: bool = True) -> tuple[SSAValue, float | None]:
-    """(x, scale): what is multiplied with a constant, or divided by one; the scale is None for other constants."""
-    for name in ("multiply", "divide"):
-        op = _used_once(value, name) if once else producer(value, name)
-        if op is None:
-            continue
-        for scaled, factor in _both_ways(op)[: 2 if name == "multiply" else 1]:
-            number = _number(factor)
-            if number is not None and dims_of(scaled) == dims_of(value):
-                return scaled, number if name == "multiply" else 1 / number if number else None
-    return value, 1.0
-
-
 def _array(value: SSAValue) -> Array | None:
     owner = value.owner
     return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
-
-
-def _number(value: SSAValue) -> float | None:
-    """A constant of one element."""
-    array = constant_array(value)
-    return float(array.item()) if array is not None and array.size == 1 else None

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
-from ...dialects.dtypes import numpy_dtype
+from ...dialects.dtypes import is_float, numpy_dtype
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
@@ -22,6 +22,45 @@ def producer(value: SSAValue, name: str) -> Operator | None:
     """The operator called `name` that gives a value, None where another op does."""
     owner = value.owner
     return owner if isinstance(owner, Operator) and owner.name == f"relax.{name}" else None
+
+
+def dims_of(value: SSAValue) -> Dims | None:
+    """The sizes of a floating-point tensor, None where they are not known."""
+    t = value.type
+    return t.dims if isinstance(t, TensorType) and t.element is not None and is_float(t.element) else None
+
+
+def used_once(value: SSAValue, name: str) -> Operator | None:
+    """The operator called `name` that gives a value to one user."""
+    return producer(value, name) if value.has_one_use() else None
+
+
+def both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
+    """The operands, as they are and exchanged."""
+    a, b = op.operands
+    return [(a, b), (b, a)]
+
+
+def without_scale(value: SSAValue, once: bool = True) -> tuple[SSAValue, float | None]:
+    """(x, scale): what is multiplied with a constant, or divided by one; the scale is None for other constants."""
+    for name in ("multiply", "divide"):
+        op = used_once(value, name) if once else producer(value, name)
+        if op is None:
+            continue
+        for scaled, other in both_ways(op)[: 2 if name == "multiply" else 1]:
+            factor = number(other)
+            if factor is not None and dims_of(scaled) == dims_of(value):
+                return scaled, factor if name == "multiply" else 1 / factor if factor else None
+    return value, 1.0
+
+
+def number(value: SSAValue) -> float | None:
+    """A constant of one element."""
+    t = value.type
+    if not isinstance(t, TensorType) or t.dims is None or any(dim.constant != 1 for dim in t.dims):
+        return None
+    array = constant_array(value)
+    return None if array is None else float(array.item())
 
 
 def fits_attention(q: Dims, k: Dims, v: Dims) -> bool:

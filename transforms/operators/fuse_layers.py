@@ -1,0 +1,58 @@
+"""Norms and Gelu that are written out become operators, each of which is one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...dialects.relax.operator import Operator
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, Rule, apply_rules
+from .gelu_form import read_gelu
+from .normalization_form import centered, normalized, scaled
+
+
+@dataclass(frozen=True)
+class FuseLayers(Pass):
+    """Norms and Gelu that are written out become `nn.layer_norm`, `nn.rms_norm`, `nn.gelu` and `nn.gelu_tanh`.
+
+    c = x - mean(x); y = c / sqrt(mean(c * c) + epsilon) * gamma + beta  ->  y = layer_norm(x, gamma, beta)
+    y = x / sqrt(mean(x * x) + epsilon) * weight                         ->  y = rms_norm(x, weight)
+    y = x * 0.5 * (1 + erf(x / sqrt(2)))                                 ->  y = gelu(x)
+    y = 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))  ->  y = gelu_tanh(x)
+
+    In all orders of factors and summands. Means keep their dimensions, of any axes; squares may be powers, the variance
+    `relax.variance`, a quotient a product with `rsqrt`, with a reciprocal or with a power. Gamma and beta may be
+    missing; they have the sizes of the axes, and nothing along the others. Sizes of x are known, and the deviation is
+    used by nothing else.
+    """
+
+    name = "fuse-layers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, _RULES)
+
+
+def _gelu(op: Operator, emit: Emit) -> SSAValue | None:
+    gelu = read_gelu(op)
+    return None if gelu is None else emit(gelu.name, gelu.value)
+
+
+def _first(*rules: Callable[[Operator, Emit], SSAValue | None]) -> Rule:
+    """The value of the first rule that has one."""
+
+    def rule(op: Operator, emit: Emit) -> SSAValue | None:
+        return next((value for each in rules if (value := each(op, emit)) is not None), None)
+
+    return rule
+
+
+_RULES: dict[str, Rule] = {
+    "relax.divide": _first(normalized, _gelu),
+    "relax.multiply": _first(normalized, scaled, _gelu),
+    "relax.add": _first(centered, _gelu),
+}
