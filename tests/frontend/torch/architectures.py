@@ -1,20 +1,27 @@
-"""Architectures of transformers, by configuration, narrow, with random weights: imported and run beside PyTorch.
+"""Architectures of transformers (narrow), torchvision and timm, with random weights: imported and run beside PyTorch.
 
     python tests/frontend/torch/architectures.py build/architectures.jsonl             # goes on where it stopped
     python tests/frontend/torch/architectures.py build/architectures.jsonl --only bert --again
+    python tests/frontend/torch/architectures.py build/by_onnx.jsonl --onnx            # through torch.onnx.export
 
-A line of the file is an architecture: how it came out, the largest difference, and the seconds of each step.
+A line of the file is an architecture: how it came out, the largest difference as a part of the greatest magnitude of the
+result, and the seconds of each step. Batch norms have the statistics of the input, so that no activations vanish. Those
+of torchvision and timm are there where the packages are installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +30,7 @@ import torch
 import transformers as hf
 
 from tirax.diagnostics import TiraxError
+from tirax.frontend.onnx import from_onnx
 from tirax.frontend.torch.exported_program import from_exported_program
 from tirax.lowering.build import build
 
@@ -52,6 +60,7 @@ class FirstTensors(torch.nn.Module):
     def forward(self, *args: Any) -> Any:
         result = self.model(**dict(zip(self._names, args, strict=True)), **self._options)
         values = result.to_tuple() if hasattr(result, "to_tuple") else result
+        values = (values,) if isinstance(values, torch.Tensor) else values
         tensors = [v for v in values if isinstance(v, torch.Tensor) and v.is_floating_point()]
         return tuple(tensors[:2])
 
@@ -227,18 +236,73 @@ ARCHITECTURES: dict[str, Callable[[], Case]] = {
 }  # fmt: skip
 
 
-def run(name: str) -> dict[str, Any]:
+def _packaged(package: str, make: str, name: str, size: int, options: Mapping[str, Any]) -> Callable[[], Case]:
+    """A model that a function of a package makes by its name, on a picture."""
+
+    def case() -> Case:
+        model = getattr(importlib.import_module(package), make)(name, **options)
+        return model, {"x": _pixels(size)}
+
+    return case
+
+
+_TORCHVISION = {
+    "resnet18": 64, "resnext50_32x4d": 64, "mobilenet_v2": 64, "mobilenet_v3_small": 64, "efficientnet_b0": 64,
+    "efficientnet_v2_s": 64, "convnext_tiny": 64, "regnet_y_400mf": 64, "regnet_x_400mf": 64, "densenet121": 64,
+    "shufflenet_v2_x0_5": 64, "squeezenet1_1": 64, "mnasnet0_5": 64, "googlenet": 96, "inception_v3": 128, "vgg11": 64,
+    "alexnet": 96, "swin_t": 64, "swin_v2_t": 64, "vit_b_32": 224, "maxvit_t": 224,
+}  # fmt: skip
+"""Models of torchvision, and the size of the picture that they get."""
+
+_TIMM: dict[str, tuple[int, dict[str, Any]]] = {
+    "resnet26": (64, {}), "mobilenetv3_small_050": (64, {}), "efficientnet_lite0": (64, {}), "convnext_atto": (64, {}),
+    "regnetx_002": (64, {}), "vit_tiny_patch16_224": (64, {"img_size": 64}), "repvgg_a0": (64, {}),
+    "deit_tiny_patch16_224": (64, {"img_size": 64}), "swin_tiny_patch4_window7_224": (56, {"img_size": 56}),
+    "mixer_s32_224": (224, {}), "ghostnet_100": (64, {}), "hrnet_w18_small": (64, {}), "dla34": (64, {}),
+    "edgenext_xx_small": (64, {}), "levit_128s": (224, {}), "cait_xxs24_224": (64, {"img_size": 64}),
+    "poolformer_s12": (64, {}), "convmixer_768_32": (56, {}), "coat_lite_tiny": (64, {"img_size": 64}),
+    "maxvit_rmlp_pico_rw_256": (256, {}), "eva02_tiny_patch14_224": (56, {"img_size": 56}), "resmlp_12_224": (224, {}),
+}  # fmt: skip
+"""Models of timm, the size of the picture, and their options."""
+
+
+def _all() -> dict[str, Callable[[], Case]]:
+    """Those of transformers, and those of the other packages that are installed."""
+    cases = dict(ARCHITECTURES)
+    if importlib.util.find_spec("torchvision"):
+        cases |= {
+            f"torchvision:{n}": _packaged("torchvision.models", "get_model", n, s, {}) for n, s in _TORCHVISION.items()
+        }
+    if importlib.util.find_spec("timm"):
+        cases |= {f"timm:{n}": _packaged("timm", "create_model", n, s, o) for n, (s, o) in _TIMM.items()}
+    return cases
+
+
+def _calibrated(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+    """Give batch norms the statistics of these arguments."""
+    norms = [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
+    for norm in norms:
+        norm.momentum = 1.0
+        norm.train()
+    module(*args)
+    module.eval()
+
+
+def run(name: str, by_onnx: bool = False) -> dict[str, Any]:
     """Export, import, build and run an architecture: the outcome as a line of the report."""
     torch.manual_seed(0)
     line: dict[str, Any] = {"architecture": name}
     clock = time.process_time()
     try:
-        model, inputs = ARCHITECTURES[name]()
+        model, inputs = _all()[name]()
         module = FirstTensors(model.eval(), list(inputs), {}).eval()
         args = tuple(inputs.values())
         with torch.no_grad():
+            _calibrated(module, args)
             expected = module(*args)
-            program = torch.export.export(module, args, strict=False)
+            program = _onnx_file(module, args) if by_onnx else torch.export.export(module, args, strict=False)
     except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is told)
         return line | {"status": "not exported", "what": f"{type(error).__name__}: {error}"[:300]}
     line["export"] = round(time.process_time() - clock, 2)
@@ -250,15 +314,23 @@ def run(name: str) -> dict[str, Any]:
         return line | {"status": "crashed", "what": f"{type(error).__name__}: {error}"[:500]}
 
 
+def _onnx_file(module: torch.nn.Module, args: tuple[Any, ...]) -> str:
+    """The path of a model that torch.onnx.export wrote."""
+    path = str(Path(tempfile.mkdtemp()) / "model.onnx")
+    torch.onnx.export(module, args, path, dynamo=True, verbose=False)
+    return path
+
+
 def _imported(program: Any, args: tuple[Any, ...], expected: tuple[Any, ...]) -> dict[str, Any]:
     clock = time.process_time()
-    mod = from_exported_program(program)
+    mod = from_onnx(program) if isinstance(program, str) else from_exported_program(program)
     imported = time.process_time()
     main = build(mod).jit()["main"]
     built = time.process_time()
-    outputs = main(*(a.numpy() for a in args))
-    pairs = [(np.asarray(o), e.numpy()) for o, e in zip(outputs, expected, strict=False)]
-    worst = max(float(np.max(np.abs(o - e) / (1 + np.abs(e)), initial=0)) for o, e in pairs)
+    result = main(*(a.numpy() for a in args))
+    outputs = result if isinstance(result, tuple | list) else [result]
+    pairs = [(np.asarray(o), e.numpy()) for o, e in zip(outputs, expected, strict=True)]
+    worst = max(float(np.max(np.abs(o - e), initial=0) / max(np.max(np.abs(e), initial=0), 1e-6)) for o, e in pairs)
     return {
         "status": "agrees" if worst <= TOLERANCE else "differs", "difference": worst,
         "import": round(imported - clock, 2), "build": round(built - imported, 2),
@@ -268,7 +340,8 @@ def _imported(program: Any, args: tuple[Any, ...], expected: tuple[Any, ...]) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--only", nargs="*", default=list(ARCHITECTURES))
+    parser.add_argument("--only", nargs="*", default=list(_all()))
+    parser.add_argument("--onnx", action="store_true", help="through torch.onnx.export")
     parser.add_argument("--again", action="store_true", help="run what the file has already, too")
     args = parser.parse_args()
     known: dict[str, Any] = {}
@@ -278,12 +351,12 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for name in args.only:
             if args.again or name not in known:
-                known[name] = run(name)
+                known[name] = run(name, args.onnx)
                 file.write(json.dumps(known[name]) + "\n")
                 file.flush()
                 print(json.dumps(known[name]))
     agree = sum(e["status"] == "agrees" for e in known.values())
-    print(f"{agree} of {len(ARCHITECTURES)} architectures import and agree; {len(known)} were run")
+    print(f"{agree} of {len(_all())} architectures import and agree; {len(known)} were run")
 
 
 if __name__ == "__main__":
