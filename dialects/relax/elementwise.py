@@ -101,8 +101,8 @@ class BinaryOp(Operator):
             self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
         if isinstance(a.vdevice, StringAttr) and isinstance(b.vdevice, StringAttr) and a.vdevice != b.vdevice:
             self.fail_dtype("arguments x1 and x2 must be on one virtual device", a.vdevice, b.vdevice)
-        if a is b and a.dims is not None and self.RESULT_DTYPE is None and isinstance(a.vdevice, NoneAttr):
-            return a  # types are shared: nearly all of a program's sums and products end here
+        if a is b and a.dims and self.RESULT_DTYPE is None and isinstance(a.vdevice, NoneAttr):
+            return a  # types are shared: nearly all of a program's sums and products end here; numbers have no extents
         dtype = self.RESULT_DTYPE or (a.element if b.element is not None else None)
         if dtype is not None and all(isinstance(v.type, PrimType) for v in self.operands):
             return PrimType.of(dtype)

@@ -27,8 +27,8 @@ _ROWS = {
     """,
     # Elementwise, moving of data, and what sums up a few elements or in float32.
     Policy.FOLLOW: """
-        abs acos acosh asin asinh atan atan2 atanh bitwise_not ceil cos cosh erf exp floor isfinite isinf isnan log
-        logical_not negative round rsqrt sigmoid sign sin sinh sqrt square tan tanh trunc
+        abs acos acosh asin asinh atan atan2 atanh bitwise_not ceil cos cosh erf exp expm1 floor isfinite isinf isnan
+        log log10 log1p log2 logical_not negative round rsqrt sigmoid sign sin sinh sqrt square tan tanh trunc
         add divide floor_divide floor_mod log_add_exp maximum minimum mod multiply power subtract
         equal greater greater_equal less less_equal not_equal
         bitwise_and bitwise_or bitwise_xor left_shift logical_and logical_or logical_xor right_shift ewise_fma
@@ -45,7 +45,7 @@ _ROWS = {
     Policy.NEVER: """
         argmax argmin argsort bucketize sort topk unique nonzero multinomial_from_uniform
         collapse_sum_like collapse_sum_to cumprod cumsum einsum max mean median min prod std sum variance
-        clip dequantize quantize one_hot where wrap_param
+        clip dequantize digamma erfinv lgamma quantize one_hot where while_loop wrap_param
         eye_like ones_like zeros_like tril triu
         flip gather_elements gather_nd index_put index_tensor repeat reverse_sequence scatter_elements scatter_nd size
         slice_scatter take tile

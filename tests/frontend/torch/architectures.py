@@ -4,9 +4,9 @@
     python tests/frontend/torch/architectures.py build/architectures.jsonl --only bert --again
     python tests/frontend/torch/architectures.py build/by_onnx.jsonl --onnx            # through torch.onnx.export
 
-A line of the file is an architecture: how it came out, the largest difference as a part of the greatest magnitude of the
-result, and the seconds of each step. Batch norms have the statistics of the input, so that no activations vanish. Those
-of torchvision and timm are there where the packages are installed.
+A line of the file is an architecture: how it came out, the largest difference as a part of the greatest magnitude of
+the result, and the seconds of each step. Batch norms have the statistics of the input, so that no activations vanish.
+Those of torchvision and timm are there where the packages are installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 

@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "torch_compile.md"
 
 def test_the_examples_of_the_page(tmp_path):
     torch._dynamo.reset()
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
     path = tmp_path / "torch_compile_page.py"
     path.write_text("\n".join(blocks))
