@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from ..diagnostics import TiraxError
 from ..handles.base_func import BaseFunc
 from ..handles.module import IRModule
-from ..ir.passes.transform import Sequential
 from ..lowering.build import build as _build
-from ..lowering.pipelines import pipeline_passes
+from ..lowering.pipelines import PIPELINES
 from ..runtime import Executable, Module
 from ..target import Target
 
 _PIPELINES = {"default": "default-cpu", "default_build": "default-cpu", "zero": "optimize"}
-"""TVM's names of pipelines -> ours."""
-_PASSES = {"zero": "tvm-zero", "default_build": "tvm-build"}
-"""What `get_pipeline` gives by TVM's names: the passes that TVM runs, in its order."""
-_Maker = TypeVar("_Maker", bound=Callable[..., Any])
-_REGISTERED: dict[str, Callable[..., Any]] = {}
-"""Pipelines of users."""
+"""What `relax.build` runs by these names."""
 
 
 def _module(mod: Any) -> Any:
@@ -30,7 +23,11 @@ def _module(mod: Any) -> Any:
 def _pipeline(given: Any) -> Any:
     if not isinstance(given, str):
         return given
-    return _REGISTERED[given]() if given in _REGISTERED else _PIPELINES.get(given, given)
+    if given in _PIPELINES or given in PIPELINES:
+        return _PIPELINES.get(given, given)
+    from ..tuning.relax_pipelines import get_pipeline  # with all of tuning, which most builds do not need
+
+    return get_pipeline(given)
 
 
 def build_relax(
@@ -62,31 +59,3 @@ def compile(mod: Any, target: Any = None, **options: Any) -> Executable:
 def build(mod: Any, target: Any = None, name: str = "default_function", **options: Any) -> Module:
     """Compile tensor functions; `build(mod)["main"](a, b, out)` calls one, writing into its outputs."""
     return build_relax(mod, target, **options).jit()
-
-
-def get_pipeline(name: str = "zero", **options: Any) -> Any:
-    """A named pipeline as one pass; `options` go to one that `register_pipeline` added. Raises `NameLookupError`."""
-    registered = _REGISTERED.get(name)
-    if registered is not None:
-        return registered(**options)
-    return Sequential(pipeline_passes(_PASSES.get(name, _PIPELINES.get(name, name))), name="_pipeline")
-
-
-def get_default_pipeline(target: Any = None) -> Any:
-    """The pipeline that `relax.build` runs; it is the same for all targets."""
-    return get_pipeline("default")
-
-
-def register_pipeline(name: str) -> Callable[[_Maker], _Maker]:
-    """The decorator of a function that makes a pass: `get_pipeline(name, …)` calls it.
-
-    Raises `TiraxError` for a name that is taken.
-    """
-
-    def register(make: _Maker) -> _Maker:
-        if name in _REGISTERED or name in _PIPELINES:
-            raise TiraxError(f"there is a pipeline '{name}' already")
-        _REGISTERED[name] = make
-        return make
-
-    return register

@@ -10,6 +10,9 @@ from typing import Any
 from .._names import NamesOnly, no_attribute, provide
 
 _FILES = ("op", "testing", "transform")
+_GPU_PIPELINES = """
+    dataflow_lower_passes finalize_passes get_default_pipeline legalize_passes library_dispatch_passes
+"""
 _NAMES = NamesOnly(
     __name__,
     {
@@ -31,7 +34,8 @@ _NAMES = NamesOnly(
         "handles.struct_info": "VDevice",
         "handles.types": "FuncType ObjectType PackedFuncType ShapeType TensorType TupleType Type",
         "runtime": "Executable VirtualMachine VMExecutable=Executable",
-        "tvm_api.compilation": "build=build_relax get_default_pipeline get_pipeline register_pipeline",
+        "tuning.relax_pipelines": "get_default_pipeline get_pipeline register_pipeline",
+        "tvm_api.compilation": "build=build_relax",
     },
 )
 
@@ -68,13 +72,18 @@ provide(
             """,
             "transforms.operators.attention_pattern": "make_attention_rewrite_pattern",
         },
-        "backend.cuda": {},
+        "backend.cpu_generic": {
+            "tuning.relax_pipelines": """
+                dataflow_lower_passes finalize_passes get_default_pipeline legalize_passes library_dispatch_passes
+            """
+        },
+        "backend.cuda": {"tvm_api._refused_functions": _GPU_PIPELINES},
         "backend.cuda.cublas": {"tvm_api._refused_functions": "partition_for_cublas"},
         "backend.cuda.cudnn": {"tvm_api._refused_functions": "partition_for_cudnn"},
         "backend.cuda.cutlass": {"tvm_api._refused_functions": "partition_for_cutlass"},
         "backend.metal": {},
         "backend.metal.coreml": {"tvm_api._refused_functions": "partition_for_coreml"},
-        "backend.rocm": {},
+        "backend.rocm": {"tvm_api._refused_functions": _GPU_PIPELINES},
         "backend.rocm.hipblas": {"tvm_api._refused_functions": "partition_for_hipblas"},
         "backend.utils": {"transforms.codegen.library_patterns": "has_leaking_intermediate_variables"},
         "binding_rewrite": {"handles.relax.binding_rewrite": "DataflowBlockRewrite"},
@@ -120,7 +129,13 @@ provide(
         "frontend.torch.exported_program_translator": {"frontend.torch.exported_program": "from_exported_program"},
         "ir": {},
         "ir.instrument": {"ir.passes.instrument": "WellFormedInstrument"},
-        "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},
+        "pipeline": {
+            "tuning.relax_pipelines": """
+                PIPELINE_MAP dataflow_lower_passes default_build_pipeline finalize_passes get_default_pipeline
+                get_pipeline legalize_passes library_dispatch_passes register_pipeline static_shape_tuning_pipeline
+                zero_pipeline
+            """
+        },
         "struct_info": {
             "handles.struct_info": """
                 FuncStructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo StructInfo TensorStructInfo

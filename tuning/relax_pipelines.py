@@ -1,0 +1,188 @@
+"""Pipelines of Relax by TVM's names, with their options: what `relax.get_pipeline` gives.
+
+`zero` optimizes, `default` and `default_build` lower, `static_shape_tuning` tunes; `get_default_pipeline` is the whole
+way for a target, the sum of four lists of passes. What these leave is lowered by `lower-cpu`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from ..ir.passes.transform import Sequential, run_pass
+from ..lowering.pipelines import PIPELINES, TVM_BUILD, make_passes, pipeline_passes
+from ..target import Target
+from ..transforms.bindings.canonicalize_bindings import CanonicalizeBindings
+from ..transforms.bindings.fold_constant import FoldConstant
+from ..transforms.fusion.fuse_ops import FuseOps
+from ..transforms.fusion.fuse_tir import FuseTIR
+from ..transforms.fusion.pattern import AnnotateTIROpPattern
+from ..transforms.layout.attach_attr_layout_free_buffers import AttachAttrLayoutFreeBuffers
+from ..transforms.layout.split_layout_rewrite_preproc import SplitLayoutRewritePreproc
+from ..transforms.legalize import LegalizeOps
+from ..transforms.operators.decompose_ops import DecomposeOpsForInference
+from ..transforms.params.lift_transform_params import LiftTransformParams
+from .database import Database
+from .passes import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
+
+_Maker = TypeVar("_Maker", bound=Callable[..., Any])
+
+_LEGALIZE = ("legalize-ops", "annotate-tir-op-pattern", "fold-constant", "fuse-ops", "fuse-tir")
+_DATAFLOW = ("rewrite-dataflow-reshape", "to-non-dataflow", "remove-purity-checking", "call-tir-rewrite")
+_FINALIZE = TVM_BUILD[TVM_BUILD.index("static-plan-block-memory") :]
+
+
+class _Zero(Sequential):
+    """Passes, and after them the schedules of a database, where one is entered when they run."""
+
+    def __init__(self, passes: Iterable[Any], enable_warning: bool):
+        super().__init__(passes, name="_pipeline")
+        object.__setattr__(self, "_apply_database", MetaScheduleApplyDatabase(enable_warning=enable_warning))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        super().apply(ctx, op)
+        if Database.current() is not None:
+            run_pass(self._apply_database, ctx, op)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _ForTarget(Sequential):
+    """Passes that run under a target."""
+
+    def __init__(self, passes: Iterable[Any], target: Target):
+        super().__init__(passes, name="_pipeline")
+        object.__setattr__(self, "target", target)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        with self.target:  # pyright: ignore[reportAttributeAccessIssue]
+            super().apply(ctx, op)
+
+
+def zero_pipeline(*, enable_warning: bool = False) -> Sequential:
+    """Legalize and fuse operators, and apply the database that is entered; warn of what has no rule or no record."""
+    legalize = LegalizeOps(enable_warning=enable_warning)
+    return _Zero([legalize, AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR()], enable_warning)
+
+
+def default_build_pipeline() -> Sequential:
+    """Legalize operators and plan memory in Relax, as TVM does before its virtual machine's own passes."""
+    return Sequential(make_passes(TVM_BUILD), name="_pipeline")
+
+
+def static_shape_tuning_pipeline(
+    total_trials: int,
+    target: str | Target,
+    work_dir: str = "tuning_logs",
+    cpu_weight_prepack: bool = False,
+    max_trials_per_task: int | None = None,
+) -> Sequential:
+    """Optimize as `zero`, tune the tensor functions with `total_trials` trials, and give them the best schedules.
+
+    With no trials the records of `work_dir` are applied alone. With `cpu_weight_prepack` weights are laid out for the
+    schedules by a function `main_transform_params`, which takes the parameters. Raises `UnsupportedError` for targets
+    that are no CPUs.
+    """
+    resolved = _cpu(target)
+    prepare: list[Any] = []
+    finish: list[Any] = []
+    if cpu_weight_prepack:
+        prepare = [AttachAttrLayoutFreeBuffers()]
+        finish = [SplitLayoutRewritePreproc(), LiftTransformParams(), FoldConstant()]
+    if total_trials > 0:
+        tune = MetaScheduleTuneIRMod(
+            work_dir=work_dir, max_trials_global=total_trials, max_trials_per_task=max_trials_per_task
+        )
+        prepare.append(tune)
+    optimize = [DecomposeOpsForInference(), CanonicalizeBindings(), zero_pipeline()]
+    return _ForTarget([*optimize, *prepare, MetaScheduleApplyDatabase(work_dir), *finish], resolved)
+
+
+PIPELINE_MAP: dict[str, Callable[..., Any]] = {
+    "zero": zero_pipeline,
+    "default": default_build_pipeline,
+    "default_build": default_build_pipeline,
+    "static_shape_tuning": static_shape_tuning_pipeline,
+}
+"""What makes a pipeline, by its name; those of users are added by `register_pipeline`."""
+
+
+def get_pipeline(name: str = "zero", **options: Any) -> Any:
+    """A pipeline as one pass: of `PIPELINE_MAP`, with its options, or one of tirax's own (`optimize`, …).
+
+    Raises `NameLookupError`, and `TiraxError` for options that it does not have.
+    """
+    make = PIPELINE_MAP.get(name)
+    if make is None:
+        if name not in PIPELINES:
+            raise unknown_name("pipeline", name, [*PIPELINE_MAP, *PIPELINES])
+        make = _own(name)
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        raise TiraxError(f"the pipeline '{name}': {error}", expected=str(signature)) from error
+    return make(**options)
+
+
+def _own(name: str) -> Callable[[], Sequential]:
+    return lambda: Sequential(pipeline_passes(name), name="_pipeline")
+
+
+def register_pipeline(name: str) -> Callable[[_Maker], _Maker]:
+    """The decorator of a function that makes a pass: `get_pipeline(name, …)` calls it.
+
+    Raises `TiraxError` for a name that is taken.
+    """
+    if name in PIPELINE_MAP or name in PIPELINES:
+        raise TiraxError(f"there is a pipeline '{name}' already")
+
+    def register(make: _Maker) -> _Maker:
+        PIPELINE_MAP[name] = make
+        return make
+
+    return register
+
+
+def _cpu(target: Any) -> Target:
+    """The target, which is by default the one that was entered, or this machine."""
+    resolved = (Target.current() or Target.host()) if target is None else target
+    text = str(resolved)
+    if text.partition(" ")[0] != "llvm":
+        raise UnsupportedError(
+            f"there is no pipeline for the target '{text}'",
+            expected="llvm",
+            hint="tirax generates code for CPUs only; passes may be put together by tvm.transform.Sequential",
+        )
+    return resolved if isinstance(resolved, Target) else Target(text)
+
+
+def library_dispatch_passes(target: Any = None) -> list[Any]:
+    """None: sorting, scans and sampling are legalized as other operators are. Raises `UnsupportedError` for GPUs."""
+    _cpu(target)
+    return []
+
+
+def legalize_passes(target: Any = None) -> list[Any]:
+    """Operators become tensor functions, which are fused. Raises `UnsupportedError` for GPUs."""
+    return make_passes(_LEGALIZE, _cpu(target).text)
+
+
+def dataflow_lower_passes(target: Any = None) -> list[Any]:
+    """Dataflow blocks and purity are left, results are written into tensors. Raises `UnsupportedError` for GPUs."""
+    return make_passes(_DATAFLOW, _cpu(target).text)
+
+
+def finalize_passes(target: Any = None) -> list[Any]:
+    """Memory is planned, allocated and killed by the runtime's operators. Raises `UnsupportedError` for GPUs."""
+    return make_passes(_FINALIZE, _cpu(target).text)
+
+
+def get_default_pipeline(target: Any = None) -> Sequential:
+    """The four lists of passes of a target, one after the other, under it. Raises `UnsupportedError` for GPUs."""
+    resolved = _cpu(target)
+    stages = (library_dispatch_passes, legalize_passes, dataflow_lower_passes, finalize_passes)
+    return _ForTarget([p for stage in stages for p in stage(resolved)], resolved)
