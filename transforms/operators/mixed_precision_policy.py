@@ -51,7 +51,7 @@ _ROWS = {
         slice_scatter take tile
         nn.batch_norm nn.cross_entropy_with_logits nn.leakyrelu nn.log_softmax nn.nll_loss nn.pad nn.pixel_shuffle
         nn.prelu nn.softmax nn.softplus
-        assert_op hint_on_device print while_loop shape_of shape_to_tensor tensor_to_shape to_vdevice
+        assert_op hint_on_device print shape_of shape_to_tensor tensor_to_shape to_vdevice
         builtin.alloc_tensor builtin.stop_lift_params vm.alloc_storage vm.alloc_tensor vm.call_tir_dyn vm.kill_object
         memory.alloc_storage memory.alloc_tensor memory.ensure_zero_offset memory.kill_storage memory.kill_tensor
         memory.view

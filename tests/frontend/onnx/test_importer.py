@@ -13,6 +13,8 @@ from onnx import helper  # noqa: E402
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.frontend.params import detach_params  # noqa: E402
+from tirax.ir.passes.transform import Sequential  # noqa: E402
+from tirax.lowering.pipelines import make_passes  # noqa: E402
 
 rng = np.random.default_rng(0)
 
@@ -61,6 +63,25 @@ def test_shapes_and_names_of_inputs():
     assert str(mod["main"].params[0].struct_info) == "!relax.tensor<[2, 4], f32>"
     model = model_of([helper.make_node("Add", [".", "123"], ["y"])], {".": [2], "123": [2]}, ["y"])
     assert [p.name_hint for p in from_onnx(model)["main"].params] == ["_", "input_123"]
+    keyword = model_of([helper.make_node("Relu", ["in"], ["y"])], {"in": [2]}, ["y"])
+    assert [p.name_hint for p in from_onnx(keyword)["main"].params] == ["in"]
+    assert_like_reference(keyword, [rng.standard_normal(2, np.float32)])
+
+
+def test_a_layer_norm_that_is_written_out():
+    """As models before opset 17 have it."""
+    rows = [
+        ("ReduceMean", "x", "m"), ("Sub", "x m", "c"), ("Pow", "c two", "s"), ("ReduceMean", "s", "v"),
+        ("Add", "v epsilon", "e"), ("Sqrt", "e", "d"), ("Div", "c d", "q"), ("Mul", "q gamma", "z"),
+        ("Add", "z beta", "y"),
+    ]  # fmt: skip
+    axes = {"ReduceMean": {"axes": [-1]}}
+    nodes = [helper.make_node(kind, names.split(), [y], **axes.get(kind, {})) for kind, names, y in rows]
+    weights = {name: rng.standard_normal(6, np.float32) for name in ("gamma", "beta")}
+    numbers = {"two": np.float32(2), "epsilon": np.float32(1e-5)}
+    model = model_of(nodes, {"x": ["n", 6]}, ["y"], {**weights, **{k: np.array(v) for k, v in numbers.items()}}, 11)
+    assert "R.nn.layer_norm" in Sequential(make_passes(["fuse-layers"]))(from_onnx(model)).script()
+    assert_like_reference(model, *([rng.standard_normal((n, 6), np.float32)] for n in (0, 1, 5)))
 
 
 def test_shape_arithmetic_leaves_sizes():
