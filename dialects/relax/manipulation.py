@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
@@ -173,6 +173,8 @@ class Split(Operator):
 @operator("relax.take", "x indices", axis=AXIS, mode="fast")
 class Take(Operator):
     """The slices of x along `axis` at `indices`, which may be a tensor of any rank or a prim value."""
+
+    ADDED: ClassVar[frozenset[str]] = frozenset({"mode"})
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("x"), self.attr("axis")

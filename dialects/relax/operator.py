@@ -211,6 +211,8 @@ class Operator(IRDLOperation):
     """What stands for an operand that is not given in Python and in TVMScript."""
     DOMAINS: ClassVar[Mapping[str, Domain]] = {}
     """The data types of the tensors among the operands, by name; `*` is for all that have no row of their own."""
+    ADDED: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that TVM 0.20 lacks: TVMScript has them where they are not their defaults."""
     PURE: ClassVar[bool] = True
     SPREAD: ClassVar[bool] = False
     """Whether the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""

@@ -287,6 +287,8 @@ class RelaxPrinter:
             else:
                 args.append(self._argument_tuple(arg))
         for name, spec in op.ATTR_SPECS.items():
+            if name in op.ADDED and op.attr(name) == spec.default:
+                continue
             text = self._attribute(op, op.attr(name), spec.kind)
             args.append(text if spec.kind is relax.Kind.DEVICE else f"{name}={text}")
         return f"{self.doc.relax(op.script_name)}({', '.join(args)})"
