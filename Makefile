@@ -102,6 +102,7 @@ pytest-full: $(VENV)/test.stamp
 MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
+	$(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/models.pyright.json
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=$(OUT)/pytest-models.xml $(MODEL_TESTS)
 
 lit: $(VENV)/test.stamp

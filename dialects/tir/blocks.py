@@ -41,6 +41,9 @@ from ..sym.text import parse_expr
 from .expressions import check_indices
 from .types import BufferType
 
+_LAST = 2**63 - 1
+"""What the end of a domain is at most."""
+
 
 class IterKind(StrEnum):
     """Kinds of a block's iterators."""
@@ -146,6 +149,9 @@ class BlockOp(IRDLOperation):
         for kind in self.iter_kinds:
             if kind.data not in IterKind.__members__.values():
                 raise VerifyException(f'block "{self.block_name.data}": unknown kind of iterator {kind}')
+        for low, extent in zip(self.mins, self.extents, strict=True):
+            if ((low + extent).constant or 0) > _LAST:
+                raise VerifyException(f'block "{self.block_name.data}": a domain ends beyond 64 bits')
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

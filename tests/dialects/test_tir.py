@@ -3,7 +3,8 @@
 import io
 
 import pytest
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
+from xdsl.ir import Block, Region
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -146,3 +147,15 @@ def test_layout():
     buffer = tir.BufferType.of(["n", 4, 8], f32)
     assert [str(s) for s in buffer.layout_strides()] == ["32", "8", "1"]
     assert buffer.with_shape([2]).dims[0].constant == 2
+
+
+@pytest.mark.parametrize("low, fits", [(2**63 - 4, True), (2**63 - 3, False), (2**63 - 1, False)])
+def test_domains_end_within_64_bits(low, fits):
+    zero = tir.ConstOp(0, i64)
+    body = Region(Block(arg_types=[i64]))
+    block = tir.BlockOp("b", [(tir.IterKind.SPATIAL, zero.result, (low, 3))], body)
+    if fits:
+        block.verify_()
+    else:
+        with pytest.raises(VerifyException, match="beyond 64 bits"):
+            block.verify_()

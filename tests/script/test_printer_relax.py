@@ -366,7 +366,7 @@ def test_leaves_with_a_name_are_bindings() -> None:
             T2,
             "R.nn.layer_norm(x, y, y, axes=[-1], epsilon=1.0000000000000001e-05, center=True, scale=True)",
         ),
-        (f"relax.take %x, %x {{axis = 0}} : {T2}", T2, 'R.take(x, x, axis=0)'),
+        (f"relax.take %x, %x {{axis = 0}} : {T2}", T2, "R.take(x, x, axis=0)"),
     ],
 )
 def test_calls_and_operators(mlir: str, ret: str, script: str) -> None:
