@@ -99,7 +99,8 @@ pytest-full: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --full -m thinned --junitxml=$(OUT)/pytest-full.xml
 
 # What `make test` skips where torch and ONNX Runtime are not installed.
-MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py
+MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py \
+  'tests/tools/test_docs.py::test_python_programs[bring_a_model.md]'
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
 	$(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/models.pyright.json
