@@ -7,8 +7,9 @@ nothing but the part it has. There are fewer threads where a part would be small
 caller, by a plain call) where
 
 - the whole range is not longer than `grain`,
-- threads were held back a moment ago, so that the caller waited for them longer than they saved: for 16 times what was
-  lost, at most a second, so that a busy machine costs little beside one thread,
+- threads were held back, so that the caller waited for them longer than they saved of late: for 16 times what was lost
+  and twice as long each time that it happens again, a second at most, so that a busy machine costs little beside one
+  thread,
 - the caller is itself inside of a parallel loop, or another Python thread is: the pool belongs to one loop at a time.
 
 How many threads: `set_num_threads`, else the environment's TIRAX_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else

@@ -14,11 +14,14 @@
 @end = internal global i64 0
 @part = internal global i64 1
 @alone_until = internal global i64 0           ; before this time (ns) loops run on the caller: workers were held back
+@saved = internal global double 0.0            ; what threads saved of late (ns), beside the caller alone
+@patience = internal global double 1.6e1       ; how many times what was lost loops do without them
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sigfillset(ptr)
+declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.smin.i64(i64, i64)
@@ -85,21 +88,27 @@ none:
   ret i1 false
 }
 
-; Spin (4000 looks are 20 to 50 microseconds), then sleep, until the word is no longer this value; %flag counts or says who sleeps.
+; Look for a while, then sleep, until the word is no longer this value; %flag counts or says who sleeps. Who spins gives
+; its core away now and then: the thread that it waits for may be held back on that very core.
 define internal void @wait_while(ptr %word, i32 %value, ptr %flag) {
 entry:
   br label %look
 look:
-  %count = phi i32 [0, %entry], [%count1, %spin]
+  %count = phi i32 [0, %entry], [%count1, %again], [%count1, %yield]
   %now = load atomic i32, ptr %word acquire, align 4
   %same = icmp eq i32 %now, %value
-  br i1 %same, label %again, label %done
-again:
+  br i1 %same, label %pause, label %done
+pause:
   call void @tirax_pause()
   %count1 = add i32 %count, 1
-  %long = icmp sgt i32 %count1, 4000
-  br i1 %long, label %sleep, label %spin
-spin:
+  %long = icmp sgt i32 %count1, 2048
+  br i1 %long, label %sleep, label %again
+again:
+  %phase = and i32 %count1, 127
+  %turn = icmp eq i32 %phase, 0
+  br i1 %turn, label %yield, label %look
+yield:
+  call i32 @sched_yield()
   br label %look
 sleep:
   atomicrmw add ptr %flag, i32 1 seq_cst
@@ -242,28 +251,55 @@ define internal i64 @now() {
   ret i64 %all
 }
 
-; What threads took longer than the caller alone would have (by the time that its own iterations took), because the
-; system had given their cores to others: loops do without them for 16 times as long, at most a second. So a busy machine
-; costs a sixteenth, beside one thread.
-define internal void @judge(i64 %begun, i64 %worked, i64 %mine, i64 %count) {
+; What a loop took beside what the caller alone would have needed, by the time that its own iterations took: less where
+; threads help, more where the system has given their cores to others. The losses of late count against the gains of
+; late; where they prevail, loops do without workers for 16 times what was lost, and for twice as long each time that this
+; happens again before threads have saved anything, a second at most. So a busy machine costs a sixteenth at first.
+define internal void @judge(i64 %begun, i64 %published, i64 %worked, i64 %mine, i64 %count) {
+entry:
   %end = call i64 @now()
-  %own = sub i64 %worked, %begun
+  %own = sub i64 %worked, %published
   %took = sub i64 %end, %begun
   %own.f = sitofp i64 %own to double
   %mine.f = sitofp i64 %mine to double
   %count.f = sitofp i64 %count to double
   %took.f = sitofp i64 %took to double
-  %share = fdiv double %count.f, %mine.f       ; mine is 0: infinite, or not a number; nothing is known then
+  %some = icmp sgt i64 %mine, 0
+  br i1 %some, label %weigh, label %nothing
+nothing:                                       ; the caller came too late for its own loop: nothing is known
+  ret void
+weigh:
+  %share = fdiv double %count.f, %mine.f
   %alone = fmul double %own.f, %share
-  %lost = fsub double %took.f, %alone
-  %held = fcmp ogt double %lost, 2.0e4         ; 20 microseconds
-  %scaled = fmul double %lost, 1.6e1
-  %short = fcmp olt double %scaled, 1.0e9
-  %for = select i1 %short, double %scaled, double 1.0e9
+  %gain = fsub double %alone, %took.f
+  %before = load double, ptr @saved
+  %kept = fmul double %before, 9.375e-1
+  %saved = fadd double %kept, %gain
+  store double %saved, ptr @saved
+  %gained = fcmp oge double %saved, 0.0
+  br i1 %gained, label %good, label %loss
+good:
+  store double 1.6e1, ptr @patience
+  ret void
+loss:
+  %much = fcmp olt double %saved, -5.0e4       ; 50 microseconds: more than it costs to wake threads that sleep
+  br i1 %much, label %bad, label %little
+little:
+  ret void
+bad:
+  %patience = load double, ptr @patience
+  %scaled = fmul double %saved, %patience
+  %lasting = fsub double 0.0, %scaled
+  %short = fcmp olt double %lasting, 1.0e9
+  %for = select i1 %short, double %lasting, double 1.0e9
   %for.i = fptosi double %for to i64
-  %after = add i64 %end, %for.i
-  %until = select i1 %held, i64 %after, i64 0
+  %until = add i64 %end, %for.i
+  %longer = fmul double %patience, 2.0
+  %bounded = fcmp olt double %longer, 4.096e3
+  %next = select i1 %bounded, double %longer, double 4.096e3
   store i64 %until, ptr @alone_until
+  store double 0.0, ptr @saved
+  store double %next, ptr @patience
   ret void
 }
 
@@ -294,10 +330,11 @@ without:
 together:
   %helpers = call i32 @start(i32 %wanted)
   call void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers)
+  %published = call i64 @now()
   %ran = call i64 @work()
   %worked = call i64 @now()
   call void @collect(i32 %helpers)
-  call void @judge(i64 %begun, i64 %worked, i64 %ran, i64 %count)
+  call void @judge(i64 %begun, i64 %published, i64 %worked, i64 %ran, i64 %count)
   store atomic i32 0, ptr @busy release, align 4
   ret void
 alone:
@@ -307,7 +344,8 @@ alone:
 
 define void @pool_set_threads(i32 %count) {
   store atomic i32 %count, ptr @threads monotonic, align 4
-  store i64 0, ptr @alone_until
+  store i64 0, ptr @alone_until                ; it is tried at once; patience stays what it was
+  store double 0.0, ptr @saved
   ret void
 }
 
@@ -324,5 +362,7 @@ define void @pool_reset() {
   store i32 0, ptr @sleepers
   store i32 0, ptr @waiting
   store i64 0, ptr @alone_until
+  store double 0.0, ptr @saved
+  store double 1.6e1, ptr @patience
   ret void
 }
