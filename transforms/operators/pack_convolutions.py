@@ -88,13 +88,17 @@ def _has_channels_last(conv: Convolution) -> bool:
 
 
 def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:
-    """So many output channels make a panel; None where no number of whole vectors divides them."""
+    """So many output channels make a panel; None where no number of whole vectors divides them.
+
+    The panel that is read and the next one, which is asked for meanwhile, fit the cache where those of two vectors do.
+    """
     column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
     widest = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
     widths = [v * lanes for v in range(widest, 0, -1) if channels % (v * lanes) == 0]
     fitting = [w for w in widths if w * column <= 3 * target.caches.l2 // 4]
-    return next(iter(fitting or widths[-1:]), None)
+    with_next = [w for w in fitting if w == channels or (2 * w * column <= target.caches.l2 and w > lanes)]
+    return next(iter(with_next or fitting or widths[-1:]), None)
 
 
 def _packed(kernel: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:

@@ -57,6 +57,9 @@ OIHW = {
 PACKED = {
     "a window": ({"options": ", padding=1"}, AVX512, (1, 3, 3, 3, 64)),
     "several panels": ({"w": "(1, 1, 3, 128)"}, AVX512, (2, 1, 1, 3, 64)),
+    "the next panel fits beside it": ({"w": "(3, 3, 3, 128)"}, f"{AVX512} -l2-size=10000", (4, 3, 3, 3, 32)),
+    "one panel, which has none beside it": ({"w": "(3, 3, 3, 64)"}, f"{AVX512} -l2-size=10000", (1, 3, 3, 3, 64)),
+    "no two panels of two vectors fit": ({"w": "(3, 3, 3, 128)"}, f"{AVX512} -l2-size=6000", (4, 3, 3, 3, 32)),
     "narrow vectors": ({"w": "(1, 1, 3, 48)"}, AVX2, (3, 1, 1, 3, 16)),
     "narrow panels": ({"w": "(1, 1, 3, 80)"}, AVX512, (5, 1, 1, 3, 16)),
     "three vectors": ({"w": "(1, 1, 3, 48)"}, AVX512, (1, 1, 1, 3, 48)),
