@@ -63,14 +63,33 @@ def _cut(x: Expr, to: Dims) -> Expr:
 
 def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
     """The gradient of the kernel of a convolution of `data`, (outer, inner, window…): it convolves data with grad."""
+    data, padding = _reached(w, data, grad, to)
+    window = {"strides": w.dilation, "dilation": w.strides, "padding": padding, "groups": w.groups}
+    name = f"nn.conv{w.rank}d"
     if w.groups > 1:
         n, c, *spatial = dims(data)
         inner = c // w.groups
         parts = permute(reshape(data, [n, w.groups, inner, *spatial]), [1, 0, *range(2, w.rank + 3)])
         data = reshape(parts, [n * w.groups, inner, *spatial])
-    layouts = {"data_layout": f"CN{w.letters}", "kernel_layout": f"IO{w.letters}", "out_layout": f"CN{w.letters}"}
-    window = {"strides": w.dilation, "dilation": w.strides, "padding": w.padding, "groups": w.groups}
-    return _cut(call(f"nn.conv{w.rank}d", data, grad, **window, **layouts), to)
+        layouts = {"data_layout": f"CN{w.letters}", "kernel_layout": f"IO{w.letters}", "out_layout": f"CN{w.letters}"}
+        return _cut(call(name, data, grad, **window, **layouts), to)
+    # rows of neighbouring channels, which are vectors: windows as large as the image leave few points to a row of it
+    last = [0, *range(2, w.rank + 2), 1]
+    layouts = {"data_layout": f"C{w.letters}N", "kernel_layout": f"I{w.letters}O", "out_layout": f"{w.letters}NC"}
+    made = call(name, permute(data, last), permute(grad, last), **window, **layouts)
+    return _cut(permute(made, [w.rank + 1, w.rank, *range(w.rank)]), to)
+
+
+def _reached(w: _Window, data: Expr, grad: Expr, kernel: Dims) -> tuple[Expr, list[int]]:
+    """`data` without points at the ends that no window reaches, and the padding that windows reach."""
+    extents, padding = list(dims(data)), list(w.padding)
+    for i in range(w.rank):
+        steps, taps = dims(grad)[i + 2] - 1, kernel[i + 2] - 1
+        beyond = steps * w.strides[i] + taps * w.dilation[i] + 1 - w.padding[i] - extents[i + 2]
+        if beyond.constant is not None:
+            padding[i + w.rank] = max(beyond.constant, 0)
+            extents[i + 2] += min(beyond.constant, 0)
+    return _cut(data, tuple(extents)), padding
 
 
 def convolution(s: Site) -> Gradients:
@@ -105,6 +124,16 @@ def transposed(s: Site) -> Gradients:
     window = {"strides": w.strides, "dilation": w.dilation, "padding": w.padding, "groups": w.groups}
     made = call(f"nn.conv{w.rank}d", w.grad, kernel, **window)
     return w.results(_cut(made, dims(w.data)), _by_kernel(w, w.grad, w.data, dims(kernel)), letters, layout)
+
+
+def window_gradients(forward: Expr, data: Expr, weight: Expr, grad: Expr) -> list[Expr]:
+    """The gradients by `data` and `weight` of a convolution, transposed or not, whose result has the gradient `grad`.
+
+    `forward` is a detached call of `data` and `weight`. The gradients are detached, too.
+    """
+    op = cast(Convolution, forward.ssa.owner)
+    rule = transposed if op.name.endswith("_transpose") else convolution
+    return cast("list[Expr]", rule(Site(op, grad, forward, [data, weight], lambda x: x)))
 
 
 def pool(s: Site) -> Gradients:
@@ -157,4 +186,4 @@ def _means(size: int, many: int) -> np.ndarray[tuple[int, ...], np.dtype[np.floa
     return out
 
 
-__all__: Sequence[str] = ("adaptive", "convolution", "pool", "transposed")
+__all__: Sequence[str] = ("adaptive", "convolution", "pool", "transposed", "window_gradients")

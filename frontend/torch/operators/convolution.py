@@ -20,6 +20,14 @@ def each(value: Any, rank: int) -> list[Any]:
     return values * rank if len(values) == 1 else values
 
 
+def spatial_rank(weight: Expr) -> int:
+    """How many dimensions a window has. Raises `UnsupportedError` for other ranks than those that have converters."""
+    spatial = rank_of(weight) - 2
+    if spatial not in SPATIAL:
+        raise UnsupportedError("convolutions have one to three dimensions", found=spatial)
+    return spatial
+
+
 def batched(e: Emitter, x: Expr, spatial: int) -> tuple[Expr, bool]:
     """x with a dimension of batch, and whether it had none."""
     alone = rank_of(x) == spatial + 1
@@ -48,41 +56,51 @@ def _padding(padding: Any, weight: Expr, dilation: list[int]) -> list[Extent]:
     return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
 
 
-def _convolution(spatial: int) -> Any:
+def convolution_call(data: Expr, weight: Expr, stride: Any, padding: Any, dilation: Any, groups: int) -> Expr:
+    """A convolution of a batch, detached."""
+    spatial = rank_of(weight) - 2
     letters = SPATIAL[spatial]
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"OI{letters}", "out_layout": f"NC{letters}"}
-    build = getattr(R.nn, f"conv{spatial}d")
+    steps, gaps = each(stride, spatial), each(dilation, spatial)
+    return getattr(R.nn, f"conv{spatial}d")(
+        data, weight, strides=steps, padding=_padding(padding, weight, gaps), dilation=gaps, groups=groups,
+        out_dtype=dtype_of(data), **layouts,
+    )  # fmt: skip
 
+
+def transposed_call(
+    data: Expr, weight: Expr, stride: Any, padding: Any, dilation: Any, groups: int, output_padding: Any
+) -> Expr:
+    """A transposed convolution of a batch, detached."""
+    spatial = rank_of(weight) - 2
+    letters = SPATIAL[spatial]
+    layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
+    return getattr(R.nn, f"conv{spatial}d_transpose")(
+        data, weight, strides=each(stride, spatial), padding=each(padding, spatial),
+        output_padding=each(output_padding, spatial), dilation=each(dilation, spatial), groups=groups,
+        out_dtype=dtype_of(data), **layouts,
+    )  # fmt: skip
+
+
+def _convolution(spatial: int) -> Any:
     def convert(
         e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1,
     ) -> Expr:  # fmt: skip
         data, alone = batched(e, input, spatial)
-        steps, gaps = each(stride, spatial), each(dilation, spatial)
-        result = build(
-            data, weight, strides=steps, padding=_padding(padding, weight, gaps), dilation=gaps, groups=groups,
-            out_dtype=dtype_of(input), **layouts,
-        )  # fmt: skip
+        result = convolution_call(data, weight, stride, padding, dilation, groups)
         return unbatched(_with_bias(e, result, bias, spatial), alone)
 
     return convert
 
 
 def _transposed(spatial: int) -> Any:
-    letters = SPATIAL[spatial]
-    layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
-    build = getattr(R.nn, f"conv{spatial}d_transpose")
-
     def convert(
         e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
     ) -> Expr:  # fmt: skip
         data, alone = batched(e, input, spatial)
-        result = build(
-            data, weight, strides=each(stride, spatial), padding=each(padding, spatial),
-            output_padding=each(output_padding, spatial), dilation=each(dilation, spatial), groups=groups,
-            out_dtype=dtype_of(input), **layouts,
-        )  # fmt: skip
+        result = transposed_call(data, weight, stride, padding, dilation, groups, output_padding)
         return unbatched(_with_bias(e, result, bias, spatial), alone)
 
     return convert
@@ -99,10 +117,8 @@ def convolution(
     e: Emitter, input: Expr, weight: Expr, bias: Expr | None, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> Expr:  # fmt: skip
-    """A convolution of any number of dimensions."""
-    spatial = rank_of(weight) - 2
-    if spatial not in SPATIAL:
-        raise UnsupportedError("convolutions have one to three dimensions", found=spatial)
+    """A convolution of one to three dimensions."""
+    spatial = spatial_rank(weight)
     if transposed:
         return TRANSPOSED[spatial](e, input, weight, bias, stride, padding, output_padding, groups, dilation)
     return CONVOLUTIONS[spatial](e, input, weight, bias, stride, padding, dilation, groups)

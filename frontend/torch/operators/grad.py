@@ -9,10 +9,12 @@ import numpy as np
 
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
+from ....transforms.training.expressions import discard
+from ....transforms.training.windows import window_gradients
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, count_of, dtype_of, plain, rank_of, shape_of
 from ..table import row
-from .convolution import CONVOLUTIONS, TRANSPOSED, batched, each, unbatched
+from .convolution import batched, convolution_call, each, spatial_rank, transposed_call, unbatched
 from .pooling import known
 
 
@@ -22,43 +24,17 @@ def convolution_backward(
     dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> list[Any]:  # fmt: skip
     """The gradients of a convolution by its data, weight and bias."""
-    spatial = rank_of(weight) - 2
+    spatial_rank(weight)
     if transposed:
-        raise UnsupportedError("the gradient of a transposed convolution")
-    rows = [each(v, spatial) for v in (stride, padding, dilation)]
-    by_data = _by_data(e, grad_output, input, weight, rows, groups) if output_mask[0] else None
-    by_weight = _by_weight(e, grad_output, input, weight, rows, groups) if output_mask[1] else None
+        forward = transposed_call(input, weight, stride, padding, dilation, groups, output_padding)
+    else:
+        forward = convolution_call(input, weight, stride, padding, dilation, groups)
+    gradients = window_gradients(forward, input, weight, grad_output)
     axes = [a for a in range(rank_of(grad_output)) if a != 1]
-    by_bias = e.emit(R.sum(grad_output, axis=axes, keepdims=False)) if output_mask[2] else None
-    return [by_data, by_weight, by_bias]
-
-
-def _by_data(e: Emitter, grad: Expr, data: Expr, weight: Expr, rows: list[list[int]], groups: int) -> Expr:
-    stride, padding, dilation = rows
-    more = [
-        plain(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1))
-        for n, m, k, s, p, d in zip(shape_of(data)[2:], shape_of(grad)[2:], shape_of(weight)[2:], *rows, strict=True)
-    ]
-    return e.emit(TRANSPOSED[len(stride)](e, grad, weight, None, stride, padding, more, groups, dilation))
-
-
-def _by_weight(e: Emitter, grad: Expr, data: Expr, weight: Expr, rows: list[list[int]], groups: int) -> Expr:
-    """The convolution of the data by the gradient, with batch and channels exchanged, stride and dilation too."""
-    stride, padding, dilation = rows
-    spatial = len(stride)
-    rest = list(range(3, 3 + spatial))
-    n, channels, *extents = shape_of(data)
-    by_group = R.reshape(data, ShapeExpr([n, groups, channels // groups, *extents]))
-    images = R.reshape(
-        R.permute_dims(by_group, axes=[2, 1, 0, *rest]), ShapeExpr([channels // groups, n * groups, *extents])
-    )
-    kernel = R.permute_dims(grad, axes=[1, 0, *range(2, 2 + spatial)])
-    result = e.emit(CONVOLUTIONS[spatial](e, e.emit(images), e.emit(kernel), None, dilation, padding, stride, groups))
-    axes = list(range(2, 2 + spatial))
-    ends = shape_of(weight)[2:]
-    if shape_of(result)[2:] != ends:
-        result = e.emit(R.strided_slice(result, axes=axes, begin=[0] * spatial, end=ends))
-    return e.emit(R.permute_dims(result, axes=[1, 0, *axes]))
+    gradients.append(R.sum(grad_output, axis=axes, keepdims=False))
+    results = [e.emit(g) if wanted else discard(g) for g, wanted in zip(gradients, output_mask, strict=True)]
+    discard(forward)
+    return results
 
 
 @row("native_layer_norm_backward")

@@ -182,14 +182,36 @@ class Attention(nn.Module):
         return self.head(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2).mean(1))
 
 
+class Residual(nn.Module):
+    """Two convolutions beside one that leaves points out."""
+
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(channels, filters, 3, stride, 1), nn.Conv2d(filters, filters, 3, 1, 1)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(filters) for _ in range(3))
+        self.beside = nn.Conv2d(channels, filters, 1, stride, bias=False)
+
+    def forward(self, x):
+        inner = self.norms[1](self.second(F.relu(self.norms[0](self.first(x)))))
+        return F.relu(inner + self.norms[2](self.beside(x)))
+
+
+def resnet():
+    """A small one, as those for images of many classes begin and end."""
+    stem = [nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5)]
+    return nn.Sequential(*stem, Residual(8, 8, 1), Residual(8, 16, 2), *head)
+
+
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
         (lambda: nn.Sequential(nn.Linear(12, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 5)), (6, 12)),
         (Branchy, (4, 3, 8, 8)),
         (Attention, (3, 6, 8)),
+        (resnet, (4, 3, 32, 32)),
     ],
-    ids=["mlp", "convolutions", "attention"],
+    ids=["mlp", "convolutions", "attention", "resnet"],
 )
 def test_training_steps_are_those_of_eager(make, shape):
     eager = make()
@@ -204,6 +226,8 @@ def test_training_steps_are_those_of_eager(make, shape):
     for (name, p), q in zip(model.named_buffers(), eager.buffers(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5, msg=name)
     assert {report.kind for report in reports} >= {"forward", "backward"}
+    if make is not Attention:
+        assert [(report.parts, report.stayed) for report in reports] == [(1, {})] * 2
 
 
 def test_dropout_draws_pytorchs_numbers():
