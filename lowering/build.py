@@ -15,7 +15,7 @@ from ..ir.passes.transform import PassContext, Sequential, module_op, new_contex
 from ..ir.verification.dominance import check_dominance
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
-from .host.convert import host_data
+from .host.convert import SITES, ConvertHostToFunc, host_data
 from .llvm_text import print_llvm
 from .object_cache import object_of_module, object_of_texts
 from .parts import Part, check_declared, divide
@@ -53,13 +53,40 @@ def build(
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
     resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
     with no_gc():
-        named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
-        if _TO_HOST not in named:
-            return assemble(lower(mod, resolved, params=params, pipeline=pipeline), resolved, opt_level)
-        at = named.index(_TO_HOST) + 1
         op = _copy(mod, params)
-        run_passes(make_passes(named[:at], resolved.text), new_context(), op, verify_each=False)
-        return assemble(op, resolved, opt_level, named[at:])
+        named = _run_own(op, pipeline, resolved)
+        if not named:
+            return assemble(op, resolved, opt_level)
+        before = op.clone()
+        executable = _from_host(op, named, resolved, opt_level)
+        context = PassContext.current()
+        executable.instrument = lambda: _instrumented(before, named, resolved, opt_level, context)
+        return executable
+
+
+def _run_own(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target) -> tuple[str, ...]:
+    """Run what a pipeline has before the passes of the host; the names of those that are left, none for code."""
+    named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
+    at = named.index(HOST[0]) if _TO_HOST in named else len(named)
+    passes = make_passes(named[:at], target.text) if named else _passes(pipeline, target)
+    run_passes(passes, new_context(), op, verify_each=not isinstance(pipeline, str))
+    return named[at:] or (LOWERING if _is_high_level(op) else ())
+
+
+def _from_host(op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, profile: bool = False) -> Executable:
+    """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
+    at = named.index(_TO_HOST)
+    passes = [*make_passes(named[:at], target.text), ConvertHostToFunc(profile)]
+    run_passes(passes, new_context(), op, verify_each=False)
+    return assemble(op, target, opt_level, named[at + 1 :])
+
+
+def _instrumented(
+    op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, context: PassContext
+) -> Executable:
+    """An executable that says what runs when; kernels are those of the other one."""
+    with no_gc(), context:
+        return _from_host(op.clone(), named, target, opt_level, profile=True)
 
 
 def lower(
@@ -153,7 +180,8 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
 
     def texts() -> Iterator[str]:
         lowering = make_passes(passes, target.text)
-        parts = divide(op) if passes else [Part(op)]
+        profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
+        parts = divide(op, **profiled) if passes else [Part(op)]
         exported = frozenset(name for part in parts for name in part.exported)
         for part in parts:
             run_passes(lowering, new_context(), part.module, verify_each=False)
@@ -173,4 +201,5 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
             constants=data.constants,
             target=info,
             external=external_functions(op),
+            sites=data.sites,
         )

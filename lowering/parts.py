@@ -18,6 +18,7 @@ from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.rewriting.walk import operations
 from ..runtime import abi, result_pool, stack, thread_pool
+from ..runtime.profiling import recorder
 from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 4
@@ -37,7 +38,11 @@ _ENTRY_POINTS = (
     "Py_EnterRecursiveCall Py_IncRef Py_LeaveRecursiveCall aligned_alloc free"
 )
 _OWN_SYMBOLS = frozenset(
-    (*_ENTRY_POINTS.split(), thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, abi.TABLE_SYMBOL, abi.ABI_SYMBOL)
+    (
+        *_ENTRY_POINTS.split(),
+        *(thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, recorder.LAP),
+        *(abi.TABLE_SYMBOL, abi.ABI_SYMBOL),
+    )
 )
 """What code that tirax writes is linked with: CPython's interface as entry points use it, memory, the runtime."""
 
@@ -70,15 +75,16 @@ def check_declared(module: ModuleOp, elsewhere: Collection[str] = ()) -> None:
                 check_extern(name, location_of(op))
 
 
-def divide(op: ModuleOp) -> list[Part]:
+def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[Part]:
     """`op` after `convert-host-to-func`, with declarations in place of the kernels that other parts have, and these.
 
-    Kernels that call others or packed functions stay, and so do those that they call.
+    Kernels that call others or packed functions stay, and so do those that they call; all do where they are less than
+    `fewest`.
     """
     if not all(isinstance(inner, _KNOWN) for inner in op.ops):
         return [Part(op)]
     alone = _independent([f for f in op.ops if isinstance(f, tir.FuncOp)])
-    if len(alone) < FEWEST_PARTS * KERNELS_IN_A_PART:
+    if len(alone) < fewest:
         return [Part(op)]
     parts = [Part(op)]
     for first in range(0, len(alone), KERNELS_IN_A_PART):

@@ -62,7 +62,7 @@ def _object(code: bytes, imports: Mapping[str, int]) -> Any:
         library.add_object_img(part)
     for symbol, address in imports.items():
         library.import_symbol(symbol, address)
-    if thread_pool.SYMBOL.encode() in code:
+    if thread_pool.SYMBOL.encode() in code and thread_pool.SYMBOL not in imports:
         library.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
     if stack.SYMBOL.encode() in code:
         library.import_symbol(stack.SYMBOL, stack.has_stack_address())

@@ -29,6 +29,9 @@ from .errors import (
 from .metadata import FunctionInfo, MetadataError
 from .module import Module
 from .ndarray import ALIGNMENT, array, empty
+from .profiling import recorder
+from .profiling.report import Report
+from .profiling.sites import Site
 from .registry import PackedFunction
 from .slots import SLOT_KINDS, SlotSpec
 from .timing import Evaluator
@@ -56,12 +59,13 @@ class Executable:
         constants: Sequence[np.ndarray] = (),
         target: TargetInfo | None = None,
         external: Mapping[str, PackedFunction] | None = None,
+        sites: Sequence[Site] = (),
     ):
         """`code` is an object as `abi.py` describes it, `slots` its own slots (`slots.py`), in the order of its table.
 
         `constants` that are not aligned, C-contiguous and immutable are copied. `external` are packed functions that
-        belong to this executable: they are found before those that are registered, and are not saved. Raises
-        `MetadataError` for a malformed slot.
+        belong to this executable: they are found before those that are registered, and are not saved. `sites` are what
+        the code tells a profile of. Raises `MetadataError` for a malformed slot.
         """
         self.code = code
         self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
@@ -69,6 +73,10 @@ class Executable:
         self.constants = tuple(_frozen_copy(constant) for constant in constants)
         self.target = target or TargetInfo()
         self.external = dict(external or {})
+        self.sites = tuple(sites)
+        self.instrument: Callable[[], Executable] | None = None
+        """Builds the same program so that it says what runs; None where only code is left of it."""
+        self._instrumented: Executable | None = None
         self._module: Module | None = None
         self._lock = threading.Lock()
 
@@ -94,7 +102,28 @@ class Executable:
             what, expected, found = foreign
             hint = "it can be saved, and loaded there"
             raise LoadError(f"the code was made for another {what}", expected=expected, found=found, hint=hint)
-        return Module(self.code, self.functions, self.slots, self.constants, self.external)
+        imports = recorder.imports() if self.sites else None
+        return Module(self.code, self.functions, self.slots, self.constants, self.external, imports)
+
+    @property
+    def instrumented(self) -> Executable:
+        """The same program with code that says what runs, built at the first use; kernels are the same.
+
+        Raises `ArgumentError` for an executable that was read from a file.
+        """
+        if self.instrument is None and not self.sites:
+            hint = "profile where it is built: tirax run model.py --profile, or build(mod).profile(…)"
+            raise ArgumentError("an executable from a file has no program to be profiled", hint=hint)
+        with self._lock:
+            if self._instrumented is None:
+                self._instrumented = self.instrument() if self.instrument is not None else self
+            return self._instrumented
+
+    def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
+        """Where the time of a call goes, by kernel: `profiling.profile.profile`, which has the options."""
+        from .profiling.profile import profile
+
+        return profile(self.instrumented.jit(), self.instrumented.sites, func_name, *args, **options)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by name. Raises `NameLookupError` with a suggestion."""
@@ -240,7 +269,7 @@ class VirtualMachine:
         memory_cfg: Any = None,
         profile: bool = False,
     ):
-        """`memory_cfg` and `profile` are accepted for TVM's sake and change nothing.
+        """`memory_cfg` and `profile` are accepted for TVM's sake and change nothing: `profile()` needs no preparation.
 
         Packed functions are looked up now. Raises `DeviceError`, `NameLookupError`, `LoadError`, `ArgumentError`.
         """
@@ -250,6 +279,7 @@ class VirtualMachine:
             found = type(executable).__name__
             raise ArgumentError("not an executable", expected="what relax.build returns", found=found)
         self.module = executable.fresh_module() if isinstance(executable, Executable) else executable
+        self._executable = executable if isinstance(executable, Executable) else None
         self._functions = {name: self.module[name] for name in self.module.function_names}
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
@@ -292,6 +322,12 @@ class VirtualMachine:
         if dev is not None:
             require_cpu(dev)
         return Evaluator(self[func_name], *args, **options)
+
+    def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
+        """Where the time of a call goes, by kernel. Raises as a call, and `ArgumentError` where no program is known."""
+        if self._executable is None:
+            raise ArgumentError("a loaded module has no program to be profiled", hint="VirtualMachine(executable)")
+        return self._executable.profile(func_name, *args, **options)
 
     def _info(self, name: str) -> Any:
         if name not in self.module:

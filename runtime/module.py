@@ -26,12 +26,16 @@ class Module:
         slots: Sequence[SlotSpec],
         constants: Sequence[np.ndarray],
         external: Mapping[str, PackedFunction] | None = None,
+        imports: Mapping[str, int] | None = None,
     ):
-        """Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`."""
+        """`imports` are symbols to link with, by address, before those of the runtime.
+
+        Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`.
+        """
         from .engine import load_object
 
         addresses, references = resolve(slots, SlotContext(functions, constants, external or {}))
-        loaded = load_object(code, [f.entry for f in functions.values()], addresses, references)
+        loaded = load_object(code, [f.entry for f in functions.values()], addresses, references, imports)
         self.functions = functions
         self._callables = {
             name: fastcall(name, loaded.address(info.entry), loaded, str(info)) for name, info in functions.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from ..dialects.relax.data import printed_for
 from ..ir.names import function_names
 from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
+from ..runtime.errors import ArgumentError
+from ..runtime.profiling.report import Report, form_of
 from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
 from .guard import OK, UsageError, as_usage, report, schedule_notes
@@ -28,10 +31,15 @@ if TYPE_CHECKING:
     from .models import ModelFormat
 
 _SHOWN = 8
+_PROFILED = 5
+"""Calls of which the fastest one is told."""
+_WIDE = 200
+"""Columns of a table that goes to a file."""
 
 
 def run(options: Namespace) -> int:
     """Compile (or load) and call a function on inputs that are given or made up; print what comes out."""
+    _form_of(options.profile)
     executable = _load(options.file) if _is_executable(options.file) else _compile(options)
     name = _function(options.func, executable)
     info = executable.functions[name]
@@ -50,7 +58,28 @@ def run(options: Namespace) -> int:
         _save(options.output, results)
     if options.time:
         print(f"time: {_time(executable, name, values)}")
+    if options.profile is not None:
+        _profile(options.profile, executable, name, values)
     return OK
+
+
+def _form_of(path: str | None) -> Callable[[Report], str] | None:
+    """How a profile is written to a file, None for the terminal. Raises `UsageError` for an unknown extension."""
+    try:
+        return None if path in (None, "-") else form_of(path)
+    except ArgumentError as error:
+        raise as_usage(error) from error
+
+
+def _profile(path: str, executable: Executable, name: str, values: list[Any]) -> None:
+    """Print where the time of a call goes, or write it to a file."""
+    from rich.console import Console
+
+    report, form = executable.profile(name, *values, repeat=_PROFILED), _form_of(path)
+    if form is None:
+        Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False).print(report)
+    else:
+        write_output(path, (form(report).rstrip("\n") + "\n").encode())
 
 
 def _function(name: str | None, executable: Executable) -> str:

@@ -39,6 +39,13 @@ def command_line() -> argparse.ArgumentParser:
     add("--output", metavar="FILE.npz", help="write the results to a file")
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
     add("--time", action="store_true", help="measure how long a call takes")
+    add(
+        "--profile",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="where a call's time goes: a table, or a file .json, .trace.json (Chrome trace), .csv, .svg (roofline)",
+    )
 
     build = commands.add_parser("build", aliases=["compile"], help="compile a program to a file")
     _add_compile_options(build, _PROGRAMS)

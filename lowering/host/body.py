@@ -21,6 +21,7 @@ from .function import HostFunction, Kernel
 from .info import info_of
 from .kernels import ends_run, prepare_kernel, run_kernels, scalar_of_kernel
 from .loops import write_while
+from .marks import mark_packed, resume, run
 from .memory import make_arena, make_view
 from .native import I1, I8, I32, PTR
 from .symbols import ENTRY_PREFIX
@@ -83,7 +84,7 @@ class Body:
         return [as_object(self.f, self.values[v]) for v in values]
 
     def _kernels(self, ops: Sequence[Any]) -> None:
-        calls = [prepare_kernel(self.f, op.callee_name, self._flat(op.call_args), op.scalars) for op in ops]
+        calls = [prepare_kernel(self.f, op.callee_name, self._flat(op.call_args), op.scalars, op) for op in ops]
         run_kernels(self.f, calls)
 
     def _flat(self, args: Sequence[SSAValue]) -> list[Value]:
@@ -105,25 +106,31 @@ class Body:
     def call_dps(self, op: host.CallDPSOp) -> None:
         args = [as_object(self.f, v) for v in self._flat(op.call_args)]
         self.f.require_stack()
+        run(self.f, mark_packed(self.f, op.func.data, op))
         result = self.f.vectorcall(self.f.slot_of("packed", op.func.data), args)
+        resume(self.f)
         self.f.check(result)
         self.f.call("Py_DecRef", [result], None)
 
     def call_packed(self, op: Any) -> Value:
-        return self._call_object(op, self.f.slot_of("packed", op.func.data))
+        return self._call_object(op, op.func.data, self.f.slot_of("packed", op.func.data))
 
     def call_value(self, op: relax.CallValueOp) -> Value:
-        return self._call_object(op, as_object(self.f, self.values[op.func]))
+        return self._call_object(op, name_of(op.func) or "a function", as_object(self.f, self.values[op.func]))
 
-    def _call_object(self, op: Any, function: SSAValue) -> Value:
+    def _call_object(self, op: Any, name: str, function: SSAValue) -> Value:
         self.f.require_stack()
-        return self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+        objects = self.objects(op.args)
+        run(self.f, mark_packed(self.f, name, op))
+        result = self.f.vectorcall(function, objects)
+        resume(self.f)
+        return self._received(op, result)
 
     def call(self, op: relax.CallOp) -> Value:
         """Another function of the module, through its entry point, which checks its arguments; a kernel directly."""
         f = self.f
         if op.callee_name in f.module.kernels:
-            return scalar_of_kernel(f, prepare_kernel(f, op.callee_name, self._flat(op.call_args), []))
+            return scalar_of_kernel(f, prepare_kernel(f, op.callee_name, self._flat(op.call_args), [], op))
         args = [f.null, f.array(self.objects(op.args)), f.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
         if guarded:

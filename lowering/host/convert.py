@@ -31,6 +31,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
+from ...runtime.profiling.sites import Site
 from ...runtime.slots import SlotSpec
 from .entry import packed_entries, relax_entry, tir_entry
 from .function import HostModule
@@ -38,19 +39,25 @@ from .kernels import kernel_of
 from .native import PTR
 from .symbols import rename_kernels
 
-FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
+FUNCTIONS, SLOTS, CONSTANTS, SITES = "host.functions", "host.slots", "host.constants", "host.sites"
 
 
 @dataclass(frozen=True)
 class ConvertHostToFunc(Pass):
-    """Replace relax functions by their entry points, and add those of public tir functions."""
+    """Replace relax functions by their entry points, and add those of public tir functions.
+
+    With `profile` they say what runs, whenever that changes (`runtime/profiling`).
+    """
 
     name = "convert-host-to-func"
+
+    profile: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp)}
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relax.FuncOp)}
-        module = HostModule({name: kernel_of(f) for name, f in kernels.items()}, recursive_functions(functions))
+        known = {name: kernel_of(f, self.profile) for name, f in kernels.items()}
+        module = HostModule(known, recursive_functions(functions), sites=[] if self.profile else None)
         entries = [relax_entry(module, f) for f in functions.values()]
         entries += [tir_entry(module, f) for f in kernels.values() if not f.private]
         entries += [entry for f in kernels.values() for entry in packed_entries(module, f)]
@@ -102,11 +109,14 @@ def _globals(module: HostModule) -> list[Operation]:
 
 
 def _attributes(module: HostModule) -> dict[str, Attribute]:
-    return {
+    attributes: dict[str, Attribute] = {
         FUNCTIONS: ArrayAttr(StringAttr(json.dumps(info.to_json())) for info in module.infos),
         SLOTS: ArrayAttr(StringAttr(json.dumps(slot)) for slot in module.slots),
         CONSTANTS: ArrayAttr(module.constants),
     }
+    if module.sites is not None:
+        attributes[SITES] = ArrayAttr(StringAttr(json.dumps(site.to_json())) for site in module.sites)
+    return attributes
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,7 @@ class HostData:
     functions: tuple[FunctionInfo, ...]
     slots: tuple[SlotSpec, ...]
     constants: tuple[np.ndarray[Any, Any], ...]
+    sites: tuple[Site, ...] = ()
 
 
 def host_data(op: ModuleOp) -> HostData:
@@ -124,11 +135,12 @@ def host_data(op: ModuleOp) -> HostData:
         raise TiraxError("the module has no entry points", hint="run convert-host-to-func before")
 
     def texts(key: str) -> list[Any]:
-        return [json.loads(s.data) for s in cast("ArrayAttr[StringAttr]", op.attributes[key])]
+        return [json.loads(s.data) for s in cast("ArrayAttr[StringAttr]", op.attributes.get(key, ()))]
 
     constants = cast("ArrayAttr[TensorDataAttr]", op.attributes[CONSTANTS])
     return HostData(
         tuple(FunctionInfo.from_json(f) for f in texts(FUNCTIONS)),
         tuple((kind, payload) for kind, payload in texts(SLOTS)),
         tuple(c.numpy() for c in constants),
+        tuple(map(Site.from_json, texts(SITES))),
     )

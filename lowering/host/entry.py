@@ -21,7 +21,7 @@ from typing import cast
 
 from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import host, relax, tir
@@ -38,6 +38,7 @@ from .checks import Check, is_native
 from .function import HostFunction, HostModule
 from .info import function_info, param_struct_info
 from .kernels import Kernel, prepare_kernel, run_kernels
+from .marks import mark_function
 from .native import I32, I64, PTR, f64
 from .symbols import ENTRY_PREFIX
 from .values import Tensor, Value, array_over, as_long, flat_fields, new_descr, number_object
@@ -55,7 +56,7 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
     def run(values: list[Value]) -> None:
         Body(f, dict(zip(op.params, values, strict=True))).block(op.body.block)
 
-    return _entry(f, types, accesses, run)
+    return _entry(f, op, types, accesses, run)
 
 
 def tir_entry(module: HostModule, op: tir.FuncOp) -> func.FuncOp:
@@ -68,10 +69,10 @@ def tir_entry(module: HostModule, op: tir.FuncOp) -> func.FuncOp:
     f = HostFunction(module, name)
 
     def run(values: list[Value]) -> None:
-        run_kernels(f, [prepare_kernel(f, name, values, [])])
+        run_kernels(f, [prepare_kernel(f, name, values, [], op)])
         f.give(f.slot(Slot.NONE))
 
-    return _entry(f, types, accesses, run)
+    return _entry(f, op, types, accesses, run)
 
 
 def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
@@ -98,8 +99,13 @@ def _kernel(module: HostModule, call: host.KernelOp) -> Kernel:
 
 
 def _entry(
-    f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], run: Callable[[list[Value]], None]
+    f: HostFunction,
+    op: Operation,
+    types: Sequence[Attribute],
+    accesses: Sequence[str],
+    run: Callable[[list[Value]], None],
 ) -> func.FuncOp:
+    mark_function(f, op)
     head, failed, explain = f.new_block(PTR, PTR), f.new_block(), f.new_block()
     if all(map(is_native, types)):
         f.branch(f.compare("eq", f.nargs, f.integer(len(types))), head, explain, f.args, f.null)

@@ -14,15 +14,17 @@ from typing import Any
 
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
 from ...runtime import abi, result_pool, stack
 from ...runtime.metadata import FunctionInfo
+from ...runtime.profiling.sites import Site
 from ...runtime.slots import SlotSpec
 from ...transforms.tir.index_bounds import Reach
 from ..tir_to_scf.signature import KernelSignature
+from .cost import Cost
 from .native import I32, I64, PTR, Extents, Native
 from .symbols import ENTRY_PREFIX
 
@@ -46,6 +48,8 @@ class Kernel:
     """Extents, and where they are accessed whenever the kernel runs."""
     buffers: tuple[Shape, ...] = ()
     """Those that it allocates, but small ones and those that are no larger than a parameter."""
+    cost: Cost | None = None
+    """What it does, where that is asked for."""
 
 
 @dataclass
@@ -60,6 +64,8 @@ class HostModule:
     constants: dict[TensorDataAttr, int] = field(default_factory=dict[TensorDataAttr, int])
     infos: list[FunctionInfo] = field(default_factory=list[FunctionInfo])
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    sites: list[Site] | None = None
+    """What time is attributed to when the module runs, None where it does not say what runs."""
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def slot(self, kind: str, payload: Any) -> int:
@@ -95,6 +101,10 @@ class HostFunction(Native):
         """The variable that holds the arena where it is not on the stack."""
         self.before_return: Callable[[], object] | None = None
         """What is done last on the way out."""
+        self.site: int | None = None
+        """What the time of its host code is attributed to."""
+        self.live: Mapping[Operation, SymExpr] = {}
+        """Bytes of tensors that are needed at an op."""
         self.owned: list[SSAValue] = []
         """The places that hold objects of the function, in the order in which they were made."""
         self._owner: dict[SSAValue, SSAValue] = {}

@@ -26,8 +26,10 @@ from ...runtime.abi import Slot
 from ...transforms.tir.guard_indices import OUTSIDE
 from ...transforms.tir.index_bounds import Reach, check_indices, least_extents
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
+from .cost import cost_of
 from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
+from .marks import Mark, mark_kernel, resume, run
 from .native import I32, I64, f64
 from .symbols import kernel_symbol
 from .values import Prim, Tensor, Value, check_extents
@@ -48,6 +50,8 @@ class KernelCall:
     signature: KernelSignature
     args: list[SSAValue]
     work: SymExpr
+    mark: Mark | None = None
+    """What is said when it is called."""
 
 
 @dataclass
@@ -93,8 +97,10 @@ class _Binding:
             self.f.require_extent(message, declared, expected, actual)
 
 
-def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr]) -> KernelCall:
-    """Check the arguments of a kernel and compute them. Raises `ShapeError`, `DTypeError`."""
+def prepare_kernel(
+    f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr], op: Operation | None = None
+) -> KernelCall:
+    """Check the arguments of a kernel that `op` calls, and compute them. Raises `ShapeError`, `DTypeError`."""
     kernel = f.module.kernels[name]
     signature = kernel.signature
     binding = _Binding(f, name)
@@ -114,7 +120,8 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     _check_reaches(f, name, {tuple(map(binding.translate, k)): reach for k, reach in kernel.least.items()})
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
-    return KernelCall(signature, args, _work(kernel, binding))
+    mark = mark_kernel(f, name, op, [_translated(c, binding) for c in _costs(kernel)])
+    return KernelCall(signature, args, _work(kernel, binding), mark)
 
 
 def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) -> None:
@@ -194,14 +201,24 @@ def _widened(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
 
 
 def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
+    work = _translated(kernel.work, binding)
+    return Const(RELEASE_GIL_ABOVE + 1) if work is None else work  # what only the kernel knows is taken as large
+
+
+def _translated(expr: SymExpr, binding: _Binding) -> SymExpr | None:
+    """An expression in the caller's terms, None where it has variables that only the kernel knows."""
     try:
-        return binding.translate(kernel.work)
+        return binding.translate(expr)
     except ShapeError:
-        return Const(RELEASE_GIL_ABOVE + 1)  # extents that only the kernel knows: taken as large
+        return None
 
 
-def kernel_of(func: tir.FuncOp) -> Kernel:
-    """What is known of the kernel of a tir function."""
+def _costs(kernel: Kernel) -> tuple[SymExpr, ...]:
+    return () if kernel.cost is None else (kernel.cost.operations, kernel.cost.bytes)
+
+
+def kernel_of(func: tir.FuncOp, costs: bool = False) -> Kernel:
+    """What is known of the kernel of a tir function; with `costs` also what it does."""
     signature = kernel_signature(func)
     check_indices(func)
     names = {*signature.names, *signature.symbolic_vars}
@@ -209,7 +226,8 @@ def kernel_of(func: tir.FuncOp) -> Kernel:
         k: reach for k, reach in least_extents(func).items() if {v.name for e in k for v in e.free_vars()} <= names
     }
     accesses, buffers = tuple(buffer_accesses(func)), _local_buffers(func, signature)
-    return Kernel(signature, accesses, loop_iterations(func), least, buffers)
+    cost = cost_of(func) if costs else None
+    return Kernel(signature, accesses, loop_iterations(func), least, buffers, cost)
 
 
 def _local_buffers(func: tir.FuncOp, signature: KernelSignature) -> tuple[Shape, ...]:
@@ -316,6 +334,7 @@ def _run_together(f: HostFunction, calls: Sequence[KernelCall]) -> None:
         work = work + call.work
     state = _release(f, work)
     statuses = [call_kernel(f, call) for call in calls]
+    resume(f)
     if state is not None:
         _take_back(f, state)
     if any(call.signature.raises for call in calls):  # a packed function that a kernel called
@@ -333,6 +352,7 @@ def ends_run(signature: KernelSignature) -> bool:
 def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue | None:
     """Call a kernel; what it returns."""
     result = call.signature.return_type
+    run(f, call.mark)
     kernel = f.symbol(kernel_symbol(call.signature.name))
     value = f.call_pointer(kernel, call.args, result)
     return None if result is None else value
@@ -372,6 +392,7 @@ def scalar_of_kernel(f: HostFunction, call: KernelCall) -> Prim:
     if dtype is None or call.signature.assertions:
         raise UnsupportedError(f"the kernel '{call.signature.name}' returns no number", expected="a scalar, no assert")
     value = call_kernel(f, call)
+    resume(f)
     assert value is not None
     if not is_float(dtype):
         return Prim(dtype, f.scope.number(_widened(f, value, dtype)))

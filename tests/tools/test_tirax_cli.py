@@ -149,3 +149,26 @@ def test_files_with_pickles_are_refused(cli, model, tmp_path):
     result = cli("run", model, "--input", f"x={tmp_path / 'x.npy'}")
     assert result.code == 1
     assert "cannot read" in result.err
+
+
+def test_a_profile_names_kernels_and_places(cli, model):
+    result = cli("run", model, "--sizes", "n=3", "--profile", "--func", "main")
+    assert (result.code, result.err) == (0, "")
+    assert re.search(r"fused_matmul_relu +1 .* gv +model.py:\d+:18", result.out)
+    assert re.search(r"host code of main .*\n", result.out) and re.search(r"sum .* 100\.0%", result.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("p.json", "{"), ("p.trace.json", '{"traceEvents'), ("p.csv", "Name"), ("p.svg", "<svg")]
+)
+def test_a_profile_in_a_file(cli, model, tmp_path, name, begins):
+    assert cli("run", model, "--func", "main", f"--profile={tmp_path / name}").code == 0
+    assert (tmp_path / name).read_text().startswith(begins)
+
+
+def test_profiles_that_cannot_be(cli, model, tmp_path):
+    result = cli("run", model, "--profile=p.png")
+    assert result.code == 2 and "no form of a profile" in result.err and ".trace.json" in result.err
+    assert cli("build", model, "-o", tmp_path / "m.tirax").code == 0
+    result = cli("run", tmp_path / "m.tirax", "--func", "main", "--profile")
+    assert result.code == 1 and "from a file has no program" in result.err

@@ -117,7 +117,7 @@ def _flops(op: Operation, analyzer: Analyzer) -> float:
     if isinstance(op, tir.InitOp):
         return 0
     if isinstance(op, tir.StoreOp | tir.LetOp):
-        return _arithmetic(op.value)
+        return arithmetic(op.value)
     if isinstance(op, tir.ForOp):
         bind_loop(analyzer, op)
         most = analyzer.bounds(bound_expr(op.extent)).high
@@ -142,7 +142,8 @@ def _times(op: Operation, root: Operation) -> int:
     return count
 
 
-def _arithmetic(value: SSAValue) -> int:
+def arithmetic(value: SSAValue) -> int:
+    """How many operations on numbers an expression has: loads, casts and elementary functions are none."""
     op = value.owner
     if not isinstance(op, Operation) or isinstance(op, tir.LoadOp) or type(op) not in tir.EXPRESSION_OPS:
         return 0
@@ -151,7 +152,7 @@ def _arithmetic(value: SSAValue) -> int:
         sides = (op.then_region.block.last_op, op.else_region.block.last_op)
         inner += [v for side in sides if side is not None for v in side.operands]
     counts = not isinstance(op, (*_FREE, tir.IfThenElseOp, tir.SelectOp)) and value.type != i1
-    return sum(_arithmetic(v) for v in inner if v.type != i1) + counts
+    return sum(arithmetic(v) for v in inner if v.type != i1) + counts
 
 
 def calculate_allocated_bytes(func_or_mod: Any) -> dict[str, dict[str, int]]:

@@ -1,0 +1,100 @@
+"""What entry points say of what runs, where they are profiled: calls of `runtime/profiling/recorder.py`.
+
+    lap(host code of main)
+    …
+    lap(kernel matmul, operations, bytes, live bytes)
+    kernel.matmul(…)
+    lap(host code of main)
+
+Where a module is not profiled, nothing of this is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import host, relax
+from ...dialects.names import name_of
+from ...dialects.sym.expr import SymExpr
+from ...ir.locations import location_of
+from ...runtime.profiling.recorder import LAP
+from ...runtime.profiling.sites import Site
+from ..tir_to_scf.symbolic import Symbolic
+from .function import HostFunction
+from .live import live_bytes
+from .native import I64
+
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """That a site runs, and what it does: operations, bytes, bytes that live meanwhile; None for what is not known."""
+
+    site: int
+    costs: Sequence[SymExpr | None]
+
+
+def mark_function(f: HostFunction, op: Operation) -> None:
+    """Say that the host code of a function runs; and when it ends, that what ran before does."""
+    site = _site(f, "host", f.name, op)
+    if site is None:
+        return
+    f.site = site
+    f.live = live_bytes(op) if isinstance(op, relax.FuncOp) else {}
+    before = _lap(f, f.integer(site))
+    f.before_return = lambda: _lap(f, before)
+
+
+def mark_kernel(f: HostFunction, name: str, op: Operation | None, costs: Sequence[SymExpr | None]) -> Mark | None:
+    """The mark of a call of a kernel."""
+    site = _site(f, "kernel", name, op)
+    return None if site is None else Mark(site, (*costs, _live(f, op)))
+
+
+def mark_packed(f: HostFunction, name: str, op: Operation) -> Mark | None:
+    """The mark of a call of a packed function."""
+    site = _site(f, "packed", name, op)
+    return None if site is None else Mark(site, (None, None, _live(f, op)))
+
+
+def run(f: HostFunction, mark: Mark | None) -> None:
+    """Say that the site of a mark runs from here on."""
+    if mark is not None:
+        scope = f.scope
+        numbers = Symbolic(f, scope.variable, scope.bounds, I64, scope.flags)  # no checks: the program stays as it is
+        costs = [f.integer(_UNKNOWN) if c is None else numbers.of(c) for c in mark.costs]
+        _lap(f, f.integer(mark.site), costs)
+
+
+def resume(f: HostFunction) -> None:
+    """Say that the function's own code runs again."""
+    if f.site is not None:
+        _lap(f, f.integer(f.site))
+
+
+def _site(f: HostFunction, kind: str, name: str, op: Operation | None) -> int | None:
+    if f.module.sites is None:
+        return None
+    place = location_of(op)
+    f.module.sites.append(Site(kind, name, f.name, _result(op), "" if place is None else str(place)))
+    return len(f.module.sites) - 1
+
+
+def _result(op: Operation | None) -> str:
+    """The name of what a call gives: of what it writes last, where that is an operand."""
+    if op is None:
+        return ""
+    written = op.call_args[-1:] if isinstance(op, host.KernelOp | host.CallDPSOp) else op.results
+    return (name_of(written[0]) or "") if written else ""
+
+
+def _live(f: HostFunction, op: Operation | None) -> SymExpr | None:
+    return None if op is None else f.live.get(op)
+
+
+def _lap(f: HostFunction, site: SSAValue, costs: Sequence[SSAValue] = ()) -> SSAValue:
+    return f.call(LAP, [site, *(costs or [f.integer(_UNKNOWN)] * 3)], I64)

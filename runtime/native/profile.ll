@@ -1,0 +1,228 @@
+; What runs when: the code of runtime/profiling/recorder.py. One thread records at a time, the one that is profiled.
+
+%event = type { i64, i64, i64, i64, i64, i64, i64, i64 }
+; time (ns), site, operations, bytes, live bytes, busy ns of all threads, ns that they might have been busy, threads
+
+@profile_clock = global i32 0                  ; the clock that is asked
+@profile_most = global i64 0                   ; events above which none is written
+@profile_events = global ptr null
+@profile_count = global i64 0
+@profile_lost = global i64 0                   ; events that were not written
+@profile_pool = global ptr null                ; tirax_parallel_for
+@room = internal global i64 0
+@site = internal global i64 -1                 ; what runs now; -1: nothing that is profiled
+@inside = internal global i32 0                ; whether a parallel loop runs
+@function = internal global ptr null           ; these two: the loop
+@context = internal global ptr null
+%worker = type { i64, i64, [112 x i8] }        ; thread, busy ns; a line of the cache for each
+@workers = internal global [256 x %worker] zeroinitializer, align 128
+
+declare i32 @clock_gettime(i32, ptr)
+declare ptr @realloc(ptr, i64)
+declare void @free(ptr)
+declare i64 @pthread_self()
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal i64 @now() {
+  %time = alloca [2 x i64], align 8
+  %clock = load i32, ptr @profile_clock
+  call i32 @clock_gettime(i32 %clock, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest = getelementptr i64, ptr %time, i64 1
+  %nanoseconds = load i64, ptr %rest
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %nanoseconds
+  ret i64 %sum
+}
+
+; Room for twice as many events; whether there is some.
+define internal i1 @grow() noinline {
+  %room = load i64, ptr @room
+  %twice = shl i64 %room, 1
+  %new = call i64 @llvm.smax.i64(i64 %twice, i64 1024)
+  %most = load i64, ptr @profile_most
+  %allowed = icmp sle i64 %new, %most
+  br i1 %allowed, label %try, label %none
+try:
+  %events = load ptr, ptr @profile_events
+  %bytes = shl i64 %new, 6
+  %larger = call ptr @realloc(ptr %events, i64 %bytes)
+  %failed = icmp eq ptr %larger, null
+  br i1 %failed, label %none, label %done
+done:
+  store ptr %larger, ptr @profile_events
+  store i64 %new, ptr @room
+  ret i1 true
+none:
+  ret i1 false
+}
+
+; From now on `site` runs, which does so many operations on so many bytes; what ran before.
+define i64 @tirax_lap(i64 %site, i64 %operations, i64 %bytes, i64 %live) {
+entry:
+  %before = load i64, ptr @site
+  store i64 %site, ptr @site
+  %count = load i64, ptr @profile_count
+  %room = load i64, ptr @room
+  %full = icmp eq i64 %count, %room
+  br i1 %full, label %more, label %write
+more:
+  %grown = call i1 @grow()
+  br i1 %grown, label %write, label %lose
+lose:
+  %lost = load i64, ptr @profile_lost
+  %lost1 = add i64 %lost, 1
+  store i64 %lost1, ptr @profile_lost
+  ret i64 %before
+write:
+  %events = load ptr, ptr @profile_events
+  %event = getelementptr %event, ptr %events, i64 %count
+  store %event zeroinitializer, ptr %event
+  %site.at = getelementptr %event, ptr %event, i64 0, i32 1
+  store i64 %site, ptr %site.at
+  %operations.at = getelementptr %event, ptr %event, i64 0, i32 2
+  store i64 %operations, ptr %operations.at
+  %bytes.at = getelementptr %event, ptr %event, i64 0, i32 3
+  store i64 %bytes, ptr %bytes.at
+  %live.at = getelementptr %event, ptr %event, i64 0, i32 4
+  store i64 %live, ptr %live.at
+  %next = add i64 %count, 1
+  store i64 %next, ptr @profile_count
+  %time = call i64 @now()
+  store i64 %time, ptr %event
+  ret i64 %before
+}
+
+; Forget all events, but not their memory.
+define void @profile_reset() {
+  store i64 0, ptr @profile_count
+  store i64 0, ptr @profile_lost
+  store i64 -1, ptr @site
+  ret void
+}
+
+; Give their memory back, too.
+define void @profile_release() {
+  call void @profile_reset()
+  %events = load ptr, ptr @profile_events
+  call void @free(ptr %events)
+  store ptr null, ptr @profile_events
+  store i64 0, ptr @room
+  ret void
+}
+
+; The place of a thread among the workers; null where there are too many.
+define internal ptr @place(i64 %thread) {
+entry:
+  br label %look
+look:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  %at = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %i
+  %pair = cmpxchg ptr %at, i64 0, i64 %thread monotonic monotonic
+  %old = extractvalue {i64, i1} %pair, 0
+  %new = extractvalue {i64, i1} %pair, 1
+  %own = icmp eq i64 %old, %thread
+  %mine = or i1 %new, %own
+  br i1 %mine, label %done, label %next
+next:
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, 256
+  br i1 %more, label %look, label %none
+done:
+  ret ptr %at
+none:
+  ret ptr null
+}
+
+; A part of the loop, timed.
+define internal void @timed(ptr %unused, i64 %from, i64 %to) {
+  %function = load ptr, ptr @function
+  %context = load ptr, ptr @context
+  %begin = call i64 @now()
+  call void %function(ptr %context, i64 %from, i64 %to)
+  %end = call i64 @now()
+  %thread = call i64 @pthread_self()
+  %at = call ptr @place(i64 %thread)
+  %none = icmp eq ptr %at, null
+  br i1 %none, label %done, label %add
+add:
+  %busy.at = getelementptr %worker, ptr %at, i64 0, i32 1
+  %busy = load i64, ptr %busy.at
+  %took = sub i64 %end, %begin
+  %sum = add i64 %busy, %took
+  store i64 %sum, ptr %busy.at
+  br label %done
+done:
+  ret void
+}
+
+; Add what the workers did to the event that lasts, and forget it.
+define internal void @account() {
+entry:
+  br label %look
+look:
+  %i = phi i64 [0, %entry], [%i1, %take]
+  %sum = phi i64 [0, %entry], [%sum1, %take]
+  %most = phi i64 [0, %entry], [%most1, %take]
+  %at = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %i
+  %thread = load i64, ptr %at
+  %some = icmp ne i64 %thread, 0
+  br i1 %some, label %take, label %write
+take:
+  %busy.at = getelementptr %worker, ptr %at, i64 0, i32 1
+  %busy = load i64, ptr %busy.at
+  %sum1 = add i64 %sum, %busy
+  %most1 = call i64 @llvm.smax.i64(i64 %most, i64 %busy)
+  store i64 0, ptr %at
+  store i64 0, ptr %busy.at
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, 256
+  br i1 %more, label %look, label %write
+write:
+  %threads = phi i64 [%i, %look], [%i1, %take]
+  %busy.all = phi i64 [%sum, %look], [%sum1, %take]
+  %longest = phi i64 [%most, %look], [%most1, %take]
+  %count = load i64, ptr @profile_count
+  %empty = icmp eq i64 %count, 0
+  br i1 %empty, label %done, label %add
+add:
+  %last = sub i64 %count, 1
+  %events = load ptr, ptr @profile_events
+  %event = getelementptr %event, ptr %events, i64 %last
+  %all.at = getelementptr %event, ptr %event, i64 0, i32 5
+  %all = load i64, ptr %all.at
+  %all1 = add i64 %all, %busy.all
+  store i64 %all1, ptr %all.at
+  %might.at = getelementptr %event, ptr %event, i64 0, i32 6
+  %might = load i64, ptr %might.at
+  %might.loop = mul i64 %longest, %threads
+  %might1 = add i64 %might, %might.loop
+  store i64 %might1, ptr %might.at
+  %threads.at = getelementptr %event, ptr %event, i64 0, i32 7
+  %threads.before = load i64, ptr %threads.at
+  %threads1 = call i64 @llvm.smax.i64(i64 %threads.before, i64 %threads)
+  store i64 %threads1, ptr %threads.at
+  br label %done
+done:
+  ret void
+}
+
+; In the place of tirax_parallel_for. Loops inside of loops are part of them.
+define void @profile_parallel_for(ptr %function, ptr %context, i64 %begin, i64 %end, i64 %grain, i64 %limit) {
+entry:
+  %pool = load ptr, ptr @profile_pool
+  %inside = load i32, ptr @inside
+  %nested = icmp ne i32 %inside, 0
+  br i1 %nested, label %plain, label %outer
+plain:
+  call void %pool(ptr %function, ptr %context, i64 %begin, i64 %end, i64 %grain, i64 %limit)
+  ret void
+outer:
+  store i32 1, ptr @inside
+  store ptr %function, ptr @function
+  store ptr %context, ptr @context
+  call void %pool(ptr @timed, ptr null, i64 %begin, i64 %end, i64 %grain, i64 %limit)
+  store i32 0, ptr @inside
+  call void @account()
+  ret void
+}

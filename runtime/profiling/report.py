@@ -1,0 +1,311 @@
+"""What a profile says: rows by kernel or by call, as a table, as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..container import write_atomically
+from ..errors import ArgumentError
+from .limits import Limits
+from .recorder import Recording
+from .roofline import roofline
+from .rows import Row, Segment
+from .sites import Site
+from .trace import chrome_trace
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_HOST = "host code of "
+_PYTHON = Site("python", "call from Python", "")
+
+
+class Report:
+    """The profile of one call of `function`. `print(report)` shows the table."""
+
+    def __init__(self, function: str, sites: Sequence[Site], recording: Recording, limits: Limits):
+        self.function = function
+        self.sites = tuple(sites)
+        self.recording = recording
+        self.limits = limits
+
+    @property
+    def result(self) -> Any:
+        """What the call returned."""
+        return self.recording.result
+
+    @property
+    def seconds(self) -> float:
+        """The time of the call, from Python."""
+        return (self.recording.end - self.recording.begin) / 1e9
+
+    @property
+    def attributed(self) -> float:
+        """The part of it that rows of the program have, host code among them."""
+        return sum(row.share for row in self.rows if row.kind != "python")
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What was profiled, on what."""
+        limits = self.limits
+        return {
+            "function": self.function,
+            "threads": limits.threads,
+            "operations a second": limits.operations,
+            "bytes a second": {str(size): speed for size, speed in limits.bandwidth},
+            "events that were lost": self.recording.lost,
+        }
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """A row for each kernel, packed function and function with host code; the longest first."""
+        return self._rows(lambda site: (site.kind, site.name))
+
+    @cached_property
+    def by_call(self) -> list[Row]:
+        """A row for each call in the program, the longest first."""
+        return self._rows(lambda site: site)
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The rows by call in the order of the program, under TVM's names."""
+        order = {site: i for i, site in enumerate(self.sites)}
+        rows = sorted(self.by_call, key=lambda r: order.get(_site_of(r), len(order)))
+        return [{name: value(row) for name, value in _TVM_COLUMNS.items()} for row in rows]
+
+    def _rows(self, key: Callable[[Site], Any]) -> list[Row]:
+        groups: dict[Any, list[int]] = {}
+        for number, site in enumerate(self.sites):
+            groups.setdefault(key(site), []).append(number)
+        number = np.asarray(self._events["site"])
+        rows = [row for sites in groups.values() if (row := self._row(sites, np.isin(number, sites))) is not None]
+        outside = (self.recording.end - self.recording.begin) - int(self._events["took"].sum())
+        rows.append(_plain_row(_PYTHON, 1, outside / 1e9, self.seconds))
+        return sorted(rows, key=lambda row: -row.seconds)
+
+    @cached_property
+    def _events(self) -> dict[str, np.ndarray]:
+        """Columns of the events but the last one, and how long each took."""
+        recording = self.recording
+        names = ("site", "operations", "bytes", "live", "busy", "available", "threads")
+        columns = {name: recording.column(name)[:-1] for name in names}
+        inside = columns["site"] >= 0
+        return {
+            **{name: values[inside] for name, values in columns.items()},
+            "begin": recording.column("time")[:-1][inside] - recording.begin,
+            "took": np.diff(recording.column("time"))[inside],
+        }
+
+    def _row(self, sites: Sequence[int], chosen: np.ndarray) -> Row | None:
+        if not chosen.any():
+            return None
+        events = {name: column[chosen] for name, column in self._events.items()}
+        site, more = self.sites[int(events["site"][0])], len(set(events["site"].tolist())) - 1
+        seconds = float(events["took"].sum()) / 1e9
+        row = _plain_row(site, len(events["took"]), seconds, self.seconds, more)
+        if site.kind != "kernel":
+            return row
+        operations, bytes = (_total(events[name]) for name in ("operations", "bytes"))
+        least = float(self.limits.seconds(events["operations"], events["bytes"]).sum())
+        known = operations is not None and bytes is not None and seconds > 0
+        available = int(events["available"].sum())
+        return Row(
+            **asdict(row)
+            | {
+                "operations": operations,
+                "bytes": bytes,
+                "limit": least / seconds if known else None,
+                "threads": max(1, int(events["threads"].max())),
+                "balance": int(events["busy"].sum()) / available if available else None,
+            }
+        )
+
+    def segments(self) -> Iterator[Segment]:
+        """What ran one after another."""
+        columns = [self._events[name].tolist() for name in ("site", "begin", "took", "operations", "bytes", "live")]
+        for site, begin, took, operations, bytes, live in zip(*columns, strict=True):
+            yield Segment(self.sites[site], begin, begin + took, operations, bytes, live)
+
+    @property
+    def peak_memory(self) -> int:
+        """The most bytes of tensors that one function made and needed at once, as far as that is known."""
+        return max((segment.live for segment in self.segments()), default=0)
+
+    # -- forms --------------------------------------------------------------------------------------------------------
+
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """The table as text. Without `sort` in the order of the program, without `aggregate` a row for each call."""
+        from rich.console import Console
+
+        console = Console(width=200, file=io.StringIO(), no_color=True)
+        console.print(self.rich_table(sort, aggregate, col_sums))
+        return "\n".join(line.rstrip() for line in console.file.getvalue().rstrip("\n").split("\n"))  # type: ignore[attr-defined]
+
+    def rich_table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> Table:
+        """The table for a terminal; arguments as for `table`."""
+        from rich import box
+        from rich.table import Table
+
+        rows = self.rows if aggregate else self.by_call
+        if not sort:
+            order = {site.name: i for i, site in reversed(list(enumerate(self.sites)))}
+            rows = sorted(rows, key=lambda row: order.get(row.name, len(order)))
+        table = Table(box=box.SIMPLE_HEAD, title=f"profile of {self.function}: {_time(self.seconds)}")
+        for name, (justify, _) in _COLUMNS.items():
+            table.add_column(name, justify=justify, overflow="fold")
+        for row in rows:
+            table.add_row(*(text(row) for _, text in _COLUMNS.values()))
+        if col_sums:
+            table.add_section()
+            seconds = sum(row.seconds for row in rows)
+            table.add_row("sum", str(sum(row.count for row in rows)), _time(seconds), f"{seconds / self.seconds:.1%}")
+        table.caption = self._caption()
+        return table
+
+    def _caption(self) -> str:
+        limits = self.limits
+        speeds = ", ".join(f"{speed / 1e9:.0f} GB/s up to {_short(size)}B" for size, speed in limits.bandwidth[:-1])
+        lost = f"; {self.recording.lost} events were lost" if self.recording.lost else ""
+        return (
+            f"limits of {limits.threads} threads: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
+            f"{limits.bandwidth[-1][1] / 1e9:.0f} GB/s above{lost}"
+        )
+
+    def __rich__(self) -> Table:
+        return self.rich_table()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def json(self) -> str:
+        """Everything as JSON: `configuration`, `seconds`, `attributed`, `peak_memory`, `rows`, `calls`."""
+        data = {
+            "configuration": self.configuration,
+            "seconds": self.seconds,
+            "attributed": self.attributed,
+            "peak_memory": self.peak_memory,
+            "rows": [asdict(row) for row in self.rows],
+            "calls": self.calls,
+        }
+        return json.dumps(data, indent=1)
+
+    def chrome_trace(self) -> str:
+        """A timeline as JSON, with memory over time: for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        return chrome_trace(self.function, self.seconds, self.segments(), self.configuration)
+
+    def roofline(self) -> str:
+        """A roofline plot as SVG: speed over operations a byte, a dot for each kernel."""
+        return roofline(f"{self.function}: {self.seconds * 1e3:.3f} ms", self.rows, self.limits)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a form of it by the extension: .txt, .csv, .json, .trace.json (Chrome trace), .svg (roofline).
+
+        Raises `ArgumentError` for another extension, `OSError`.
+        """
+        text = form_of(path)(self).rstrip("\n") + "\n"
+        write_atomically(path, [text.encode()])
+
+    def csv(self) -> str:
+        """The calls as CSV, under TVM's names of columns."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(_TVM_COLUMNS), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.calls)
+        return out.getvalue()
+
+
+_FORMS: Mapping[str, Callable[[Report], str]] = {
+    ".trace.json": Report.chrome_trace,
+    ".json": Report.json,
+    ".csv": Report.csv,
+    ".svg": Report.roofline,
+    ".txt": Report.table,
+}
+
+
+def form_of(path: str | os.PathLike[str]) -> Callable[[Report], str]:
+    """What `save` writes to a file of that name. Raises `ArgumentError` for an unknown extension."""
+    name = os.fspath(path)
+    for extension, form in _FORMS.items():
+        if name.endswith(extension):
+            return form
+    raise ArgumentError("no form of a profile", expected=f"a file {', '.join(_FORMS)}", found=name)
+
+
+def _plain_row(site: Site, count: int, seconds: float, whole: float, more: int = 0) -> Row:
+    name = _HOST + site.name if site.kind == "host" else site.name
+    result, place = (f"{text}, {more} more" if text and more else text for text in (site.result, site.place))
+    share = seconds / whole if whole else 0.0
+    return Row(site.kind, name, site.function, result, place, count, seconds, share, None, None, None, None, None)
+
+
+def _site_of(row: Row) -> Site:
+    return Site(row.kind, row.name.removeprefix(_HOST), row.function, row.result, row.place)
+
+
+def _total(counts: np.ndarray) -> int | None:
+    """The sum; None where any is unknown."""
+    return None if (counts < 0).any() else int(counts.sum())
+
+
+def _short(number: float) -> str:
+    """A number with a prefix: 1.2 M."""
+    for prefix in ("", "k", "M", "G", "T"):
+        if number < 1000 or prefix == "T":
+            break
+        number /= 1000
+    return f"{number:.3g} {prefix}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f} us" if seconds < 1e-2 else f"{seconds * 1e3:.2f} ms"
+
+
+def _optional(text: Callable[[Any], str], name: str) -> Callable[[Row], str]:
+    def of(row: Row) -> str:
+        value = getattr(row, name)
+        return "" if value is None else text(value)
+
+    return of
+
+
+def _percent(part: float) -> str:
+    return f"{part:.0%}"
+
+
+_COLUMNS: Mapping[str, tuple[Any, Callable[[Row], str]]] = {
+    "name": ("left", lambda row: row.name),
+    "count": ("right", lambda row: str(row.count)),
+    "time": ("right", lambda row: _time(row.seconds)),
+    "share": ("right", lambda row: f"{row.share:.1%}"),
+    "operations": ("right", _optional(_short, "operations")),
+    "bytes": ("right", _optional(_short, "bytes")),
+    "of the limit": ("right", _optional(_percent, "limit")),
+    "threads": ("right", _optional(str, "threads")),
+    "balance": ("right", _optional(_percent, "balance")),
+    "gives": ("left", lambda row: row.result),
+    "place": ("left", lambda row: os.path.basename(row.place)),
+}
+_TVM_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
+    "Name": lambda row: row.name,
+    "Duration (us)": lambda row: round(row.seconds * 1e6, 3),
+    "Percent": lambda row: round(row.share * 100, 3),
+    "Count": lambda row: row.count,
+    "Device": lambda row: "cpu0",
+    "Operations": lambda row: row.operations,
+    "Bytes": lambda row: row.bytes,
+    "Part of the limit": lambda row: row.limit,
+    "Threads": lambda row: row.threads,
+    "Balance": lambda row: row.balance,
+    "Gives": lambda row: row.result,
+    "Place": lambda row: row.place,
+}

@@ -1,0 +1,140 @@
+"""What a report says of a recording that is written by hand."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tirax.runtime.errors import ArgumentError
+from tirax.runtime.profiling.limits import Limits
+from tirax.runtime.profiling.recorder import FIELDS, Recording
+from tirax.runtime.profiling.report import Report
+from tirax.runtime.profiling.sites import Site
+
+SITES = (
+    Site("host", "main", "main", "", "m.py:3:1"),
+    Site("kernel", "matmul", "main", "lv", "m.py:4:9"),
+    Site("kernel", "matmul", "main", "lv2", "m.py:6:9"),
+    Site("packed", "say", "main", "lv1", "m.py:5:9"),
+    Site("kernel", "never", "main"),
+)
+LIMITS = Limits(2, 1e9, ((1 << 10, 1e9), (1 << 20, 1e8)))
+
+
+def events(*rows):
+    return np.array([row + (0,) * (len(FIELDS) - len(row)) for row in rows], np.int64).reshape(-1, len(FIELDS))
+
+
+@pytest.fixture
+def report():
+    rows = events(
+        (1_000, 0, -1, -1, -1),
+        (2_000, 1, 500, 100, 64, 900, 1000, 2),
+        (3_000, 0, -1, -1, -1),
+        (4_000, 3, -1, -1, 64),
+        (6_000, 2, 500, 100, 128),
+        (8_000, 0, -1, -1, -1),
+        (9_000, -1, -1, -1, -1),
+    )
+    return Report("main", SITES, Recording(rows, 0, 0, 10_000, "result"), LIMITS)
+
+
+def test_rows_add_up_to_the_whole_call(report):
+    rows = {row.name: row for row in report.rows}
+    assert {name: row.seconds for name, row in rows.items()} == {
+        "matmul": 3e-6, "host code of main": 3e-6, "say": 2e-6, "call from Python": 2e-6
+    }  # fmt: skip
+    assert sum(row.share for row in report.rows) == pytest.approx(1.0)
+    assert report.attributed == pytest.approx(0.8)
+    assert report.seconds == 1e-5 and report.result == "result"
+
+
+def test_a_kernel_is_one_row_with_all_its_calls(report):
+    row = next(row for row in report.rows if row.name == "matmul")
+    assert (row.count, row.operations, row.bytes, row.threads) == (2, 1000, 200, 2)
+    assert row.limit == pytest.approx(1000 / 3000)
+    assert row.balance == pytest.approx(0.9)
+    assert row.place == "m.py:4:9, 1 more"
+
+
+def test_rows_by_call(report):
+    assert [(row.name, row.result, row.count) for row in report.by_call if row.kind == "kernel"] == [
+        ("matmul", "lv2", 1), ("matmul", "lv", 1)
+    ]  # fmt: skip
+    assert [call["Gives"] for call in report.calls] == ["", "lv", "lv2", "lv1", ""]
+    assert sum(call["Percent"] for call in report.calls) == pytest.approx(100)
+
+
+def test_unknown_costs_are_left_out():
+    rows = events((0, 1, -1, 100, -1), (10, -1))
+    report = Report("main", SITES, Recording(rows, 0, 0, 10, None), LIMITS)
+    row = report.rows[0]
+    assert (row.operations, row.bytes, row.limit) == (None, 100, None)
+    assert "matmul" in str(report)
+
+
+def test_a_call_that_recorded_nothing():
+    report = Report("main", SITES, Recording(events(), 0, 0, 10, None), LIMITS)
+    assert [row.name for row in report.rows] == ["call from Python"]
+    assert json.loads(report.chrome_trace())["traceEvents"] and "</svg>" in report.roofline()
+
+
+def test_the_table(report):
+    lines = [line.split() for line in report.table().split("\n")]
+    (total,) = [line for line in lines if line[:1] == ["sum"]]
+    assert total[1:] == ["7", "10.0", "us", "100.0%"]
+    (matmul,) = [line for line in lines if line[:1] == ["matmul"]]
+    assert matmul[1:6] == ["2", "3.0", "us", "30.0%", "1"]
+    assert sum(line[:1] == ["matmul"] for line in map(str.split, report.table(aggregate=False).split("\n"))) == 2
+    unsorted = [line[0] for line in map(str.split, report.table(sort=False, col_sums=False).split("\n")) if line]
+    assert unsorted.index("matmul") < unsorted.index("say") and "sum" not in unsorted
+
+
+def test_lost_events_are_told():
+    rows = events((0, 1, 1, 1, 1), (10, -1))
+    assert "3 events were lost" in str(Report("main", SITES, Recording(rows, 3, 0, 10, None), LIMITS))
+
+
+def test_json_and_csv_hold_the_same(report):
+    data = json.loads(report.json())
+    assert data["attributed"] == pytest.approx(0.8) and data["peak_memory"] == 128
+    assert [row["name"] for row in data["rows"]] == [row.name for row in report.rows]
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    assert [row["Name"] for row in rows] == [call["Name"] for call in data["calls"]]
+    assert rows[0]["Operations"] == ""
+
+
+def test_the_trace_has_every_segment_and_memory_over_time(report):
+    trace = json.loads(report.chrome_trace())["traceEvents"]
+    slices = [event for event in trace if event["ph"] == "X"]
+    assert [(e["name"], e["ts"], e["dur"]) for e in slices[1:3]] == [
+        ("host code of main", 1.0, 1.0), ("matmul", 2.0, 1.0)
+    ]  # fmt: skip
+    assert all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(slices[1:], slices[2:]))
+    assert [(e["ts"], e["args"]["B"]) for e in trace if e["ph"] == "C"] == [(2.0, 64), (4.0, 64), (6.0, 128)]
+
+
+def test_the_roofline_has_a_dot_for_each_kernel_and_a_line_for_each_memory(report):
+    from xml.etree import ElementTree
+
+    root = ElementTree.fromstring(report.roofline())
+    kinds = [e.get("class") for e in root.iter()]
+    assert kinds.count("dot") == 1 and kinds.count("roof") == 2
+    (dot,) = [e for e in root.iter() if e.get("class") == "dot"]
+    assert 0 < float(dot.get("cx")) < 900 and 0 < float(dot.get("cy")) < 560
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("a.json", "{"), ("a.trace.json", '{"traceEvents"'), ("a.csv", "Name,"), ("a.svg", "<svg")]
+)
+def test_files_by_extension(report, tmp_path, name, begins):
+    report.save(tmp_path / name)
+    assert (tmp_path / name).read_text().startswith(begins)
+
+
+def test_other_extensions_are_refused(report, tmp_path):
+    with pytest.raises(ArgumentError, match="no form of a profile"):
+        report.save(tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())
