@@ -1,14 +1,13 @@
-"""Activations, attention, losses, dropout at inference."""
+"""Activations, losses, dropout at inference."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, dtype_of, is_float, rank_of, shape_of
 from ..table import row
 from .elementwise import number, scaled
 
@@ -152,82 +151,6 @@ def native_dropout(e: Emitter, input: Expr, p: float, train: bool | None) -> lis
     if train and p > 0:
         raise UnsupportedError("dropout in training draws random numbers")
     return [input, R.full_like(input, const(True, "bool"), dtype="bool")]
-
-
-# Attention.
-
-
-@row("scaled_dot_product_attention")
-def scaled_dot_product_attention(
-    e: Emitter, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
-) -> Expr:  # fmt: skip
-    """softmax(query · keyᵀ * scale + mask) · value for each head."""
-    if dropout_p:
-        raise UnsupportedError("dropout in attention draws random numbers")
-    if rank_of(query) != 4:
-        return _attention_of_any_rank(e, query, key, value, attn_mask, is_causal, scale)
-    if attn_mask is not None and is_causal:
-        raise UnsupportedError("attention that is causal, with a mask besides")
-    if not enable_gqa:
-        key, value = (_broadcast_heads(e, x, shape_of(query)[:2]) for x in (key, value))
-    q, k, v = (e.emit(R.permute_dims(x, axes=[0, 2, 1, 3])) for x in (query, key, value))
-    if enable_gqa:
-        heads = shape_of(query)[1]
-        k, v = (_repeated_heads(e, x, heads) for x in (k, v))
-    bias = None if attn_mask is None else attention_bias(e, query, attn_mask)
-    mask = {"causal_mask": "TopLeft"} if is_causal else {}
-    result = e.emit(R.nn.attention(q, k, v, bias, scale=scale, **mask))
-    return R.permute_dims(result, axes=[0, 2, 1, 3])
-
-
-def _attention_of_any_rank(
-    e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
-) -> Expr:
-    """Attention with all leading dimensions as those of the batch, and one head."""
-    outer = shape_of(query)[:-2]
-    if any(shape_of(x)[:-2] != outer for x in (key, value)):
-        raise UnsupportedError("attention of which the leading dimensions broadcast")
-    batch = count_of(outer)
-    q, k, v = (e.emit(R.reshape(x, ShapeExpr([batch, 1, *shape_of(x)[-2:]]))) for x in (query, key, value))
-    if mask is not None:
-        scores = [shape_of(query)[-2], shape_of(key)[-2]]
-        mask = e.emit(R.broadcast_to(mask, ShapeExpr([*outer, *scores])))
-        mask = e.emit(R.reshape(mask, ShapeExpr([batch, 1, *scores])))
-    result = e.bound(scaled_dot_product_attention(e, q, k, v, mask, 0.0, is_causal, scale))
-    return R.reshape(result, ShapeExpr([*outer, *shape_of(result)[-2:]]))
-
-
-def _broadcast_heads(e: Emitter, x: Expr, outer: list[Extent]) -> Expr:
-    shape = shape_of(x)
-    return x if shape[:2] == outer else e.emit(R.broadcast_to(x, ShapeExpr([*outer, *shape[2:]])))
-
-
-@row("_scaled_dot_product_flash_attention_for_cpu")
-def flash_attention(
-    e: Emitter, query: Expr, key: Expr, value: Expr, dropout_p: float = 0.0, is_causal: bool = False,
-    attn_mask: Expr | None = None, scale: float | None = None,
-) -> list[Any]:  # fmt: skip
-    """As `scaled_dot_product_attention`; the logarithms of the sums of exponentials are not computed.
-
-    PyTorch's decomposition has something else in their place, which a gradient must not be computed from.
-    """
-    result = scaled_dot_product_attention(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return [e.bound(result), None]
-
-
-def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:
-    times = heads // shape_of(x)[2]
-    return x if times == 1 else e.emit(R.repeat(x, times, axis=2))
-
-
-def attention_bias(e: Emitter, query: Expr, mask: Expr) -> Expr:
-    """A mask as what is added to the scores, over which it broadcasts; of truth values 0 where it holds, else -inf."""
-    dtype = dtype_of(query)
-    if dtype_of(mask) == "bool":
-        mask = e.emit(R.where(mask, const(0.0, dtype), const(-math.inf, dtype)))
-    mask, missing = cast_to(mask, dtype), 4 - rank_of(mask)
-    return e.emit(R.expand_dims(mask, axis=list(range(missing)))) if missing else mask
 
 
 # Losses.

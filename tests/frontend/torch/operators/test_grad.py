@@ -1,4 +1,4 @@
-"""Gradients of convolutions, as graphs of training have them."""
+"""Gradients of convolutions and attention, as graphs of training have them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,34 @@ def test_gradients_of_convolutions(case: tuple[Any, ...]) -> None:
         return *every, by_weight[1]
 
     agree(exported(gradients, [grad, x, w]), [grad, x, w], tolerance=1e-4)
+
+
+def mask_with_an_empty_row() -> Any:
+    mask = torch.zeros(2, 1, 5, 6)
+    mask[0, 0, 1], mask[1, 0, 2, 3] = -torch.inf, -torch.inf
+    return mask
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "masked"])
+def test_gradients_of_attention(kind: str) -> None:
+    torch.manual_seed(0)
+    query, key, value, grad = torch.randn(2, 3, 5, 4), torch.randn(2, 3, 6, 4), torch.randn(2, 3, 6, 4), torch.ones(())
+    causal = kind == "causal"
+    mask = mask_with_an_empty_row() if kind == "masked" else None
+    scale = 0.3 if kind == "plain" else None
+
+    def gradients(q: Any, k: Any, v: Any, grad: Any) -> Any:
+        aten = torch.ops.aten
+        out, logarithms = aten._scaled_dot_product_flash_attention_for_cpu(
+            q, k, v, 0.0, causal, attn_mask=mask, scale=scale
+        )
+        by_inputs = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad * torch.tanh(out), q, k, v, out, logarithms, 0.0, causal, attn_mask=mask, scale=scale
+        )
+        return out, logarithms, *by_inputs
+
+    args = [query, key, value, grad]
+    agree(exported(gradients, args), args)
 
 
 def test_gradients_at_symbolic_sizes() -> None:
