@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
@@ -121,9 +122,11 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     `factor_axis` is where the new dimension stands, counted from the end where it is negative. Gives the block of the
     partial results, `<name>_rf`. Several buffers are combined at once where their values are named before they are
     stored: each on its own, or by a choice, as argmax; of terms that are equally good another may be chosen then.
-    Refused where the loop is not around just one reduction block, drives a spatial iterator, where the block does not
-    combine what it stores by +, *, min or max with its neutral element as init, or by such a choice, where a
-    predicate may keep the init from running, and where the reduction has steps outside of the scope.
+    The partial results stand before all loops, the combination stays in those that are around other statements, too.
+    Refused where the loop is not around just one reduction block, is not serial, drives a spatial iterator, where the
+    block does not combine what it stores by +, *, min or max with its neutral element as init, or by such a choice,
+    where a predicate may keep the init from running, where the reduction has steps outside of the scope, and where
+    what the block reads is written in the loops around it.
     """
     below = st.blocks_below(loop)
     if len(below) != 1:
@@ -134,7 +137,9 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
         fail(f"the block is no reduction: {why}", block)
     checks.require_reduced_in_scope(block)
     loops = st.loops_above(block)
+    shared = _shared_loops(block, loops)
     _check_loop(block, loop, loops)
+    _check_shared(block, shared)
     _check_predicate(block, loop, loops)
     reduction = _reduction(block)
     rank = len(reduction.stores[0].indices) + 1
@@ -144,19 +149,42 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     partial = [_allocate(buffer, loop, axis) for buffer in reduction.buffers]
     place = rw.before(loops[0])
     partial_block = _partial(reduction, loop, loops, partial, axis, place)
-    state.replaced[block] = _combined(reduction, loop, loops, partial, axis, place)
+    inner = loops[len(shared) :]
+    state.replaced[block] = _combined(reduction, loop, inner, partial, axis, rw.before(inner[0]))
     rw.remove(block)
     return partial_block
 
 
 def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
-    if checks.kinds_driven(block, loop) != {IterKind.REDUCE}:
+    driven = checks.kinds_driven(block, loop)
+    if driven != {IterKind.REDUCE} and (driven or st.constant_extent(loop) != 1):
         fail("the loop does not drive reductions only", loop, block)
-    checks.require_nested(loops, "a loop around the block has more than one statement")
+    if loop.kind is not tir.ForKind.SERIAL:
+        fail("the loop is not serial", loop, block)
     for lp in loops:
         if len(checks.kinds_driven(block, lp)) > 1:
             fail("a loop drives both a reduction and a spatial iterator", lp, block)
     checks.require_affine(block)
+
+
+def _shared_loops(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
+    """The loops around the block, from the outermost, in whose innermost other statements stand, too."""
+    nest = [*loops, block]
+    alone = [st.children(outer.body.block) == [inner] for outer, inner in pairwise(nest)]
+    return list(loops[: len(alone) - alone[::-1].index(False)]) if False in alone else []
+
+
+def _check_shared(block: tir.BlockOp, shared: Sequence[tir.ForOp]) -> None:
+    """The partial results may stand before the loops that the block shares with others."""
+    if not shared:
+        return
+    reducing = [lp for lp in shared if _reduces(block, lp)]
+    if reducing:
+        fail("a loop that drives the reduction is around more than the block", *reducing, block)
+    reads = set(st.buffers_read(block))
+    others = [b for b in st.blocks_below(shared[0]) if b is not block and reads & set(st.buffers_written(b))]
+    if others:
+        fail("what the block reads is written in a loop around it", shared[0], block, *others)
 
 
 def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
@@ -178,8 +206,8 @@ def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:
 def _reduction(block: tir.BlockOp) -> _Reduction:
     """How a block combines. Refused where it is none of the forms that are known."""
     body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
-    stores = [op for op in body if isinstance(op, tir.StoreOp)]
     lets = [op for op in body if isinstance(op, tir.LetOp)]
+    stores = _in_order([op for op in body if isinstance(op, tir.StoreOp)], [let.result for let in lets])
     named = len(stores) == 1 and not lets or [s.value for s in stores] == [let.result for let in lets]
     if not stores or len(stores) + len(lets) != len(body) or not named:
         fail("the block is not one store, or stores of values that are named before", block)
@@ -192,9 +220,17 @@ def _reduction(block: tir.BlockOp) -> _Reduction:
     return _Reduction(block, stores, *combination)
 
 
+def _in_order(stores: list[tir.StoreOp], values: Sequence[SSAValue]) -> list[tir.StoreOp]:
+    """Stores in the order in which their values were named."""
+    places = {value: k for k, value in enumerate(values)}
+    return sorted(stores, key=lambda store: places.get(store.value, len(places)))
+
+
 def _check_same_place(block: tir.BlockOp, stores: Sequence[tir.StoreOp]) -> None:
     if len({s.buffer for s in stores}) < len(stores) or any(not _same(s.indices, stores[0].indices) for s in stores):
         fail("the stores are not to the same place of different buffers", block)
+    if len({cast(BufferType, s.buffer.type).dims for s in stores}) > 1:
+        fail("the buffers of the reduction are not of one shape", block)
 
 
 def _same(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
@@ -253,10 +289,8 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
     kept = all(
         _is_old(c.true_value, s) and _is_new(c.false_value, stores) for c, s in zip(choices, stores, strict=True)
     )
-    condition = choices[0].cond
-    if not kept or not _is_order(condition) or any(not rw.same_tree(c.cond, condition) for c in choices):
-        return None
-    if not _compares(condition, stores, terms):
+    conditions = [c.cond for c in choices]
+    if not kept or not _is_one_choice(conditions, stores) or not _compares(conditions[0], stores, terms):
         return None
 
     def combine(insert: rw.Insert, olds: Sequence[SSAValue], parts: Sequence[SSAValue]) -> list[SSAValue]:
@@ -269,12 +303,30 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
             return new.results[0]
 
         combined: list[SSAValue] = []
-        for old, part in zip(olds, parts, strict=True):
+        for condition, old, part in zip(conditions, olds, parts, strict=True):
             insert(choice := tir.SelectOp(rebuilt(condition), old, part))
             combined.append(choice.result)
         return combined
 
     return terms, combine
+
+
+def _is_one_choice(conditions: Sequence[SSAValue], stores: Sequence[tir.StoreOp]) -> bool:
+    """Whether all conditions choose the same: they are one, or differ only where what is stored is equal.
+
+    `a < b or a == b and c < d` for one buffer, `a < b` for that which `a` is loaded from.
+    """
+    widest = max(conditions, key=lambda c: isinstance(c.owner, tir.OrOp))
+    first = widest.owner.lhs if isinstance(widest.owner, tir.OrOp) else None
+    for condition, store in zip(conditions, stores, strict=True):
+        if rw.same_tree(condition, widest):
+            continue
+        order = condition.owner
+        if first is None or not rw.same_tree(condition, first) or not isinstance(order, _ORDERS):
+            return False
+        if not _is_old(order.operands[0], store):
+            return False
+    return _is_order(widest)
 
 
 def _is_order(condition: SSAValue) -> bool:
@@ -307,6 +359,8 @@ def _check_init(block: tir.BlockOp, stores: Sequence[tir.StoreOp], values: Seque
     begun = {op.buffer: op for op in body if isinstance(op, tir.StoreOp)}
     if len(body) != len(stores) or set(begun) != {s.buffer for s in stores}:
         fail("the init is not one store for each buffer", block)
+    if not all(_same(begun[s.buffer].indices, s.indices) for s in stores):
+        fail("the init does not store where the block does", block)
     for store, value in zip(stores, values, strict=True):
         neutral = _COMBINERS.get(type(cast(Operation, value.owner)))
         first = begun[store.buffer].value.owner
@@ -353,8 +407,7 @@ def _partial(
     inside = out.body.block
     values = _iterators(block, loop, iters, inside.add_op)
     if IterKind.REDUCE in out.kinds:
-        inside.add_op(copied := tir.InitOp(tir.body_region()))
-        rw.copy_statements(cast(tir.InitOp, block.init).body.block, copied.body.block, values)
+        _copy_init(reduction, inside, values)
         _copy_stores(reduction.stores, [store.value for store in reduction.stores], inside, values)
     else:
         _copy_stores(reduction.stores, reduction.terms, inside, values)
@@ -365,6 +418,7 @@ def _partial(
     insert(out)
     _annotate_like(out, block)
     rw.refresh_regions(out)
+    _order_reads(out, [region.buffer for region in block.reads])
     return out
 
 
@@ -372,6 +426,20 @@ def _annotate_like(new: tir.BlockOp, old: tir.BlockOp) -> None:
     """What was noted at a reduction is noted at both of its parts."""
     if old.annotations is not None:
         new.properties["annotations"] = old.annotations
+
+
+def _copy_init(reduction: _Reduction, target: Block, mapping: dict[SSAValue, SSAValue]) -> None:
+    """Append a copy of the init, its stores in the order of the reduction's."""
+    target.add_op(copied := tir.InitOp(tir.body_region()))
+    first = {
+        op.buffer: op
+        for op in st.children(cast(tir.InitOp, reduction.block.init).body.block)
+        if isinstance(op, tir.StoreOp)
+    }
+    inside = copied.body.block
+    copy = Cloner(inside.add_op, mapping)
+    for buffer in reduction.buffers:
+        inside.add_op(tir.StoreOp(copy(first[buffer].value), buffer, [copy(i) for i in first[buffer].indices]))
 
 
 def _copy_stores(
@@ -448,10 +516,7 @@ def _combined(
     out = rw.empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
     new = {block.iter_vars[k]: out.iter_vars[i + 1] for i, k in enumerate(spatial)}
     inside = out.body.block
-    init = block.init
-    assert init is not None
-    inside.add_op(copied := tir.InitOp(tir.body_region()))
-    rw.copy_statements(init.body.block, copied.body.block, new)
+    _copy_init(reduction, inside, new)
     values = Cloner(inside.add_op, new)
     indices = [values(i) for i in reduction.stores[0].indices]
     at = list(indices)
@@ -492,5 +557,6 @@ def _order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
     regions = {op.buffer: op for op in block.reads}
     place = rw.before(block.writes[0])
     for buffer in buffers:
-        regions[buffer].detach()
-        place(regions[buffer])
+        if buffer in regions:
+            regions[buffer].detach()
+            place(regions[buffer])

@@ -40,6 +40,30 @@ FIRST = ARGMAX.replace(
     "av[vi] >= val[vi, vk]", "av[vi] > val[vi, vk] or (av[vi] == val[vi, vk] and ai[vi] < idx[vi, vk])"
 )
 """Of those that are equally good the first: as topi writes argmax."""
+TOPI = FIRST.replace(
+    "T.Select(av[vi] > val[vi, vk] or (av[vi] == val[vi, vk] and ai[vi] < idx[vi, vk]), av",
+    "T.Select(av[vi] > val[vi, vk], av",
+)
+"""The value is chosen by the order alone: where the rest of the condition decides, both values are one."""
+STORED_LAST_FIRST = ARGMAX.replace(
+    "ai[vi] = v0\n                av[vi] = v1", "av[vi] = v1\n                ai[vi] = v0"
+)
+SHARED = f"""{HEAD}\
+    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        for i in range(16):
+            for k in range(24):
+                with T.block("B"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+            for k in range(24):
+                with T.block("C"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        C[vi] = T.float32(0)
+                    C[vi] = C[vi] + A[vi, vk] * B[vi]
+"""
 MOMENTS = f"""{HEAD}\
     def main(x: T.Buffer((16, 24), "float32"), a: T.Buffer((16,), "float32"), b: T.Buffer((16,), "float32")):
         for i, k in T.grid(16, 24):
@@ -67,6 +91,21 @@ def whole(s):
     return s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
 
+def unit(s):
+    _, k = s.get_loops(s.get_block("B"))
+    return s.rfactor(s.split(k, [24, 1])[1], 0)
+
+
+def unrolled(s):
+    _, k = s.get_loops(s.get_block("B"))
+    s.unroll(k)
+    s.rfactor(k, 0)
+
+
+def second_of_two(s):
+    return s.rfactor(s.get_loops(s.get_block("C"))[1], 0)
+
+
 def rows_in_fives(s):
     s.split(s.get_loops(s.get_block("B"))[0], [None, 5])
     return s.rfactor(s.split(s.get_loops(s.get_block("B"))[2], [4, 6])[0], 0)
@@ -84,6 +123,10 @@ CASES = {
     "argmax_whole": (ARGMAX, whole),
     "argmin": (ARGMIN, rfactor()),
     "argmax_first": (FIRST, rfactor()),
+    "argmax_of_topi": (TOPI, rfactor()),
+    "argmax_stored_last_first": (STORED_LAST_FIRST, rfactor(which=1)),
+    "loops_shared_with_another_block": (SHARED, rfactor()),
+    "loop_of_one_step": (SUM, unit),
     "moments": (MOMENTS, rfactor()),
 }
 
@@ -128,6 +171,10 @@ def spatial(s):
     ("source", "steps", "rule"),
     [
         (SUM, spatial, "the loop does not drive reductions only"),
+        (SUM, unrolled, "the loop is not serial"),
+        (SHARED, second_of_two, "what the block reads is written in a loop around it"),
+        (SUM.replace("B[vi] = T.float32(0)", "B[15 - vi] = T.float32(0)"), rfactor(), "does not store where the block"),
+        (ARGMAX.replace("ai: T.Buffer((16", "ai: T.Buffer((17"), rfactor(), "not of one shape"),
         (SUM, rfactor(axis=2), "factor_axis is out of range"),
         (SUM, rfactor((6, 5)), "the predicate may keep the init of a partial result from running"),
         (SUM.replace("T.float32(0)", "T.float32(1)"), rfactor(), "the init is not the neutral element"),
