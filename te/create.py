@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -232,7 +232,17 @@ class _Builder:
         notes = {k: v for k, v in stage.attrs.items() if k != LAYOUT_FREE}
         block = tir.BlockOp(name, iters, Region(inner), annotations=notes or None)
         infer_regions(block)
+        self._note_layout_free(block, stage)
         return block
+
+    def _note_layout_free(self, block: tir.BlockOp, stage: ComputeOp) -> None:
+        """Tensors of free layout that are no inputs of the function are noted at the block that reads them."""
+        free = [self.buffers[t.buffer] for t in stage.attrs.get(LAYOUT_FREE, ()) if not isinstance(t.op, PlaceholderOp)]
+        places = {region.buffer: k for k, region in enumerate(block.reads)}
+        noted = [tir.ReadBufferAttr(places[b]) for b in free if b in places]
+        if noted:
+            annotations = {} if block.annotations is None else block.annotations.data
+            block.properties["annotations"] = DictionaryAttr({**annotations, LAYOUT_FREE: ArrayAttr(noted)})
 
 
 def _fill(

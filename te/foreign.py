@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import tir
@@ -96,9 +96,11 @@ def _dtypes(dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: 
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.FuncOp, name: str | None = None) -> Any:
-    """The outputs of a tensor function on `input_tensors`: its last parameters; its body becomes one block.
+    """The outputs of a tensor function on `input_tensors`; its body becomes one block.
 
-    The inputs are its first buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
+    The inputs are the buffers that it reads, as TVM has it: one that it writes, too, is changed in place, but for the last
+    of them where there is no other output. Where these are not as many as `input_tensors`, the inputs are its first
+    buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
     function with scalar parameters that no shape determines.
     """
     func = primfunc.op if isinstance(primfunc, PrimFunc) else primfunc
@@ -109,16 +111,35 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.Fu
             expected=f"fewer than {len(params)} inputs",
             found=len(input_tensors),
         )
-    symbols = _symbols(params, input_tensors)
+    inputs, outputs = _roles(params, len(input_tensors))
+    symbols = _symbols(inputs, input_tensors)
     _check_scalars(func, symbols)
-    outputs = params[len(input_tensors) :]
     specs = [(name_of(p) or "out", [d.substitute(symbols) for d in _type(p).dims], _type(p).dtype) for p in outputs]
 
     def body(b: Statements, *outs: Tensor) -> None:
-        b.inline(_instance(func, symbols), [*input_tensors, *outs])
+        tensors = dict(zip([*inputs, *outputs], [*input_tensors, *outs], strict=True))
+        b.inline(_instance(func, symbols), [tensors[p] for p in params])
 
     out = filled(specs, input_tensors, body, name or func.sym_name.data)
+    out[0].op.input_placeholders = tuple(map(Buffer, inputs))
+    out[0].op.output_placeholders = tuple(map(Buffer, outputs))
     return out[0] if len(out) == 1 else list(out)
+
+
+def _roles(params: Sequence[SSAValue], count: int) -> tuple[list[SSAValue], list[SSAValue]]:
+    """Inputs, `count` of them, and outputs among the buffers of a function."""
+    written = [p for p in params if _is_used(p, tir.LoadOp)]
+    read = [p for p in params if _is_used(p, tir.StoreOp)]
+    outputs = [p for p in written if p not in read] or written[-1:]
+    inputs = [p for p in read if p not in outputs]
+    if len(inputs) != count or len(inputs) + len(outputs) < len(params):
+        return list(params[:count]), list(params[count:])
+    return inputs, outputs
+
+
+def _is_used(buffer: SSAValue, but: type[Operation]) -> bool:
+    """Whether there are uses of a buffer that are neither regions nor of the kind `but`."""
+    return any(not isinstance(use.operation, (but, tir.RegionOp)) for use in buffer.uses)
 
 
 def _type(param: SSAValue) -> tir.BufferType:

@@ -88,7 +88,8 @@ class ComputeOp:
 class ExternOp:
     """Tensors that `body`, given a `te.extern_body.Statements`, fills in the block `name`.
 
-    It may read its own tensors, and `input_tensors`.
+    It may read its own tensors, and `input_tensors`. The placeholders are the buffers that stand for either, in a tensor
+    function those of its parameters.
     """
 
     name: str
@@ -97,6 +98,8 @@ class ExternOp:
     outputs: tuple[Tensor, ...] = ()
     tag: str = ""
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    input_placeholders: tuple[Any, ...] = ()
+    output_placeholders: tuple[Any, ...] = ()
 
 
 _TENSORS: WeakValueDictionary[SSAValue, Tensor] = WeakValueDictionary()

@@ -17,12 +17,16 @@ from .intrinsics import *  # noqa: F403
 from .masked import *  # noqa: F403
 from .masked import MaskedLoadOp
 from .reductions import *  # noqa: F403
-from .reductions import ReduceOp
 from .statements import *  # noqa: F403
 from .types import *  # noqa: F403
-from .types import BufferType, HandleType
+from .types import BufferType, HandleType, ReadBufferAttr
 
 _FILES = (blocks, buffers, control_flow, devices, expressions, function, masked, reductions, statements)
-EXPRESSION_OPS: list[type[Operation]] = [*operations_in(expressions), DeviceCallOp, MaskedLoadOp, ReduceOp]
+EXPRESSION_OPS: list[type[Operation]] = [
+    *operations_in(expressions),
+    *operations_in(reductions),
+    DeviceCallOp,
+    MaskedLoadOp,
+]
 
-Tir = Dialect("tir", [op for file in _FILES for op in operations_in(file)], [BufferType, HandleType])
+Tir = Dialect("tir", [op for file in _FILES for op in operations_in(file)], [BufferType, HandleType, ReadBufferAttr])

@@ -27,6 +27,7 @@ from ..relax.types import Dims, dims_attr
 from ..sym.expr import Const, ExprLike, SymExpr, expr_text
 from ..sym.text import parse_expr
 from .expressions import HoldsExpressions, YieldOp
+from .types import HandleType
 
 
 @irdl_op_definition
@@ -171,6 +172,47 @@ class ReduceOp(IRDLOperation):
         return cls(axes, identity, condition, sources, combine, init=init, value_index=number)
 
 
+@irdl_op_definition
+class CommReducerOp(IRDLOperation):
+    """How n values are combined, where an attribute of statements is about it: `T.attr(T.comm_reducer(…), …)`.
+
+    `tir.comm_reducer identity %a, %b by {^bb0(%x0 : f32, %x1 : i32, %y0 : f32, %y1 : i32): … tir.yield %r : f32} {…}`;
+    the regions use nothing but their arguments.
+    """
+
+    name = "tir.comm_reducer"
+    identity = var_operand_def()
+    result = result_def(HandleType)
+    combine = var_region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect(), HoldsExpressions())
+
+    def __init__(self, identity: Sequence[SSAValue], combine: Sequence[Region]):
+        super().__init__(operands=[identity], regions=[combine], result_types=[HandleType()])
+
+    def verify_(self) -> None:
+        types = [v.type for v in self.identity]
+        if len(self.combine) != len(types):
+            raise VerifyException(f"tir.comm_reducer of {len(types)} values has {len(self.combine)} regions")
+        for region, dtype in zip(self.combine, types, strict=True):
+            _check_region(region, types * 2, dtype)
+            _check_closed(region.block)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" identity ")
+        printer.print_list(self.identity, printer.print_ssa_value)
+        printer.print_string(" by")
+        for region in self.combine:
+            printer.print_string(" ")
+            printer.print_region(region)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser.parse_keyword("identity")
+        identity = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: parse_value(parser))
+        parser.parse_keyword("by")
+        return cls(identity, [parser.parse_region() for _ in identity])
+
+
 def _axis_text(least: SymExpr, extent: SymExpr) -> str:
     plain = least.constant == 0 and least.dtype == extent.dtype
     return expr_text(extent) if plain else f"[{expr_text(least)}, {expr_text(extent)}]"
@@ -179,12 +221,12 @@ def _axis_text(least: SymExpr, extent: SymExpr) -> str:
 def _check_region(region: Region, args: Sequence[object], dtype: object) -> None:
     if [a.type for a in region.block.args] != list(args):
         raise VerifyException(
-            f"a region of tir.reduce takes ({', '.join(str(a.type) for a in region.block.args)}), "
+            f"a region of a reduction takes ({', '.join(str(a.type) for a in region.block.args)}), "
             f"expected ({', '.join(map(str, args))})"
         )
     last = region.block.last_op
     if not isinstance(last, YieldOp) or last.value.type != dtype:
-        raise VerifyException(f"a region of tir.reduce must end with tir.yield of {dtype}")
+        raise VerifyException(f"a region of a reduction must end with tir.yield of {dtype}")
 
 
 def _check_closed(block: Block) -> None:
@@ -193,7 +235,7 @@ def _check_closed(block: Block) -> None:
         for value in op.operands:
             owner = value.owner if isinstance(value.owner, Block) else value.owner.parent
             if owner is None or region is None or not _inside(owner, region):
-                raise VerifyException("the regions `by` of tir.reduce use nothing but their arguments")
+                raise VerifyException("the regions `by` of a reduction use nothing but their arguments")
 
 
 def _inside(block: Block, region: Region) -> bool:

@@ -65,6 +65,20 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
         return (dtype, scope)
 
 
+@irdl_attr_definition
+class ReadBufferAttr(ParametrizedAttribute):
+    """In the annotations of a block: the buffer of the region with the number `index` that it reads.
+
+    `#tir.read_buffer<#builtin.int<0>>`, in TVMScript the name of the buffer. Attributes hold no values.
+    """
+
+    name = "tir.read_buffer"
+    index: IntAttr
+
+    def __init__(self, index: int | IntAttr):
+        super().__init__(index if isinstance(index, IntAttr) else IntAttr(index))
+
+
 def _offset(given: ExprLike | str | None) -> SymAttr | NoneAttr:
     """Where a buffer begins; 0 is where it begins when nothing is said."""
     offset = None if given is None else SymAttr.of(given)

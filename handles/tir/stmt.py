@@ -589,7 +589,15 @@ class Block(BlockBase):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        return _annotations(self.op.annotations) if isinstance(self.op, tir.BlockOp) else {}
+        if not isinstance(self.op, tir.BlockOp):
+            return {}
+        return {k: self._with_buffers(v) for k, v in _annotations(self.op.annotations).items()}
+
+    def _with_buffers(self, value: Any) -> Any:
+        """A value of an annotation, in which buffers that the block reads are handles."""
+        if isinstance(value, list):
+            return [self._with_buffers(v) for v in cast("list[Any]", value)]
+        return self.reads[value.index.data].buffer if isinstance(value, tir.ReadBufferAttr) else value
 
     @property
     def body(self) -> Stmt:

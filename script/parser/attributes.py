@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.attributes import to_attr
 from ...dialects.relax import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, i1
+from ...dialects.tir import BufferType, ReadBufferAttr
 from .source import Source
 from .values import Imm, describe
 
@@ -24,13 +26,19 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def attribute(source: Source, node: ast.AST, value: Any) -> Attribute:
-    """`value` (a number, a string, contents of a tensor, a list or a dictionary of these) as an attribute."""
+def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] | None = None) -> Attribute:
+    """`value` (a number, a string, contents of a tensor, a list or a dictionary of these) as an attribute.
+
+    Buffers, where they are allowed, go to `noted`; their attribute says their place there.
+    """
     value = plain_value(value)
     if isinstance(value, dict):
-        return attribute_dict(source, node, cast("dict[str, Any]", value))
+        return attribute_dict(source, node, cast("dict[str, Any]", value), noted)
     if isinstance(value, tuple | list):
-        return ArrayAttr([attribute(source, node, v) for v in cast("list[Any]", value)])
+        return ArrayAttr([attribute(source, node, v, noted) for v in cast("list[Any]", value)])
+    if noted is not None and isinstance(value, SSAValue) and isinstance(value.type, BufferType):
+        noted.append(value)
+        return ReadBufferAttr(len(noted) - 1)
     if isinstance(value, TensorDataAttr):
         return value
     if isinstance(value, bool | int | float | str):
@@ -40,9 +48,20 @@ def attribute(source: Source, node: ast.AST, value: Any) -> Attribute:
     )
 
 
-def attribute_dict(source: Source, node: ast.AST, values: Any) -> DictionaryAttr:
-    """A dictionary of attributes; entries that are None are left out."""
+def attribute_dict(
+    source: Source, node: ast.AST, values: Any, noted: list[SSAValue] | None = None
+) -> DictionaryAttr:
+    """A dictionary of attributes; entries that are None are left out. `noted` is that of `attribute`."""
     if not isinstance(values, dict):
         raise source.error(node, "a dictionary is expected", expected='{"name": value}', found=describe(values))
     entries = cast("dict[str, Any]", values)
-    return DictionaryAttr({k: attribute(source, node, v) for k, v in entries.items() if v is not None})
+    return DictionaryAttr({k: attribute(source, node, v, noted) for k, v in entries.items() if v is not None})
+
+
+def renumbered(attr: Attribute, places: Sequence[int]) -> Attribute:
+    """An attribute in which the buffer of number k has the number `places[k]`."""
+    if isinstance(attr, DictionaryAttr):
+        return DictionaryAttr({k: renumbered(v, places) for k, v in attr.data.items()})
+    if isinstance(attr, ArrayAttr):
+        return ArrayAttr([renumbered(v, places) for v in cast("ArrayAttr[Attribute]", attr)])
+    return ReadBufferAttr(places[attr.index.data]) if isinstance(attr, ReadBufferAttr) else attr

@@ -15,6 +15,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import set_name
 from .attributes import attribute
 from .tir_functions import TirFunctions
+from .tir_reduce import CommReducer, reducer_value
 from .values import EnvThread, Ref, describe
 
 _OPENING = ("attr", "launch_thread")
@@ -92,6 +93,8 @@ class TirAttributes(TirFunctions):
         """What an attribute is about: a string, a dictionary, a value; 0 is nothing."""
         if value in (0, None):
             return None
+        if isinstance(value, CommReducer):
+            return reducer_value(self, value, node)
         if isinstance(value, str | dict):
             return attribute(self.source, node, value)
         if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):

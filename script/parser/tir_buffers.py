@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, cast
 
@@ -108,6 +108,7 @@ def _match(p: TirFunctions, site: CallSite) -> SSAValue:
         if "dtype" not in site.kwargs and len(site.args) < 3:
             site.kwargs["dtype"] = p.attribute_of(buffer, "dtype", site.node)
         result, _ = buffer_type(p, site, f"param {_BUFFER}")
+        _check_extents(site, extents, result)
         return p.emit(tir.MatchBufferOp(buffer, starts, extents, result), site.node)
     if not (isinstance(source, BlockArgument) and source.owner is p.entry and isinstance(source.type, HandleType)):
         raise site.error(
@@ -115,6 +116,15 @@ def _match(p: TirFunctions, site: CallSite) -> SSAValue:
         )
     result, _ = buffer_type(p, site, f"param {_BUFFER}")
     return _bind_handle(p, source, result)
+
+
+def _check_extents(site: CallSite, extents: Sequence[SymExpr], result: tir.BufferType) -> None:
+    """The shape is the region's without dimensions of one index in front, as far as numbers say so."""
+    given = [e.constant for e in extents]
+    shape = [1] * (len(given) - result.rank) + [d.constant for d in result.dims]
+    fits = len(shape) == len(given) and all(a == b for a, b in zip(given, shape, strict=True) if None not in (a, b))
+    if not fits:
+        raise site.error("the shape is not that of the region", expected=list(extents), found=list(result.dims))
 
 
 def _bind_handle(p: TirFunctions, handle: BlockArgument, result: tir.BufferType) -> SSAValue:

@@ -28,8 +28,10 @@ class BlockFrame:
     )
     predicate: SSAValue | None = None
     annotations: DictionaryAttr | None = None
+    noted: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The buffers that the annotations name."""
     given: set[str] = field(default_factory=set[str])
-    """Which of reads and writes the script lists."""
+    """Which of reads, writes and where the script has."""
 
 
 @dataclass(frozen=True)

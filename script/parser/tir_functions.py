@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import VectorType, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects import tir
@@ -20,7 +20,7 @@ from ...dialects.tir.types import HANDLE
 from .scope import Environment, Scope
 from .source import Source
 from .tir_calls import TirCalls
-from .values import CallSite, GlobalRef, Method, Ref, describe
+from .values import Access, CallSite, GlobalRef, Method, Ref, describe
 
 MACROS = (Ref("tir", "macro"), Ref("tir", "inline"))
 """The decorators of macros."""
@@ -133,6 +133,13 @@ class TirFunctions(TirCalls):
         self.entry = self.block
         self.handles: dict[int, str] = {}
         """Position -> name of the parameters that are handles."""
+
+    def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Access:
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            handle = self.handles.get(value.index) if isinstance(value, BlockArgument) else None
+            if handle == node.value.id and value.owner is self.entry and name_of(value) not in (None, handle):
+                raise self.error(node, "a handle has no elements", expected=f"elements of '{name_of(value)}'")
+        return super().subscript_of(value, indices, node)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         raise NotImplementedError

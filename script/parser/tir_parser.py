@@ -20,7 +20,7 @@ from ...dialects.tir import ForKind, IterKind
 from ...dialects.tir.types import HANDLE, HandleType
 from ...ir.affine.values import Materializer
 from ...ir.buffers.regions import infer_regions
-from .attributes import attribute_dict
+from .attributes import attribute_dict, plain_value, renumbered
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
 from .scope import Environment, Scope, check_names
@@ -510,6 +510,16 @@ class TirParser(TirAttributes):
         )
         self.emit(op, node)
         infer_regions(op, reads="reads" not in frame.given, writes="writes" not in frame.given)
+        if frame.noted:
+            self._note_buffers(op, frame, node)
+
+    def _note_buffers(self, op: tir.BlockOp, frame: BlockFrame, node: ast.Call) -> None:
+        """Buffers that annotations name are those of regions that the block reads."""
+        places = {region.buffer: k for k, region in enumerate(op.reads)}
+        if any(b not in places for b in frame.noted):
+            raise self.source.error(node, "an annotation names a buffer that the block does not read")
+        annotations = cast(DictionaryAttr, frame.annotations)
+        op.properties["annotations"] = renumbered(annotations, [places[b] for b in frame.noted])
 
     def _end_root(self, frame: BlockFrame, body: Block, node: ast.Call) -> None:
         """The root block is implicit unless it has annotations."""
@@ -525,6 +535,8 @@ class TirParser(TirAttributes):
     def _init(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
         if not self.blocks or self.blocks[-1].root:
             raise self.error(node, "T.init stands in a block only")
+        if any(isinstance(op, tir.InitOp) for op in self.block.ops):
+            raise self.error(node, "T.init stands once in a block")
         body = Block()
         with self.into(body):
             yield
@@ -656,8 +668,11 @@ class TirParser(TirAttributes):
         """`T.where(condition)`, computed outside of the block."""
         frame = self.frame(node, "T.where")
         (cond,) = self.outside(frame, node).bind("predicate")
-        if frame.predicate is not None:
+        if "where" in frame.given:
             raise self.error(node, "T.where stands once in a block", hint="join the conditions with T.And")
+        frame.given.add("where")
+        if plain_value(cond) is True:
+            return
         inner, self.block = self.block, frame.outer
         try:
             frame.predicate = self.condition(cond, node)
@@ -701,7 +716,8 @@ class TirParser(TirAttributes):
         frame = self.frame(site.node, site.name, root=True)
         if frame.annotations is not None:
             raise site.error("the annotations of a block are given once", hint="list all in one dictionary")
-        frame.annotations = DictionaryAttr(attribute_dict(self.source, site.node, site.bind("attrs")[0]).data)
+        noted = None if frame.root else frame.noted
+        frame.annotations = attribute_dict(self.source, site.node, site.bind("attrs")[0], noted)
 
     def _evaluate(self, site: CallSite) -> None:
         (value,) = site.bind("value")

@@ -72,17 +72,29 @@ def reduce(p: TirEvaluator, node: ast.Call) -> SSAValue:
     start = [p.cast(p.visit(n), t, n) for n, t in zip(_items(given.get("init")), types, strict=False)]
     if start and len(start) != len(types):
         raise p.error(node, "init has another number of values", expected=len(types), found=len(start))
-    both = list(zip(reducer.params, types * 2, strict=True))
     op = tir.ReduceOp(
         [(least, extent) for _, least, extent in axes],
         identity,
         _region(p, variables, given.get("condition", ast.Constant(True)), i1),
         [_region(p, variables, n, t) for n, t in zip(sources, types, strict=True)],
-        [_region(p, both, n, t) for n, t in zip(reducer.results, types, strict=True)],
+        _combine(p, reducer, types),
         init=start,
         value_index=_number(p, given.get("value_index"), len(types)),
     )
     return p.emit(op, node)
+
+
+def reducer_value(p: TirEvaluator, reducer: CommReducer, node: ast.AST) -> SSAValue:
+    """A reducer by itself, which an attribute of statements is about."""
+    identity = [p.expr(v, node) for v in reducer.identity]
+    types = [v.type for v in identity]
+    return p.emit(tir.CommReducerOp(identity, _combine(p, reducer, types)), node)
+
+
+def _combine(p: TirEvaluator, reducer: CommReducer, types: Sequence[Attribute]) -> list[Region]:
+    """The results of a reducer of two values each."""
+    both = list(zip(reducer.params, [*types, *types], strict=True))
+    return [_region(p, both, n, t) for n, t in zip(reducer.results, types, strict=True)]
 
 
 def _arguments(p: TirEvaluator, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:

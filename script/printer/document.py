@@ -103,6 +103,8 @@ class Document:
         self.in_module = False
         self.depth = 0
         self._underlined = frozenset(underlined)
+        self.read_buffers: list[str] = []
+        """What the buffers are called that the block reads whose annotations are printed."""
 
     def line(self, text: str = "", op: Operation | None = None) -> None:
         """Add a line, which is how `op` prints."""

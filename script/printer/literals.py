@@ -25,6 +25,7 @@ from xdsl.ir import Attribute
 from ...diagnostics import DTypeError, UnsupportedError
 from ...dialects.dtypes import DTYPES, dtype_name
 from ...dialects.relax import TensorDataAttr
+from ...dialects.tir import ReadBufferAttr
 from .document import Document, Expr, atom
 
 
@@ -150,6 +151,7 @@ _ATTRIBUTES: dict[type[Attribute], Printed] = {
     UnitAttr: lambda doc, attr, tir: tir_int(doc, 1, i1).text if tir else "True",
     NoneAttr: lambda doc, attr, tir: "None",
     SymbolRefAttr: lambda doc, attr, tir: string(cast(SymbolRefAttr, attr).string_value()),
+    ReadBufferAttr: lambda doc, attr, tir: doc.read_buffers[cast(ReadBufferAttr, attr).index.data],
     TensorDataAttr: lambda doc, attr, tir: doc.metadata(cast(TensorDataAttr, attr)),
 }
 

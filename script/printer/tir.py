@@ -333,6 +333,7 @@ class TIRPrinter:
         for name, kind in (("reads", tir.ReadsOp), ("writes", tir.WritesOp)):
             self.doc.line(f"{self.doc.tir(name)}({', '.join(regions[kind])})")
         if op.annotations is not None and op.annotations.data:
+            self.doc.read_buffers = [self._values[region.buffer].text for region in op.reads]
             self.doc.line(f"{self.doc.tir('block_attr')}({dictionary(self.doc, op.annotations.data, tir=True)})")
         for lines in (*parts.values(), body):
             self.doc.lines.extend(lines)

@@ -111,7 +111,6 @@ def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
 
 def _reduce(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
     """`T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`; axes are declared before."""
-    identity = ", ".join(p.value(v).text for v in op.identity)
     init = ", ".join(p.value(v).text for v in op.init)
     axes: list[str] = []
     for i, (least, extent) in enumerate(zip(op.mins, op.extents, strict=True)):
@@ -124,12 +123,18 @@ def _reduce(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
         axes.append(call(p.doc.tir("iter_var"), atom(name), range_, atom('"CommReduce"'), atom('""')).text)
     sources = ", ".join(p.expression_block(r.block).text for r in op.sources)
     condition = p.expression_block(op.condition.block).text
-    combiner = call(p.doc.tir("comm_reducer"), _reducer(p, op), atom(f"[{identity}]"))
+    combiner = _comm_reducer(p, op)
     parts = f"source=[{sources}], init=[{init}], axis=[{', '.join(axes)}], condition={condition}"
     return atom(f"{p.doc.tir('reduce')}({combiner.text}, {parts}, value_index={op.value_index.data})")
 
 
-def _reducer(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
+def _comm_reducer(p: ExpressionPrinter, op: tir.ReduceOp | tir.CommReducerOp) -> Expr:
+    """`T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`"""
+    identity = ", ".join(p.value(v).text for v in op.identity)
+    return call(p.doc.tir("comm_reducer"), _reducer(p, op), atom(f"[{identity}]"))
+
+
+def _reducer(p: ExpressionPrinter, op: tir.ReduceOp | tir.CommReducerOp) -> Expr:
     """`lambda x, y: x + y`; of tuples `lambda x_0, x_1, y_0, y_1: (…)`."""
     count = len(op.identity)
     names = ["x", "y"] if count == 1 else [f"{v}_{i}" for v in "xy" for i in range(count)]
@@ -282,6 +287,7 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.IfThenElseOp: _if_then_else,
     tir.LetInOp: _let_in,
     tir.ReduceOp: _reduce,
+    tir.CommReducerOp: _comm_reducer,
     tir.ShuffleOp: _shuffle,
     tir.LoadOp: _load,
     tir.MaskedLoadOp: _masked_load,
