@@ -98,9 +98,9 @@ def _dtypes(dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.FuncOp, name: str | None = None) -> Any:
     """The outputs of a tensor function on `input_tensors`; its body becomes one block.
 
-    The inputs are the buffers that it reads, as TVM has it: one that it writes, too, is changed in place, but for the last
-    of them where there is no other output. Where these are not as many as `input_tensors`, the inputs are its first
-    buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
+    The inputs are the buffers that it reads, as TVM has it: one that it writes, too, is changed in place, but for the
+    last of them where there is no other output. Where these are not as many as `input_tensors`, the inputs are its
+    first buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
     function with scalar parameters that no shape determines.
     """
     func = primfunc.op if isinstance(primfunc, PrimFunc) else primfunc

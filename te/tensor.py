@@ -88,8 +88,8 @@ class ComputeOp:
 class ExternOp:
     """Tensors that `body`, given a `te.extern_body.Statements`, fills in the block `name`.
 
-    It may read its own tensors, and `input_tensors`. The placeholders are the buffers that stand for either, in a tensor
-    function those of its parameters.
+    It may read its own tensors, and `input_tensors`. The placeholders are the buffers that stand for either in a tensor
+    function.
     """
 
     name: str

@@ -433,7 +433,7 @@ class Allocate(_Named):
         if tx.convert(condition).constant not in (1, True):
             raise TiraxError("memory cannot be allocated under a condition", found=str(condition))
         scope = buffer_var.type.scope.data if isinstance(buffer_var.type, tir.HandleType) else "global"
-        sizes = [as_sym(tx.convert(e)) for e in extents]
+        sizes = [tx.with_names(as_sym(tx.convert(e))) for e in extents]
         self._set(lambda block: tir.AllocateOp(sizes, dtype_of(dtype), scope, annotations=_attributes(annotations)))
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})

@@ -48,9 +48,7 @@ def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] |
     )
 
 
-def attribute_dict(
-    source: Source, node: ast.AST, values: Any, noted: list[SSAValue] | None = None
-) -> DictionaryAttr:
+def attribute_dict(source: Source, node: ast.AST, values: Any, noted: list[SSAValue] | None = None) -> DictionaryAttr:
     """A dictionary of attributes; entries that are None are left out. `noted` is that of `attribute`."""
     if not isinstance(values, dict):
         raise source.error(node, "a dictionary is expected", expected='{"name": value}', found=describe(values))

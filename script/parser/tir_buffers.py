@@ -73,7 +73,7 @@ def _annotation(p: TirFunctions, site: CallSite) -> Any:
 
 def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
-        data = p.emit(tir.BufferDataOp(data), site.node)
+        data = p.address(data, site.node)
     if isinstance(data, FreshVar) and data.name is not None:
         data = data.free
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):

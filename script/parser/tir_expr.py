@@ -382,9 +382,14 @@ class TirEvaluator(Evaluator):
             return dtype_name(self.type_of(value, node))
         raise self.error(node, f"there is no attribute '{name}'", expected="astype or dtype", found=describe(value))
 
+    def address(self, buffer: SSAValue, node: ast.AST) -> SSAValue:
+        """`A.data`: the pointer that a buffer was declared at, where it was."""
+        owner = buffer.owner
+        return owner.data if isinstance(owner, tir.DeclBufferOp) else self.emit(tir.BufferDataOp(buffer), node)
+
     def _buffer_attribute(self, buffer: SSAValue, t: tir.BufferType, name: str, node: ast.AST) -> Any:
         if name == "data":
-            return self.emit(tir.BufferDataOp(buffer), node)
+            return self.address(buffer, node)
         if name in ("access_ptr", "vload", "vstore"):
             return Method(buffer, name)
         plain: dict[str, Any] = {

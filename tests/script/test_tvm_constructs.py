@@ -10,7 +10,7 @@ import pytest
 
 from tirax.interpreter import interpret
 from tirax.ir.equality import assert_structural_equal
-from tirax.script import ScriptError, parse_source, print_script
+from tirax.script import ScriptError, parse_mlir, parse_source, print_script
 from tirax.tvm_api import relax, te, tir, topi
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R
@@ -185,3 +185,46 @@ class Case:
 
 def test_functions_in_plain_classes_are_functions() -> None:
     assert isinstance(Case.before, tir.PrimFunc)
+
+
+ABOUT_A_REDUCER = """@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int32")):
+    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", 0):
+        A[0] = 1.0
+    T.attr(T.comm_reducer(lambda a, b, c, d: (T.Select(a > c, a, c), T.Select(a > c, b, d)), [T.float32(0), 1]), "x", 0)
+    A[1] = 2.0
+"""
+NOTED_BUFFERS = """@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("x"):
+            vi = T.axis.spatial(4, i)
+            T.block_attr({"by": {"b": B}, "free": [C, B]})
+            A[vi] = B[vi] + C[vi]
+"""
+
+
+@pytest.mark.parametrize("source", [ABOUT_A_REDUCER, NOTED_BUFFERS])
+def test_text_comes_back(source: str) -> None:
+    module = parse_source(source, "t.py")
+    text = print_script(module)
+    assert_structural_equal(parse_source(text, "again.py"), module)
+    assert_structural_equal(parse_mlir(str(module)), module)
+    if "comm_reducer" in source:
+        assert 'T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0.0)]), "reduce_scope", 0)' in text
+    else:
+        assert 'T.block_attr({"by": {"b": B}, "free": [C, B]})' in text
+
+
+def test_a_condition_that_always_holds_is_none() -> None:
+    plain = "with T.block('x'):\n        vi = T.axis.spatial(1, 0)\n{}        A[vi, 0] = 1.0"
+    with_condition = parse_source(TIR + "    " + plain.format("        T.where(True)\n"), "t.py")
+    assert_structural_equal(with_condition, parse_source(TIR + "    " + plain.format(""), "t.py"))
+
+
+def test_the_address_of_a_declared_buffer_is_where_it_was_declared() -> None:
+    body = "    h = T.allocate([4], 'float32')\n    X = T.decl_buffer((4,), 'float32', data=h)\n"
+    twice = body + "    Y = T.decl_buffer((4,), 'float32', data={})\n    Y[0] = X[0]"
+    assert_structural_equal(
+        parse_source(TIR + twice.format("X.data"), "t.py"), parse_source(TIR + twice.format("h"), "t.py")
+    )

@@ -202,3 +202,44 @@ def test_calls_of_packed_functions_are_built_alone() -> None:
     lib = tvm.build(te.create_prim_func([source, out]), target="llvm")
     lib["main"](tvm.nd.array(np.arange(4, dtype="float32")), found)
     assert found.numpy().tolist() == [0, 2, 4, 6]
+
+
+@T.prim_func
+def accumulate(S: T.Buffer((2,), "float32"), X: T.Buffer((2,), "float32"), Y: T.Buffer((2,), "float32")):
+    for i in range(2):
+        S[i] = S[i] + X[i]
+        Y[i] = X[i] * T.float32(3)
+
+
+def test_buffers_that_are_read_are_the_inputs() -> None:
+    s, x = te.placeholder((2,), name="S"), te.placeholder((2,), name="X")
+    y = te.extern_primfunc([s, x], accumulate)
+    assert [b.name for b in y.op.input_placeholders] == ["S", "X"]
+    assert [b.name for b in y.op.output_placeholders] == ["Y"]
+    total, given, out = np.array([1, 2], np.float32), np.array([3, 4], np.float32), np.zeros(2, np.float32)
+    run([s, x, y], [total, given, out])
+    np.testing.assert_array_equal(total, [4, 6])
+    np.testing.assert_array_equal(out, [9, 12])
+
+
+@T.prim_func
+def double_in_place(C: T.Buffer((2,), "float32"), A: T.Buffer((2,), "float32")):
+    for i in range(2):
+        C[i] = C[i] + A[i]
+        A[i] = A[i] * T.float32(2)
+
+
+def test_of_buffers_changed_in_place_the_last_is_the_output() -> None:
+    c = te.placeholder((2,), name="C")
+    a = te.extern_primfunc([c], double_in_place)
+    assert [b.name for b in a.op.output_placeholders] == ["A"]
+
+
+def test_layout_free_tensors_that_are_computed_are_noted_at_their_reader() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((4,), lambda i: b[i] * 2.0, name="C", attrs={"layout_free_placeholders": [b]})
+    func = te.create_prim_func([a, c])
+    assert 'T.block_attr({"layout_free_placeholders": [B]})' in func.script()
+    block = func.body.block.body[1].body.block
+    assert [noted.name for noted in block.annotations["layout_free_placeholders"]] == ["B"]

@@ -4,20 +4,23 @@
       ->  %B = alloc_buffer; %C = alloc_buffer; S(%B); T(%B, %C); U(%C, %B)
 
 A buffer may take the place of one that is last read in the statement where it is first written, if that statement reads
-each element right before it writes the same one. Allocations move out of serial loops, not out of parallel ones.
+each element right before it writes the same one. Allocations move out of serial loops, not out of parallel ones. Memory
+(`tir.allocate`) is shared between bodies, too: two loops that each allocate some have one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import SymExpr, Var, terms_of
+from ...dialects.sym.expr import Const, SymExpr, Var, terms_of
 from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
@@ -30,61 +33,132 @@ _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
 
 @dataclass(frozen=True)
 class StorageRewrite(Pass):
-    """Share allocations of constant size whose address is not taken, and hoist all. Run it after `flatten-buffer`."""
+    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`."""
 
     name = "storage-rewrite"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
+            _drop_unused(func)
             allocs = [a for a in operations(func) if isinstance(a, tir.AllocBufferOp)]
             allocs = [a for a in allocs if not isinstance(a.parent_op(), tir.BlockOp)]
-            groups: dict[Block, list[tir.AllocBufferOp]] = {}
-            for alloc in allocs:
-                if _may_share(alloc):
-                    groups.setdefault(cast(Block, alloc.parent), []).append(alloc)
-            for block, group in groups.items():
-                _share(block, group)
+            for block in dict.fromkeys(cast(Block, a.parent) for a in allocs):
+                _share(_lives([a for a in allocs if a.parent is block], block), list(block.ops))
+            _share_below(func.body.block)
             _hoist([a for a in allocs if a.parent is not None])
-
-
-def _may_share(alloc: tir.AllocBufferOp) -> bool:
-    """Whether a buffer has a constant size, and its address is not taken."""
-    if any(d.constant is None for d in alloc.result.type.dims):
-        return False
-    return all(isinstance(use.operation, tir.LoadOp | tir.StoreOp) for use in alloc.result.uses)
+            _hoist_memory(func)
 
 
 @dataclass
 class _Life:
-    """A buffer with the statements of its body from the first to the last that access it."""
+    """Memory, the buffers that lie there, and the first and the last statement of a body that access them."""
 
-    alloc: tir.AllocBufferOp
+    alloc: tir.AllocBufferOp | tir.AllocateOp
+    buffers: list[SSAValue]
     first: int
     last: int
 
     @property
-    def type(self) -> BufferType:
-        return self.alloc.result.type
+    def kind(self) -> tuple[Attribute, object]:
+        """What memory has in common that may be shared: the type of its elements, and where it is."""
+        a = self.alloc
+        return (a.dtype, a.scope) if isinstance(a, tir.AllocateOp) else (a.result.type.dtype, a.result.type.scope)
+
+    @property
+    def dims(self) -> list[SymExpr]:
+        return self.alloc.extents if isinstance(self.alloc, tir.AllocateOp) else list(self.alloc.result.type.dims)
+
+    @property
+    def size(self) -> int:
+        return prod(d.constant or 0 for d in self.dims)
 
 
-def _share(block: Block, allocs: list[tir.AllocBufferOp]) -> None:
-    statements = list(block.ops)
-    position = {op: i for i, op in enumerate(statements)}
+def _drop_unused(func: tir.FuncOp) -> None:
+    """Memory of which nothing is read and nothing written is not allocated."""
+    for op in [op for op in operations(func) if isinstance(op, tir.AllocateOp)]:
+        declared = [use.operation for use in op.result.uses]
+        if all(isinstance(d, tir.DeclBufferOp) and not d.result.uses for d in declared):
+            for unused in (*declared, op):
+                unused.detach()
+                unused.erase()
+
+
+def _lives(allocs: Sequence[tir.AllocBufferOp | tir.AllocateOp], block: Block) -> list[_Life]:
+    """Memory that may be shared: of constant size, whose address does not outlive the statement that takes it."""
+    position = {op: i for i, op in enumerate(block.ops)}
     lives: list[_Life] = []
     for alloc in allocs:
-        used = [position[_statement(use.operation, block)] for use in alloc.result.uses]
-        if used:
-            lives.append(_Life(alloc, min(used), max(used)))
+        buffers = _buffers(alloc)
+        accesses = [use.operation for b in buffers or () for use in b.uses]
+        if accesses and all(isinstance(op, tir.LoadOp | tir.StoreOp) and not _escapes(op) for op in accesses):
+            used = [position[_statement(op, block)] for op in accesses]
+            life = _Life(alloc, buffers or [], min(used), max(used))
+            if all(d.constant is not None for d in life.dims):
+                lives.append(life)
+    return lives
+
+
+def _buffers(alloc: tir.AllocBufferOp | tir.AllocateOp) -> list[SSAValue] | None:
+    """The buffers in memory; None where it is used in other ways."""
+    if isinstance(alloc, tir.AllocBufferOp):
+        return [alloc.result]
+    declared = [use.operation for use in alloc.result.uses]
+    return (
+        [d.result for d in declared if isinstance(d, tir.DeclBufferOp)] if len(declared) == len(_decls(alloc)) else None
+    )
+
+
+def _decls(alloc: tir.AllocateOp) -> list[tir.DeclBufferOp]:
+    return [use.operation for use in alloc.result.uses if isinstance(use.operation, tir.DeclBufferOp)]
+
+
+def _takes_address(op: Operation) -> bool:
+    """Whether an access of an element stands for its address."""
+    uses = op.results[0].uses if isinstance(op, tir.LoadOp) else ()
+    return any(isinstance(use.operation, tir.CallIntrinOp) and use.operation.address() is not None for use in uses)
+
+
+def _escapes(op: Operation) -> bool:
+    """Whether the address of an element is named: it may be used in later statements."""
+    if not _takes_address(op):
+        return False
+    above: list[Operation] = [use.operation for result in op.results for use in result.uses]
+    while above:
+        user = above.pop()
+        if isinstance(user, tir.LetOp | tir.DeclBufferOp):
+            return True
+        above += [use.operation for result in user.results for use in result.uses]
+    return False
+
+
+def _share_below(block: Block) -> list[_Life]:
+    """Share memory that is allocated in a body or in a body in it: what of it is left, with its life in the body.
+
+    Iterations of a loop that runs one after the other do not see each other's memory, which can stand around the loop.
+    """
+    statements = list(block.ops)
+    lives = _lives([op for op in statements if isinstance(op, tir.AllocateOp)], block)
+    for place, op in enumerate(statements):
+        inner = [life for region in op.regions for b in region.blocks for life in _share_below(b)]
+        if not (isinstance(op, tir.ForOp) and op.kind in _CONCURRENT):
+            lives += [_Life(life.alloc, life.buffers, place, place) for life in inner]
+    return _share(lives, statements)
+
+
+def _share(lives: list[_Life], statements: list[Operation]) -> list[_Life]:
+    """Let memory take the place of memory that is not needed any more; gives what is left."""
     kept: list[_Life] = []
     for life in sorted(lives, key=lambda x: x.first):
-        fitting = [old for old in kept if _fits(old.type, life.type) and _is_free(old, life, statements)]
+        fitting = [old for old in kept if _fits(old, life) and _is_free(old, life, statements)]
         if not fitting:
             kept.append(life)
             continue
-        old = min(fitting, key=lambda x: _size(x.type))
+        old = min(fitting, key=lambda x: x.size)
         life.alloc.result.replace_all_uses_with(old.alloc.result)
         erase_with_tree(life.alloc)
         old.last = life.last
+        old.buffers = [old.alloc.result] if isinstance(old.alloc, tir.AllocBufferOp) else old.buffers + life.buffers
+    return kept
 
 
 def _statement(op: Operation, block: Block) -> Operation:
@@ -94,46 +168,54 @@ def _statement(op: Operation, block: Block) -> Operation:
     return op
 
 
-def _size(t: BufferType) -> int:
-    total = 1
-    for d in t.dims:
-        total *= d.constant or 0
-    return total
-
-
-def _fits(old: BufferType, new: BufferType) -> bool:
+def _fits(old: _Life, new: _Life) -> bool:
     """Whether a buffer can take the place of an older one: same elements, and no larger."""
-    if (old.dtype, old.scope) != (new.dtype, new.scope):
+    if old.kind != new.kind:
         return False
-    return old == new or (old.rank == new.rank == 1 and _size(old) >= _size(new))
+    if isinstance(old.alloc, tir.AllocBufferOp) and old.alloc.result.type == new.alloc.result.type:
+        return True
+    return (isinstance(old.alloc, tir.AllocateOp) and old.dims == new.dims) or (
+        len(old.dims) == len(new.dims) == 1 and old.size >= new.size
+    )
 
 
 def _is_free(old: _Life, new: _Life, statements: list[Operation]) -> bool:
     if old.last != new.first:
         return old.last < new.first
-    return _in_place(statements[new.first], old.alloc.result, new.alloc.result)
+    if len(new.buffers) > 1:
+        return False
+    return _in_place(statements[new.first], set(old.buffers), new.buffers[0])
 
 
-def _in_place(statement: Operation, old: SSAValue, new: SSAValue) -> bool:
+def _in_place(statement: Operation, old: set[SSAValue], new: SSAValue) -> bool:
     """Whether a statement reads each element of `old` right before it writes the same one of `new`, once."""
     accesses = [
-        op for op in operations(statement) if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer in (old, new)
+        op
+        for op in operations(statement)
+        if isinstance(op, tir.LoadOp | tir.StoreOp) and (op.buffer is new or op.buffer in old)
     ]
     *loads, store = accesses
     if not isinstance(store, tir.StoreOp) or store.buffer is not new:
         return False
-    if not all(isinstance(op, tir.LoadOp) and op.buffer is old and op.parent is store.parent for op in loads):
+    if not all(isinstance(op, tir.LoadOp) and op.buffer in old and op.parent is store.parent for op in loads):
+        return False
+    if any(_takes_address(op) or not _lie_alike(op.buffer, new) for op in loads):
         return False
     same = (same_tree(a, b) for op in loads for a, b in zip(op.indices, store.indices, strict=True))
-    return all(same) and len(store.indices) == 1 and _is_injective(store, statement)
+    return all(same) and _is_injective(store, statement)
+
+
+def _lie_alike(a: SSAValue, b: SSAValue) -> bool:
+    """Whether elements of the same indices have the same place in memory."""
+    x, y = cast(BufferType, a.type), cast(BufferType, b.type)
+    return x == y or (x.rank == y.rank == 1 and x.strides == y.strides)
 
 
 def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
     """Whether all iterations of the loops from a statement to a store in it write different elements."""
-    index = store.indices[0]
-    if integer_type(index) is None:
+    if any(integer_type(index) is None for index in store.indices):
         return False
-    steps = _coefficients(sym_expr_of(index))
+    steps = _coefficients(_place(store))
     if steps is None:
         return False
     digits: list[tuple[int, int]] = []
@@ -156,6 +238,14 @@ def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
     return True
 
 
+def _place(store: tir.StoreOp) -> SymExpr:
+    """The number of an element among those of a buffer of constant size: indices within it have different ones."""
+    place: SymExpr = Const(0)
+    for index, dim in zip(store.indices, cast(BufferType, store.buffer.type).dims, strict=True):
+        place = place * (dim.constant or 0) + sym_expr_of(index)
+    return place
+
+
 def _coefficients(e: SymExpr) -> dict[SSAValue, int] | None:
     """The factors of the variables of a linear expression; None for any other."""
     terms = terms_of(e)
@@ -164,7 +254,7 @@ def _coefficients(e: SymExpr) -> dict[SSAValue, int] | None:
     return {t.value: c for t, c in terms if isinstance(t, Var) and t.value is not None}
 
 
-def _hoist(allocs: list[tir.AllocBufferOp]) -> None:
+def _hoist(allocs: Sequence[Operation]) -> None:
     """Move allocations to the start of the function, or of the concurrent loop around them, in their order."""
     for alloc in reversed(allocs):
         target = cast(Block, alloc.parent)
@@ -179,3 +269,11 @@ def _hoist(allocs: list[tir.AllocBufferOp]) -> None:
             target.add_op(alloc)
         else:
             target.insert_op_before(alloc, target.first_op)
+
+
+def _hoist_memory(func: tir.FuncOp) -> None:
+    """Move memory that is not in a block with what is declared of it."""
+    memory = [a for a in operations(func) if isinstance(a, tir.AllocateOp)]
+    outside = [a for a in memory if not isinstance(a.parent_op(), tir.BlockOp)]
+    declared = {d for a in outside for d in _decls(a)}
+    _hoist([op for op in operations(func) if op in declared or op in outside])
