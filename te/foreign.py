@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -20,7 +20,7 @@ from ..handles.tir.prim_func import PrimFunc
 from ..ir.rewriting.substitute import substitute_symbols
 from .axis import shape_dims
 from .extern_body import Statements, filled
-from .tensor import Tensor
+from .tensor import ExternOp, Tensor
 
 Calls = PrimExpr | Sequence[PrimExpr]
 
@@ -121,8 +121,11 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.Fu
         b.inline(_instance(func, symbols), [tensors[p] for p in params])
 
     out = filled(specs, input_tensors, body, name or func.sym_name.data)
-    out[0].op.input_placeholders = tuple(map(Buffer, inputs))
-    out[0].op.output_placeholders = tuple(map(Buffer, outputs))
+    operation = cast(ExternOp, out[0].op)
+    operation.input_placeholders, operation.output_placeholders = (
+        tuple(map(Buffer, inputs)),
+        tuple(map(Buffer, outputs)),
+    )
     return out[0] if len(out) == 1 else list(out)
 
 
