@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ..dialects.names import name_of
@@ -56,7 +56,7 @@ class _NodeReader(Reader):
         return super().expr(expr) if self.map_free_vars else (expr.key, expr.dtype)
 
     def _attribute(self, attr: Attribute) -> Hashable:
-        return super()._attribute(attr) if self.map_free_vars else attr
+        return super()._attribute(attr) if self.map_free_vars or isinstance(attr, FloatAttr) else attr
 
     def detached(self, op: Operation) -> Hashable:
         """An expression that is placed nowhere, or the right side of a binding."""

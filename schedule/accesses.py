@@ -90,6 +90,24 @@ def accesses_of(buffer: SSAValue) -> list[Access]:
     return accesses
 
 
+def windows_of(buffer: SSAValue) -> list[SSAValue]:
+    """The windows of a buffer that blocks match, and theirs."""
+    windows = [use.operation.result for use in buffer.uses if isinstance(use.operation, tir.MatchBufferOp)]
+    return [w for window in windows for w in (window, *windows_of(window))]
+
+
+def accesses_with_windows(buffer: SSAValue) -> list[Access]:
+    """Every read and write of an element of a buffer or of a window of it. Refused as by `accesses_of`."""
+    accesses: list[Access] = []
+    for place in (buffer, *windows_of(buffer)):
+        of_place, others = uses_of(place)
+        odd = [op for op in others if not isinstance(op, tir.MatchBufferOp)]
+        if odd:
+            fail("the buffer is used by more than accesses of elements", *_statement_of(odd[0]))
+        accesses += of_place
+    return accesses
+
+
 def _statement_of(op: Operation) -> Sequence[Operation]:
     """The innermost loop or block around an operation: what can be pointed at."""
     return [around for around in st.ancestors(op) if isinstance(around, tir.ForOp | tir.BlockOp)][:1]
@@ -111,9 +129,18 @@ def set_type(buffer: SSAValue, new: BufferType) -> None:
 
 def change_type(buffer: SSAValue, **changed: Attribute) -> None:
     """Give a buffer a type of which some parameters are others. Refused as by `set_type`."""
+    set_type(buffer, _changed(buffer, changed))
+
+
+def change_window(window: SSAValue, **changed: Attribute) -> None:
+    """The same for a window of a buffer, after the buffer."""
+    window._type = _changed(window, changed)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+
+
+def _changed(buffer: SSAValue, changed: Mapping[str, Attribute]) -> BufferType:
     old = cast(BufferType, buffer.type)
     parameters: list[Any] = [changed.get(f.name, getattr(old, f.name)) for f in fields(cast(Any, old))]
-    set_type(buffer, BufferType(*parameters))
+    return BufferType(*parameters)
 
 
 def require_allocated(block: tir.BlockOp, buffer: SSAValue) -> None:

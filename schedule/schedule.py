@@ -19,6 +19,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
 from ..dialects.sched import Instruction, SequenceOp
 from ..handles.module import IRModule, set_name_in_module
+from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import PrimFunc
 from ..handles.tir.stmt import BlockRealize, stmt_of
 from ..ir.passes.transform import Pass
@@ -314,11 +315,22 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
     except TypeError as error:
         raise TiraxError(f"{spec.name}: {error}", expected=str(primitive.signature)) from error
     bound.apply_defaults()
-    arguments = dict(bound.arguments)
+    arguments = {k: map_leaves(v, _number) if k in _NUMBERS else v for k, v in bound.arguments.items()}
     del arguments["self"]
     if isinstance(arguments.get("block"), str):
         arguments["block"] = self.get_block(arguments["block"])
     return arguments
+
+
+_NUMBERS = frozenset(
+    {"factors", "factor", "offset", "axis", "factor_axis", "buffer_index", "n", "max_innermost_factor"}
+)
+"""The arguments that are numbers: a constant expression is one, too."""
+
+
+def _number(value: Any) -> Any:
+    known = value.constant if isinstance(value, PrimExpr) else None
+    return value if known is None else known
 
 
 def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def decl_buffer(
         dtype_of(dtype),
         strides=_extents(strides) if strides else None,
         offset=None if elem_offset is None else _extents([elem_offset])[0],
-        scope=scope,
+        scope=scope or "global",
         align=data_alignment,
         offset_factor=offset_factor,
         separators=axis_separators,

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from typing import cast as cast_type
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import IntegerType, StringAttr, VectorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
@@ -288,6 +288,9 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
     element = _type(dtype)
+    if isinstance(element, VectorType):
+        scalar = const(value, scalar_of(element)).ssa
+        return PrimExpr(tir.BroadcastOp(scalar, lanes_of(element), is_scalable(element)).result)
     if isinstance(value, float) and not is_float(element) and not value.is_integer():
         raise DTypeError(
             "the constant has a fraction that its dtype cannot hold", expected=dtype_name(element), found=value
@@ -716,16 +719,19 @@ def children(value: SSAValue) -> list[SSAValue]:
     return out
 
 
+_EXPRESSIONS = frozenset((*tir.EXPRESSION_OPS, ValueOp))
+
+
 def same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are the same expression, read as trees."""
+    """Whether two values are the same expression, read as trees; buffers and lets are themselves only."""
     if a is b:
         return True
     if isinstance(a.type, IntegerType) and a.type == b.type and as_sym(a) == as_sym(b):
         return True
     x, y = a.owner, b.owner
-    if not isinstance(x, Operation) or not isinstance(y, Operation) or x.name != y.name:
+    if not isinstance(x, Operation) or not isinstance(y, Operation) or type(x) is not type(y):
         return False
-    if x.properties != y.properties or a.type != b.type:
+    if type(x) not in _EXPRESSIONS or x.properties != y.properties or a.type != b.type:
         return False
     left, right = children(a), children(b)
     return len(left) == len(right) and all(map(same_tree, left, right))

@@ -18,7 +18,7 @@ from ...handles.tir.prim_expr import PrimExpr
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import state as st
-from ..accesses import accesses_of, change_type, require_allocated
+from ..accesses import accesses_with_windows, change_type, change_window, require_allocated, windows_of
 from ..arguments import buffers_of, given_map, index_dtype, nth
 from ..registry import primitive
 from ..rewrite import before
@@ -64,23 +64,26 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
 
     B[i] = A[i] * 2  ->  B[i] = T.Cast("float16", A[i] * 2), and B[i] elsewhere is T.Cast("float32", B[i])
 
-    Unsafe: what is stored may lose precision. Refused where the buffer is not allocated in a block, or is used by more
-    than accesses of elements.
+    Windows of the buffer change with it. Unsafe: what is stored may lose precision. Refused where the buffer is not
+    allocated in a block, or is used by more than accesses of elements.
     """
     buffer = nth(block, buffers_of(block, "write"), buffer_index, "writes")
     require_allocated(block, buffer)
     old, new = cast(BufferType, buffer.type).dtype, dtype_of(dtype)
-    accesses = accesses_of(buffer)
+    accesses = accesses_with_windows(buffer)
     if old == new:
         return
+    windows = windows_of(buffer)
     change_type(buffer, dtype=new)
+    for window in windows:
+        change_window(window, dtype=new)
     for op in accesses:
         if isinstance(op, tir.StoreOp):
             cast_op = tir.CastOp(op.value, new)
             before(op)(cast_op)
             op.operands[0] = cast_op.result
         else:
-            load = tir.LoadOp(buffer, list(op.indices))
+            load = tir.LoadOp(op.buffer, list(op.indices))
             back = tir.CastOp(load.result, old)
             before(op)(load)
             before(op)(back)

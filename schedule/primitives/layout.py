@@ -24,11 +24,13 @@ from .. import state as st
 from ..accesses import (
     accesses_of,
     change_type,
+    change_window,
     move_accesses,
     no_inverse,
     refresh_around,
     set_type,
     substitute_iters,
+    windows_of,
 )
 from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
@@ -66,6 +68,8 @@ def transform_layout(
     """
     target = chosen(block, buffer)
     mapping, old = given_map(block, index_map), cast(BufferType, target.type)
+    if mapping.results == mapping.params and len(mapping.params) == old.rank:
+        return
     accesses_of(target)
     inverse = None if assume_injective_transform else _inverse(block, mapping, old.dims)
     padding = None if inverse is None else _padding(block, inverse, old, pad_value)
@@ -197,7 +201,8 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
 
     axis_separators = [1]: T.alloc_buffer((8, 16))  ->  T.alloc_buffer((8, 16), axis_separators=[1])
 
-    Refused where they are not in ascending order, or not below the rank; where the buffer is a window of another one.
+    Windows of the buffer have the same where they are of its rank, else as many in front of all axes. Refused where
+    they are not in ascending order, or not below the rank; where the buffer is a window of another one.
     """
     target = chosen(block, buffer)
     old, separators = cast(BufferType, target.type), [int(s) for s in axis_separators]
@@ -206,4 +211,7 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
             "axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=separators
         )
     change_type(target, separators=ArrayAttr(IntAttr(s) for s in separators))
+    for window in windows_of(target):
+        same = cast(BufferType, window.type).rank == old.rank
+        change_window(window, separators=ArrayAttr(IntAttr(s if same else 0) for s in separators))
     refresh_around(target)

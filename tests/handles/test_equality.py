@@ -93,6 +93,8 @@ def test_bound_names_numbers_and_arrays():
     assert not structural_equal(tir.Let(x, 1, x - 1), tir.Let(y, 2, y - 1))
     assert not structural_equal(tir.Let(x, 1, x - z), tir.Let(y, 1, z - y))
     assert structural_equal(tir.const(float("nan")), tir.const(float("nan")))
+    others = [tir.const(np.array(bits, "uint32").view("float32")[()]) for bits in (0x7FC00000, 0x7F800001)]
+    assert structural_equal(*others) and structural_hash(others[0]) == structural_hash(others[1])
     arrays = [np.arange(10), np.arange(10), np.arange(10).reshape(2, 5), np.arange(10, dtype="int32")]
     assert [structural_equal(arrays[0], a) for a in arrays] == [True, True, False, False]
     assert structural_hash(arrays[0]) == structural_hash(arrays[1]) != structural_hash(arrays[2])

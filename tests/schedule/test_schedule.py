@@ -162,7 +162,7 @@ def test_levels_of_errors(module) -> None:
     quiet = Schedule(module, error_render_level="none")
     with pytest.raises(ScheduleError) as caught:
         quiet.get_block("D")
-    assert str(caught.value) == "error: get_block: Cannot find a block with the name: D (not rendered)"
+    assert str(caught.value) == "error: get_block: Cannot find a block with the specified name: D (not rendered)"
     assert quiet.get(quiet.get_block("C")).name_hint == "C"
     with pytest.raises(TiraxError, match="unknown error_render_level"):
         Schedule(module, error_render_level="loud")

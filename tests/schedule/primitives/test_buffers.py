@@ -13,7 +13,9 @@ from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source
+from tirax.tvm_api.tir import IndexMap
 
 
 def align(sch: Schedule) -> None:
@@ -130,3 +132,48 @@ def test_wrong_arguments() -> None:
         sch.annotate_buffer_access(block, 0, "read", [(0, 1)])
     with pytest.raises(TiraxError, match="float17"):
         sch.unsafe_set_dtype(sch.get_block("B"), 0, "float17")
+
+
+WINDOWS = """
+from tvm.script import ir as I, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+        B = T.alloc_buffer((8, 16))
+        for i, j in T.grid(8, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                W = T.match_buffer(B[vi, vj], (), offset_factor=1)
+                W[()] = A[vi, vj] * T.float32(2)
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                R = T.match_buffer(B[vi, 0:16], (1, 16), offset_factor=1)
+                for j in range(16):
+                    C[vi, j] = R[0, j] + T.float32(1)
+"""
+
+
+def test_windows_change_with_their_buffer() -> None:
+    module, sch = scheduled(WINDOWS)
+    sch.unsafe_set_dtype("B", 0, "float64")
+    sch.set_axis_separator("B", ("write", 0), [1])
+    text = sch.mod.script()
+    assert 'W = T.match_buffer(B[vi, vj], (), "float64", axis_separators=[0])' in text
+    assert 'R = T.match_buffer(B[vi, 0:16], (1, 16), "float64", axis_separators=[1])' in text
+    assert 'C[vi, j] = T.Cast("float32", R[0, j]) + T.float32(1.0)' in text
+    assert_same_meaning(module.op, sch.mod.op)
+
+
+def test_a_map_that_moves_nothing_may_set_separators_of_windows() -> None:
+    _, sch = scheduled(WINDOWS)
+    sch.transform_layout("B", "B", lambda i, j: [i, IndexMap.AXIS_SEPARATOR, j])
+    assert "axis_separators=[1]" in sch.mod.script()
+
+
+def test_constant_expressions_are_factors() -> None:
+    _, sch = scheduled(SOURCE)
+    loop = sch.get_loops("B")[0]
+    assert len(sch.split(loop, [tir.const(2, "int64"), None])) == 2
+    assert "factors=[2, None]" in str(sch.trace)
