@@ -26,7 +26,7 @@ def arange(shape: Any, start: Scalar, step: Scalar, dtype: str | Attribute) -> T
 
     def element(i: tuple[PrimExpr, ...]) -> PrimExpr:
         if all(tx.is_float(tx.convert(v).type) is False for v in (start, step)):
-            return (tx.convert(start).astype(extent.dtype) + tx.convert(step).astype(extent.dtype) * i[0]).astype(dtype)
+            return (i[0] * tx.convert(step).astype(extent.dtype) + tx.convert(start).astype(extent.dtype)).astype(dtype)
         wide = dtype_of("float64")
         first, width = tx.convert(start).astype(wide), tx.convert(step).astype(wide)
         return (first + width * i[0].astype(wide)).astype(dtype)
@@ -45,13 +45,21 @@ def eye(shape: Any, k: ExprLike, dtype: str | Attribute) -> Tensor:
     return compute(shape_dims(shape), at, "eye")
 
 
+def _at_most(a: PrimExpr, b: PrimExpr, k: PrimExpr) -> PrimExpr:
+    """a + k <= b, where `k` is a number without subtraction"""
+    number = k.constant
+    if number is None or number > 1:
+        return tx.less_equal(tx.simplified(a + k), b)
+    return tx.less(a, b) if number == 1 else tx.less_equal(a, tx.simplified(b + (-number)))
+
+
 def trilu(x: Tensor, k: ExprLike, upper: bool) -> Tensor:
     """The upper (column - row >= k) or lower (column - row <= k) triangle of the last two dimensions, else 0."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         row, column = i[-2], i[-1]
-        diagonal = tx.simplified(row + tx.convert(k).astype(row.type))
-        inside = tx.less_equal(diagonal, column) if upper else tx.less_equal(column, diagonal)
+        beyond = tx.convert(k).astype(row.type)
+        inside = _at_most(row, column, beyond) if upper else _at_most(column, row, -beyond)
         return tx.select(inside, x(*i), tx.const(0, x.type))
 
     return compute(x.dims, element, "trilu")

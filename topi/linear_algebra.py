@@ -104,28 +104,33 @@ def ewise_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     return over_axes(x.dims, lambda i: x(*i) * y(*i) + z(*i), "T_ewise_fma", "elemwise")
 
 
-def _parameter(t: Tensor, i: Sequence[PrimExpr], axis: int) -> PrimExpr:
-    return t(i[axis]) if t.ndim else t()
+def parameter(t: Tensor | PrimExpr, i: Sequence[PrimExpr], axis: int) -> PrimExpr:
+    """One for each index of `axis`, or one for all."""
+    return t if isinstance(t, PrimExpr) else t(i[axis]) if t.ndim else t()
 
 
-def quantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype: Attribute) -> Tensor:
+def quantize(
+    data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
+) -> Tensor:
     """round(data / scale) + zero_point, limited to what `dtype` can hold."""
     low, high = (tx.const(float(bound(dtype).constant or 0), data.type) for bound in (tx.min_value, tx.max_value))
 
     def element(*i: PrimExpr) -> PrimExpr:
-        scaled = tx.round_(tx.div(data(*i), _parameter(scale, i, axis).astype(data.type)))
-        shifted = scaled + _parameter(zero_point, i, axis).astype(data.type)
+        scaled = tx.round_(tx.div(data(*i), parameter(scale, i, axis).astype(data.type)))
+        shifted = scaled + parameter(zero_point, i, axis).astype(data.type)
         return tx.maximum(tx.minimum(shifted, high), low).astype(dtype)
 
     return compute(data.dims, element, "quantized", "injective")
 
 
-def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype: Attribute) -> Tensor:
+def dequantize(
+    data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
+) -> Tensor:
     """(data - zero_point) * scale"""
 
     def element(*i: PrimExpr) -> PrimExpr:
-        moved = data(*i).astype(i32) - _parameter(zero_point, i, axis).astype(i32)
-        return moved.astype(dtype) * _parameter(scale, i, axis).astype(dtype)
+        moved = data(*i).astype(i32) - parameter(zero_point, i, axis).astype(i32)
+        return moved.astype(dtype) * parameter(scale, i, axis).astype(dtype)
 
     return compute(data.dims, element, "dequantized", "injective")
 

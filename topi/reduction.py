@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,12 +97,17 @@ def _arg_combiner(
     worst: Callable[[Any], PrimExpr],
     earlier: Callable[[Any, Any], PrimExpr],
     name: str,
+    like_tvm: bool = False,
 ) -> Combiner:
-    """Pairs (position, value): the better value, of equals that whose position is `earlier`; NaN is the best."""
+    """Pairs (position, value): the better value, of equals that whose position is `earlier`; NaN is the best.
+
+    With `like_tvm` NaN is no better than others, and the first position is -1 always, which comes before that of an
+    element equal to the worst value.
+    """
 
     def combine(a: Values, b: Values) -> Values:
         wins, same = better(a[1], b[1]), tx.equal(a[1], b[1])
-        if is_float(a[1].type):
+        if is_float(a[1].type) and not like_tvm:
             a_is_nan = tx.not_equal(a[1], a[1])
             wins = tx.logical_or(wins, tx.logical_and(a_is_nan, tx.equal(b[1], b[1])))
             same = tx.logical_or(same, tx.logical_and(a_is_nan, tx.not_equal(b[1], b[1])))
@@ -110,8 +116,8 @@ def _arg_combiner(
 
     def identity(types: Sequence[Attribute]) -> Values:
         index, value = types
-        # TVM's first position is -1 always, which would come before that of an element equal to the worst value
-        return (tx.const(-1, index) if earlier is tx.greater else tx.max_value(index)), worst(value)
+        first = tx.const(-1, index) if like_tvm or earlier is tx.greater else tx.max_value(index)
+        return first, worst(value)
 
     return Combiner(combine, identity, name)
 
@@ -119,21 +125,35 @@ def _arg_combiner(
 _EARLIER = {False: tx.less, True: tx.greater}
 _ARGMAX = {last: _arg_combiner(tx.greater, red.least_of, e, "argmax") for last, e in _EARLIER.items()}
 _ARGMIN = {last: _arg_combiner(tx.less, red.greatest_of, e, "argmin") for last, e in _EARLIER.items()}
+TVM_ARGMAX = _arg_combiner(tx.greater, tx.min_value, tx.less, "argmax", like_tvm=True)
+TVM_ARGMIN = _arg_combiner(tx.less, tx.max_value, tx.less, "argmin", like_tvm=True)
 
 FIRST_GREATEST = _ARGMAX[False]
 """Pairs (position, value) combined as argmax does."""
 
 
-def _arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+def _linear_position(ks: Sequence[IterVar], dtype: Attribute) -> PrimExpr:
+    """The place of an element among those that are reduced, counted along the last axis first."""
+    sizes = [k.extent.constant for k in ks]
+    position: PrimExpr = tx.const(0, dtype)
+    if None in sizes:
+        for k in ks:
+            position = position * from_sym(k.extent).astype(dtype) + k.astype(dtype)
+        return position
+    for place, k in enumerate(ks):
+        position = position + k.astype(dtype) * math.prod(int(size or 0) for size in sizes[place + 1 :])
+    return position
+
+
+def arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    """Positions of elements of `x` along `axis`, combined as pairs (position, value)."""
     axes = normalize_axes(axis, x.ndim)
     ks = _axis_vars(x, axes)
     shape = _reduced_shape(x, axes, keepdims)
     dtype = i32 if ks and builtins.all(k.type == i32 for k in ks) else i64
 
     def element(i: Indices) -> Any:
-        position: PrimExpr = tx.const(0, dtype)
-        for k in ks:
-            position = position * from_sym(k.extent).astype(dtype) + k.astype(dtype)
+        position = _linear_position(ks, dtype)
         return make_reduce(combiner, (position, x(*_source_indices(x, axes, ks, i, keepdims))), ks)
 
     positions, _ = over_axes(shape, element, f"{x.name}_red_temp", "comm_reduce_idx")
@@ -145,7 +165,7 @@ def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select
 
     Of equals the first, the last where `select_last_index`.
     """
-    return _arg_reduce(_ARGMAX[select_last_index], data, axis, keepdims)
+    return arg_reduce(_ARGMAX[select_last_index], data, axis, keepdims)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
@@ -153,7 +173,7 @@ def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select
 
     Of equals the first, the last where `select_last_index`.
     """
-    return _arg_reduce(_ARGMIN[select_last_index], data, axis, keepdims)
+    return arg_reduce(_ARGMIN[select_last_index], data, axis, keepdims)
 
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "variance"]

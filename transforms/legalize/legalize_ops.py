@@ -51,8 +51,9 @@ from . import (  # noqa: F401
     scan,
     windows,
 )
-from .legalize_rules import BUILDERS, Emit, known_shape, rule_of
+from .legalize_rules import BUILDERS, Emit, Rule, known_shape, rule_of
 from .requirements import extent_check
+from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
 from .unequal import fill_operands
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
@@ -65,13 +66,15 @@ class LegalizeOps(Pass):
 
     `customize_legalize_map` gives rules by operator name that go before the built-in ones; what they build is legalized
     again. Operators named in `skip_ops` and those of unknown shape stay. `enable_warning` warns of operators without a
-    rule.
+    rule. `tvm_forms` writes operators as TVM does where that is another value for infinities and NaN, or rounds in
+    another way (`tvm_forms.py` lists them).
     """
 
     name: ClassVar[str] = "legalize-ops"
     customize_legalize_map: Mapping[str, Any] | None = None
     skip_ops: tuple[str, ...] = ()
     enable_warning: bool = False
+    tvm_forms: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalizer = _Legalizer(op, self)
@@ -146,6 +149,8 @@ class _Legalizer:
         self.custom: dict[str, CustomRule] = dict(options.customize_legalize_map or {})
         self.skipped = set(options.skip_ops)
         self.warn = options.enable_warning
+        self.forms: Mapping[str, Rule] = FORMS if options.tvm_forms else {}
+        self.tvm_forms = options.tvm_forms
         for known in (self.custom, self.skipped):
             for name in known:
                 if name not in OPERATORS:
@@ -200,12 +205,16 @@ class _Legalizer:
         custom = self.custom.get(op.name) or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
+        constant = constant_of(op) if self.tvm_forms and known_shape(op.result_type) else None
+        if constant is not None:
+            replace_op(op, constant)
+            return ()
         key = _memo_key(op)
         known = self.memo.get(key)
         if known is not None:
             replace_op(op, known.call_for(op))
             return ()
-        rule = rule_of(op)
+        rule = self.forms.get(op.name) or rule_of(op)
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)
@@ -236,8 +245,10 @@ class _Legalizer:
 
     def _emit(self, op: Operator, emit: Emit, key: Hashable) -> None:
         """Put the call of its tensor function in place of an operator; others of the `key` become the same call."""
-        checks = extent_check(op)
+        checks = () if self.tvm_forms and op.name in UNCHECKED else extent_check(op)
         call = _called(op, emit)
+        if self.tvm_forms:
+            write_as_tvm(call.func, op.name)
         _check_result(op, call.out_type, certain=not checks)
         callee = self.add_function(call.func)
         for before in (*checks, *call.setup):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +29,8 @@ _PASSES = {
     "SplitCallTIRByPattern": "transforms.fusion.split_call_tir_by_pattern",
     "UpdateParamStructInfo": "transforms.functions.update_param_struct_info",
 }
+_OPTIONS: dict[str, dict[str, Any]] = {"LegalizeOps": {"tvm_forms": True}}
+"""Options that passes have under TVM's name: those by which they give TVM's results."""
 _TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
 
 provide(__name__, {"transform": {"tvm_api.relax.transform": "*"}})
@@ -38,7 +41,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("...tuning.passes", __package__), name)
     if name not in _PASSES:
         raise AttributeError(str(unknown_name("pass", name, _PASSES)))
-    return getattr(import_module(f"...{_PASSES[name]}", __package__), name)
+    found = getattr(import_module(f"...{_PASSES[name]}", __package__), name)
+    return partial(found, **_OPTIONS[name]) if name in _OPTIONS else found
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,116 @@
+"""Operators as TVM writes them: the text, and what they mean beside the exact forms."""
+
+import numpy as np
+import pytest
+
+from tirax.handles.module import IRModule
+from tirax.interpreter import interpret
+from tirax.script import parse_source
+from tirax.transforms.legalize import LegalizeOps
+from tirax.tvm_api import relax as tvm_relax
+
+SIZES = (0, 1, 2, 5)
+AWAY_FROM_NOTHING = ("max", "min", "mean", "argmax", "argmin")
+
+
+def program(call, params='x: R.Tensor(("n", 6), "float32")'):
+    return parse_source(f"@R.function\ndef main({params}):\n    n = T.int64()\n    return {call}\n")
+
+
+def run(module, *arrays):
+    return interpret(module, "main", list(arrays))
+
+
+def legal(call, **given):
+    module = program(call, **given)
+    return LegalizeOps()(module), LegalizeOps(tvm_forms=True)(module)
+
+
+SAME = {
+    "max": "R.max(x, axis=0)",
+    "min": "R.min(x)",
+    "mean": "R.mean(x, axis=1)",
+    "variance": "R.variance(x, axis=1, keepdims=True)",
+    "std": "R.std(x, axis=[1])",
+    "argmax": "R.argmax(x, axis=0)",
+    "argmax_all": "R.argmax(x, keepdims=True)",
+    "argmin": "R.argmin(x, axis=1)",
+    "where": "R.where(R.greater(x, R.const(0, 'float32')), x, R.const(1, 'float32'))",
+    "reshape": "R.reshape(x, (n * 2, 3))",
+    "reshape_first": "R.reshape(x, (2, n, 3))",
+    "reshape_ones": "R.reshape(x, (1, 3, 1, n, 2))",
+    "flatten": "R.flatten(x)",
+    "repeat": "R.repeat(x, 2)",
+    "repeat_axis": "R.repeat(x, 3, axis=1)",
+    "concat": "R.concat((x, x, x), axis=0)",
+    "concat_last": "R.concat((x, x), axis=1)",
+    "tril": "R.tril(x, 2)",
+    "triu": "R.triu(x, -1)",
+    "arange": "R.arange(2, 9, 3, dtype='int32')",
+    "arange_down": "R.arange(5, 0, -2)",
+    "arange_sized": "R.arange(0, n, 2)",
+    "astype": "R.astype(R.const(-1.5, 'float32'), 'int8')",
+    "softmax": "R.nn.softmax(x, axis=1)",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_of_finite_numbers_they_mean_the_same(name):
+    exact, forms = legal(SAME[name])
+    for n in SIZES:
+        if n == 0 and SAME[name].startswith(("R.max", "R.min(", "R.argmax", "R.argmin")):
+            continue  # of no values TVM's are other ones
+        x = np.random.default_rng(n).normal(size=(n, 6)).astype("float32")
+        x[x > 1] = 1  # some are equal
+        np.testing.assert_allclose(run(forms, x), run(exact, x), rtol=1e-6, strict=True)
+
+
+def test_greatest_of_infinities_and_of_nothing_are_as_in_tvm():
+    least = np.finfo("float32").min
+    _, forms = legal("R.max(x, axis=0)")
+    assert (run(forms, np.full((2, 6), -np.inf, "float32")) == least).all()
+    assert (run(forms, np.empty((0, 6), "float32")) == least).all()
+    _, forms = legal("R.argmin(x)")
+    assert run(forms, np.empty((0, 6), "float32")) == -1
+    assert run(forms, np.array([[5, 1, np.inf, 1, 7, 9]], "float32")) == 1
+    exact, forms = legal("R.nn.max_pool2d(x, 3, padding=1)", params='x: R.Tensor((1, 1, 2, "n"), "float32")')
+    x = np.full((1, 1, 2, 3), -np.inf, "float32")
+    assert (run(exact, x) == -np.inf).all()
+    assert (run(forms, x) == least).all()
+
+
+def test_division_by_a_number_is_a_product():
+    exact, forms = (module for module in legal("R.divide(x, R.const(3, 'float32'))"))
+    assert "tir.div" in str(exact) and "tir.mul" not in str(exact)
+    assert "tir.mul" in str(forms) and "tir.div" not in str(forms)
+    x = np.arange(30, dtype="float32").reshape(5, 6)
+    np.testing.assert_allclose(run(forms, x), x / 3, rtol=2e-7)
+    for other in ("R.const(0, 'float32')", "R.const(float('inf'), 'float32')"):
+        assert "tir.div" in str(legal(f"R.divide(x, {other})")[1])
+
+
+def test_reshape_still_compares_extents():
+    _, forms = legal("R.reshape(x, (n, 3, 2))", params='x: R.Tensor(("m", 6), "float32"), s: R.Shape(("n",))')
+    assert "match_cast" in str(forms)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_dequantize_stays_finite(dtype):
+    call = f"R.dequantize(x, R.const(600, '{dtype}'), R.const(-1, 'int8'), axis=0, out_dtype='{dtype}')"
+    _, forms = legal(call, params='x: R.Tensor(("n",), "int8")')
+    assert "R.const" not in IRModule(forms).script()
+    x = np.array([-128, -1, 0, 127], "int8")
+    expected = np.clip((x.astype("int32") + 1) * 600.0, np.finfo(dtype).min, np.finfo(dtype).max)
+    np.testing.assert_array_equal(run(forms, x), expected.astype(dtype))
+
+
+def test_what_integers_do_not_have_is_no_constant():
+    for number, dtype in (("1000", "int8"), ("float('nan')", "int32")):
+        assert "call_tir" in str(legal(f"R.astype(R.const({number}, 'float32'), '{dtype}')")[1])
+    assert "call_tir" not in str(legal("R.astype(R.const(1000, 'float32'), 'float16')")[1])
+
+
+def test_under_tvm_s_name():
+    module = IRModule(program("R.max(x)"))
+    assert "-inf" not in tvm_relax.transform.LegalizeOps()(module).script()
+    assert "-inf" in LegalizeOps()(module).script()

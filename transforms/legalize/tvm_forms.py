@@ -1,0 +1,151 @@
+"""Operators as TVM writes them, where that is other than here: for infinities, NaN, no elements, or by rounding.
+
+max:     with T.init(): y = -inf        ->  y = the least finite number
+pools:   padding of -inf                ->  of the least finite number
+mean:    x / 10.0                       ->  x * 0.1
+argmax:  NaN is the greatest            ->  NaN is like any other value; of no values the position is -1
+where:   select(c, x, y)                ->  select(int64(0) < int64(c), x, y)
+reshape: x[i // 12, i // 4 % 3, i % 4]  ->  x[i % 24 // 12, i % 12 // 4, i % 4]
+concat:  n <= i                         ->  0 <= i - n
+dequantize to float16: in float16       ->  in float32, within the finite numbers of float16
+arange(5), astype(1.5, "int32")         ->  constants
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+from xdsl.ir import Attribute, Block, Operation
+
+from ...dialects import relax, tir
+from ...dialects.dtypes import is_float
+from ...dialects.relax.creation import Arange
+from ...dialects.relax.operator import Operator
+from ...handles.tir.prim_expr import max_value, min_value
+from ...ir.rewriting.edit import insert_before, replace_op
+from ...ir.rewriting.walk import operations
+from ...te.tensor import Tensor
+from ...topi import tvm_forms as topi
+from ...topi.linear_algebra import quantize
+from .legalize_rules import Emit, Rule, operand, result_dims, result_tensor, scalar_or_value
+
+
+def _positions(function: Callable[..., Any], name: str) -> Rule:
+    return lambda op: Emit(function, (operand(op, "x"), op.attr("axis"), op.attr("keepdims")), name)
+
+
+def _where(op: Operator) -> Emit:
+    return Emit(topi.where, tuple(op.operands), "where")
+
+
+def _reshape(op: Operator) -> Emit:
+    return Emit(topi.reshape, (operand(op, "x"), result_dims(op)), "reshape")
+
+
+def _repeat(op: Operator) -> Emit:
+    return Emit(topi.repeat, (operand(op, "data"), op.attr("repeats"), op.attr("axis")), "repeat")
+
+
+def _concat(op: Operator) -> Emit:
+    (xs,) = op.args
+    given = xs if isinstance(xs, tuple) else (xs,)
+    return Emit(_concatenate, given, "concatenate", {"axis": op.attr("axis") or 0})
+
+
+def _concatenate(*tensors: Tensor | list[Tensor], axis: int) -> Tensor:
+    return topi.concatenate([t for each in tensors for t in (each if isinstance(each, list) else [each])], axis)
+
+
+def _quantization(function: Callable[..., Any], name: str) -> Rule:
+    """Scales and zero points that are constants become part of the function."""
+
+    def rule(op: Operator) -> Emit:
+        parameters = (scalar_or_value(operand(op, "scale")), scalar_or_value(operand(op, "zero_point")))
+        return Emit(function, (operand(op, "data"), *parameters, op.attr("axis"), result_tensor(op).element), name)
+
+    return rule
+
+
+FORMS: dict[str, Rule] = {
+    "relax.argmax": _positions(topi.argmax, "argmax"),
+    "relax.argmin": _positions(topi.argmin, "argmin"),
+    "relax.where": _where,
+    "relax.reshape": _reshape,
+    "relax.flatten": _reshape,
+    "relax.repeat": _repeat,
+    "relax.concat": _concat,
+    "relax.quantize": _quantization(quantize, "quantize"),
+    "relax.dequantize": _quantization(topi.dequantize, "dequantize"),
+}
+"""Rules that go before those of the table."""
+
+UNCHECKED = frozenset(("relax.argmax", "relax.argmin"))
+"""Those whose functions give a value for any extents: nothing is compared before they are called."""
+
+
+def constant_of(op: Operator) -> relax.ConstantOp | None:
+    """What an operator of numbers gives where it is known: a range of literals, a scalar that is converted."""
+    dtype = getattr(op.result_type, "element", None)
+    if dtype is None:
+        return None
+    if op.name == "relax.arange":
+        numbers, count = cast(Arange, op).literals(), result_dims(op)[0].constant
+        if numbers is None or count is None:
+            return None
+        return relax.ConstantOp.of([numbers[0] + numbers[2] * i for i in range(int(count))], dtype)
+    if op.name == "relax.astype":
+        owner = operand(op, "x").owner
+        number = owner.value.scalar if isinstance(owner, relax.ConstantOp) else None
+        converted = None if number is None else _converted(number, dtype)
+        return None if converted is None else relax.ConstantOp.of(converted, dtype)
+    return None
+
+
+def _converted(number: float, dtype: Attribute) -> float | None:
+    """A number as one of `dtype`, truncated where that is of integers; None where these do not have it."""
+    if is_float(dtype):
+        return number
+    if not math.isfinite(number):
+        return None
+    low, high = (bound(dtype).constant for bound in (min_value, max_value))
+    return int(number) if int(low or 0) <= int(number) <= int(high or 0) else None
+
+
+def write_as_tvm(func: tir.FuncOp, name: str) -> None:
+    """Change the tensor function of the operator `name`, which was just made, to TVM's numbers."""
+    pools = ".max_pool" in name
+    for op in operations(func):
+        if isinstance(op, tir.InitOp) or (pools and isinstance(op, tir.FuncOp)):
+            _make_finite(op)
+        elif isinstance(op, tir.DivOp):
+            _multiply_instead(op)
+
+
+def _make_finite(root: tir.InitOp | tir.FuncOp) -> None:
+    """±inf -> ± the greatest finite number"""
+    for op in operations(root):
+        number = _float(op) if isinstance(op, tir.ConstOp) else None
+        if number is not None and math.isinf(number):
+            greatest = max_value(op.results[0].type).constant or 0.0
+            op.properties["value"] = tir.ConstOp(math.copysign(greatest, number), op.results[0].type).value
+
+
+def _multiply_instead(op: Operation) -> None:
+    """x / c -> x * (1 / c) of floating point numbers"""
+    dividend, divisor = op.operands
+    number = _float(divisor.owner)
+    if not number or not math.isfinite(number):
+        return
+    inverse = tir.ConstOp(1.0 / number, divisor.type)
+    product = tir.MulOp(dividend, inverse.result)
+    insert_before(op, inverse)
+    replace_op(op, product)
+
+
+def _float(owner: Operation | Block) -> float | None:
+    """The number of a constant of a floating point type, None for anything else."""
+    if not isinstance(owner, tir.ConstOp) or not is_float(owner.result.type):
+        return None
+    return float(owner.py_value)
