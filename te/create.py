@@ -19,6 +19,7 @@ from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..handles.tir.prim_expr import Var as FreeVar
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
+from ..ir.rewriting.edit import replace_op
 from ..ir.rewriting.walk import operations
 from .axis import IterVar
 from .extern_body import Statements
@@ -87,11 +88,16 @@ def undetermined_vars(func: tir.FuncOp) -> list[Var]:
 
 
 def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:
-    """Append symbolic variables as scalar parameters of their names."""
+    """Append symbolic variables as scalar parameters of their names, which are used where the variables were."""
     block = func.body.block
+    params: dict[SymExpr, SSAValue] = {}
     for v in variables:
-        param = block.insert_arg(v.dtype, len(block.args))
+        params[v] = param = block.insert_arg(v.dtype, len(block.args))
         set_name(param, str(v.name))
+    for op in operations(func) if params else ():
+        param = params.get(op.expr.data) if isinstance(op, ValueOp) else None
+        if param is not None:
+            replace_op(op, param, renamed=False)
 
 
 class _Builder:
@@ -217,10 +223,9 @@ class _Builder:
         ]
         names = [f"v_{a.name}" for a in axes]
         if not axes:
-            dtype = self.override or i32
-            zero = tir.ConstOp(0, dtype)
+            zero = tir.ConstOp(0, i32)  # of 32 bits whatever the type of indices, as in TVM: no index is made of it
             parent.add_op(zero)
-            iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, dtype), Const(1, dtype)))], ["vi"]
+            iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, i32), Const(1, i32)))], ["vi"]
         inner = Block(arg_types=[v.type for _, v, _ in iters])
         for arg, arg_name in zip(inner.args, names, strict=True):
             set_name(arg, arg_name)
