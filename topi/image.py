@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
-from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
@@ -106,28 +105,30 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
 
 
 def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:
-    """`data` with its spatial dimensions, the third and later ones of `places`, brought to those of `shape`.
+    """`data` with its spatial dimensions, which `places` says, brought to those of `shape`.
 
     One dimension after the other where values are mixed: those that shrink from the outermost on, then those that grow
     from the innermost on. Which elements each index of a dimension is made of is computed once.
     """
     wide = f64 if data.type == f64 else f32
-    rank = len(places) - 2
+    rank = len(places)
     scales = how.scales or [None] * rank
     ends = list(zip(how.roi[:rank], how.roi[rank:], scales, strict=True))
     nearest = how.method == "nearest_neighbor"
     mixed = data
-    steps = sorted(zip(places[2:], ends, strict=True), key=lambda step: _turn(step[0], data.dims, shape))
+    steps = sorted(zip(places, ends, strict=True), key=lambda step: _turn(step[0], data.dims, shape))
     for p, end in () if nearest else steps:
         mixed = _along(mixed, p, shape[p], how, end, wide)
 
     def element(*i: PrimExpr) -> PrimExpr:
-        spatial = [(i[p], data.dims[p], shape[p]) for p in places[2:]]
+        spatial = [(i[p], data.dims[p], shape[p]) for p in places]
         at = [_coordinate(v, n, m, how, *e) for (v, n, m), e in zip(spatial, ends, strict=True)]
         value = mixed(*i)
         if nearest:
-            found = [_taps(x, n, how)[0][0] for x, (_, n, _) in zip(at, spatial, strict=True)]
-            value = data(*arranged(places, [i[places[0]], i[places[1]], *found]))
+            own = dict(
+                zip(places, [_taps(x, n, how)[0][0] for x, (_, n, _) in zip(at, spatial, strict=True)], strict=True)
+            )
+            value = data(*(own.get(n, index) for n, index in enumerate(i)))
         if how.mode == "tf_crop_and_resize":
             value = tx.if_then_else(_inside(at, spatial), value, tx.const(how.extrapolation, wide).astype(value.type))
         return value.astype(dtype)

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
-from .layout import arranged, check_rank, positions
+from .layout import check_rank, dims_of_letters, layout_of
 from .operator import DTYPE, FLOATS, Arg, Attr, Domain, Kind, Operator, as_dtype, operator
 from .types import TensorType
 
@@ -20,7 +20,9 @@ class _Sized(Operator):
         """One extent stands for height and width."""
         out = super().completed(arguments)
         size = out["size"]
-        return out | {"size": (size, size)} if isinstance(size, int | SymExpr) else out
+        meaning = getattr(size, "__tirax_script_value__", None)
+        extent = size if meaning is None else meaning()
+        return out | {"size": (size, size)} if isinstance(extent, int | SymExpr) else out
 
 
 class _Resize(_Sized):
@@ -65,11 +67,16 @@ class Resize2d(_Resize):
     }
 
     def places(self) -> list[int]:
-        """Where batch, channels, height and width stand."""
-        return positions(self, "layout", "NCHW")
+        """Where height and width stand, which are in no blocks, as batch and channels may be."""
+        layout = layout_of(self, "layout", "NCHW")
+        if layout.block("H") is not None or layout.block("W") is not None:
+            self.fail_shape("attribute layout must have height and width in no blocks", "NCHW16c", str(layout))
+        return [layout.index(c) for c in "HW"]
 
     def infer(self) -> Attribute:
-        data, size, places = check_rank(self, "data", 4), self.shape_arg("size"), self.places()
+        places = self.places()
+        data, _ = dims_of_letters(self, "data", "layout", "NCHW")
+        rank, size = len(layout_of(self, "layout", "NCHW")), self.shape_arg("size")
         check_choices(self, self.CHOICES)
         if size.rank not in (None, 2):
             self.fail_shape("argument size must be height and width", "2 extents", size.rank)
@@ -78,8 +85,11 @@ class Resize2d(_Resize):
             self.fail_shape("attribute roi must have 4 elements", "top, left, bottom, right", roi)
         dtype = as_dtype(self.attr("out_dtype")) or data.element
         if data.dims is None or size.dims is None:
-            return TensorType.of(None, dtype, 4)
-        return TensorType.of(arranged(places, [data.dims[places[0]], data.dims[places[1]], *size.dims]), dtype)
+            return TensorType.of(None, dtype, rank)
+        dims = list(data.dims)
+        for place, extent in zip(places, size.dims, strict=True):
+            dims[place] = extent
+        return TensorType.of(dims, dtype)
 
 
 @operator("relax.image.affine_grid", "data size", align_corners=True)

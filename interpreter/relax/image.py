@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -66,20 +67,21 @@ def _matrix(op: Any, x: Array, n: int) -> Array:
 
 
 def _resize2d(op: Any, data: Array, size: tuple[int, ...]) -> Array:
-    layout, mode = op.attr("layout"), op.attr("coordinate_transformation_mode")
-    x = data.transpose([layout.index(c) for c in "NCHW"])
+    mode, places = op.attr("coordinate_transformation_mode"), op.places()
+    moved = np.moveaxis(data, places, (-2, -1))
+    x = moved.reshape(math.prod(moved.shape[:-2]), *moved.shape[-2:])
     roi = op.attr("roi") or [0.0] * 4
-    at = [_coordinates(mode, x.shape[2 + i], size[i], roi[i], roi[i + 2]) for i in range(2)]
+    at = [_coordinates(mode, x.shape[1 + i], size[i], roi[i], roi[i + 2]) for i in range(2)]
     if op.attr("method") == "nearest_neighbor":
-        rows, columns = (_matrix(op, v, x.shape[2 + i]).argmax(axis=1) for i, v in enumerate(at))
-        out = x[:, :, rows][:, :, :, columns]
+        rows, columns = (_matrix(op, v, x.shape[1 + i]).argmax(axis=1) for i, v in enumerate(at))
+        out = x[:, rows][:, :, columns]
     else:
-        weights = [_matrix(op, v, x.shape[2 + i]) for i, v in enumerate(at)]
-        out = np.einsum("nchw,yh,xw->ncyx", x.astype(np.float64), *weights)
+        weights = [_matrix(op, v, x.shape[1 + i]) for i, v in enumerate(at)]
+        out = np.einsum("nhw,yh,xw->nyx", x.astype(np.float64), *weights)
     if mode == "tf_crop_and_resize":
-        inside = [(v >= 0) & (v <= x.shape[2 + i] - 1) for i, v in enumerate(at)]
+        inside = [(v >= 0) & (v <= x.shape[1 + i] - 1) for i, v in enumerate(at)]
         out = np.where(inside[0][:, None] & inside[1][None, :], out, op.attr("extrapolation_value"))
-    return out.transpose(["NCHW".index(c) for c in layout])
+    return np.moveaxis(out.reshape(*moved.shape[:-2], *out.shape[-2:]), (-2, -1), places)
 
 
 def _affine_grid(op: Any, data: Array, size: tuple[int, ...]) -> Array:

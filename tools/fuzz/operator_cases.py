@@ -340,6 +340,8 @@ FURTHER: list[Case] = [
     ("dequantize", ["[2, n] i8", "[2] f32", "[2] i8"], {"axis": 0}),
     ("dequantize", ["[2, n] i8", "[] f32", "[] i32"], {"out_dtype": "float16"}),
     ("image.resize2d", ["[n, 2, 5, 4] f32", shape(7, 3)], {}),
+    ("image.resize2d", ["[n, 2, 5, 4, 3] f32", shape(7, 3)], {"layout": "NCHW3c"}),
+    ("image.resize2d", ["[2, 5, n, 2, 3] f32", shape(7, 4)], {"layout": "CHNW3c", "method": "nearest_neighbor"}),
     (
         "image.resize2d",
         ["[2, 5, 4, n] f32", shape(2, 9)],

@@ -45,7 +45,7 @@ def _resize(
     else:
         spatial = [constant_like(dim(s), data.dims[p]) for s, p in zip(size, at[2:], strict=True)]
         dims = arranged(at, [data.dims[at[0]], data.dims[at[1]], *spatial])
-    return _image.resize(data, dims, at, how, element_type(out_dtype, data.type))
+    return _image.resize(data, dims, at[2:], how, element_type(out_dtype, data.type))
 
 
 def _resizing(letters: str, doc: str) -> Callable[..., Tensor]:

@@ -241,6 +241,6 @@ def _by_sizes(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> E
         0.0,
         scales,
     )
-    places += [r.axis + extra for r in rows]
-    y = node.call_te(image.resize, data, shape, places, resizing, data.type.element)
+    spatial = [r.axis + extra for r in rows]
+    y = node.call_te(image.resize, data, shape, spatial, resizing, data.type.element)
     return op("reshape", y, shape[extra:]) if extra else y
