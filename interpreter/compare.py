@@ -46,13 +46,18 @@ def symbolic_vars(func: Function) -> list[Var]:
 
 
 def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, int]]:
-    """Assignments to the symbolic variables: one for each of `sizes`, the variables taking different values."""
+    """Assignments to the symbolic variables: one for each of `sizes`, the variables taking different values.
+
+    Where 0 is a size, every other one of several variables is 0 by itself, too: points remain where sums are of nothing.
+    """
     names = [str(v.name) for v in symbolic_vars(func)]
     if not names:
         yield {}
         return
     for i, size in enumerate(sizes):
         yield {n: size if k == 0 or size < 2 else sizes[i] + k for k, n in enumerate(names)}
+    if 0 in sizes and len(names) > 1:
+        yield {n: 0 if k % 2 else 3 for k, n in enumerate(names)}
 
 
 def random_inputs(func: Function, sizes: Mapping[str, int], seed: int = 0) -> list[Any]:

@@ -1,101 +1,83 @@
-"""Reductions of nothing: points that a loop without iterations would reduce to are initialized all the same."""
+"""Reductions of nothing: points are initialized where no iteration of the loops around them would do it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 
 from xdsl.interpreter import Interpreter
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ..dialects import tir
+from ..dialects.sym.expr import SymExpr
+from ..ir.affine.init_nest import InitNest, sources
 from . import scalars
+from .environment import Environment
 
 Values = Callable[[Interpreter, tir.ForOp], range]
 """The values of a loop's variable."""
 
 
-def initialize_points(interpreter: Interpreter, empty: tir.ForOp, values_of: Values) -> None:
-    """Run the inits of the reductions in a loop without iterations, where the loop is over what is reduced alone.
-
-    A loop over points that has no iterations has no points either.
-    """
-    for block in [op for op in empty.body.walk() if isinstance(op, tir.BlockOp)]:
-        path = _path(block, empty)
-        inits = [op for op in block.body.block.ops if isinstance(op, tir.InitOp)]
-        spatial = [b for b, kind in zip(block.bindings, block.kinds, strict=True) if kind is not tir.IterKind.REDUCE]
-        over_points = _sources(spatial)
-        if path and inits and empty.loop_var not in over_points:
-            loops = [(loop, loop.loop_var in over_points) for loop in path]
-            inside = (v for init in inits for op in init.walk() for v in op.operands)
-            point = _Point(block, inits, _sources([*block.operands, *inside]))
-            for _ in _points(interpreter, loops, point, values_of):
-                point.initialize(interpreter)
+def has_nothing(interpreter: Interpreter, nest: InitNest, env: Environment) -> bool:
+    """Whether there is nothing to reduce."""
+    return any(
+        (env.evaluate(c) if isinstance(c, SymExpr) else int(interpreter.get_values((c,))[0])) <= 0 for c in nest.counts
+    )
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A block with its inits; what they do not need (loads of what is empty, perhaps) is not evaluated."""
+class InitRun:
+    """The init of a nest, run at each of its points."""
 
-    block: tir.BlockOp
-    inits: list[tir.InitOp]
-    needed: set[SSAValue]
+    def __init__(self, interpreter: Interpreter, nest: InitNest, env: Environment, values_of: Values):
+        self.interpreter = interpreter
+        self.nest = nest
+        self.values_of = values_of
+        self.needed = sources(nest.needed)
+        block = nest.block
+        firsts, extents = env.shape(block.mins), env.shape(block.extents)
+        self.domains = [range(first, first + extent) for first, extent in zip(firsts, extents, strict=True)]
 
-    def evaluate(self, interpreter: Interpreter, ops: Iterable[Operation]) -> None:
+    def run(self) -> None:
+        """Everything is defined in a scope of its own: what is needed of the loops' bodies is computed anew."""
+        for _ in self.points(self.nest.path):
+            for free in product(*(self.domains[i] for i in self.nest.free)):
+                self.initialize(dict(zip(self.nest.free, free, strict=True)))
+
+    def points(self, path: tuple[tir.ForOp, ...]) -> Iterator[None]:
+        """Once for each point; loops that are not around the init stand at their start."""
+        if not path:
+            yield
+            return
+        loop, *inner = path
+        kept = loop in self.nest.kept
+        for value in self.values_of(self.interpreter, loop) if kept else (0,):
+            self.interpreter.push_scope("nothing")
+            self.define({loop.loop_var: value})
+            self.evaluate(loop.body.block.ops)
+            yield from self.points(tuple(inner))
+            self.interpreter.pop_scope()
+
+    def define(self, values: Mapping[SSAValue, int]) -> None:
+        self.interpreter.set_values((v, scalars.of_type(value, v.type)) for v, value in values.items())
+
+    def evaluate(self, ops: Iterable[Operation]) -> None:
+        """What the init needs of some operations; what it does not need (loads of what is empty) may mean nothing."""
         for op in ops:
             if not self.needed.isdisjoint(op.results):
-                results = interpreter.run_op(op, interpreter.get_values(op.operands))
-                interpreter.set_values(zip(op.results, results, strict=True))
+                results = self.interpreter.run_op(op, self.interpreter.get_values(op.operands))
+                self.interpreter.set_values(zip(op.results, results, strict=True))
 
-    def initialize(self, interpreter: Interpreter) -> None:
-        block = self.block
-        if block.predicate is not None and not interpreter.get_values((block.predicate,))[0]:
+    def initialize(self, free: Mapping[int, int]) -> None:
+        """Run the init where the iterators of a nest have the values that loops say, and `free` of the others."""
+        nest, block = self.nest, self.nest.block
+        if not all(self.interpreter.get_values(nest.conditions)):
             return
-        interpreter.push_scope("nothing")
-        body = block.body.block
-        interpreter.set_values(zip(body.args, interpreter.get_values(block.bindings), strict=True))
-        self.evaluate(interpreter, body.ops)
-        for init in self.inits:
-            interpreter.run_ssacfg_region(init.body, (), "init")
-        interpreter.pop_scope()
-
-
-def _path(block: tir.BlockOp, outermost: tir.ForOp) -> list[tir.ForOp]:
-    """The loops around the block from the outermost one on; none where there is something else between them."""
-    loops = list[tir.ForOp]()
-    parent = block.parent_op()
-    while isinstance(parent, tir.ForOp):
-        loops.insert(0, parent)
-        if parent is outermost:
-            return loops
-        parent = parent.parent_op()
-    return []
-
-
-def _sources(values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that these are computed of, themselves included."""
-    known, todo = set[SSAValue](), list(values)
-    while todo:
-        value = todo.pop()
-        if value not in known:
-            known.add(value)
-            ops = value.op.walk() if isinstance(value, OpResult) else ()
-            todo.extend(v for op in ops for v in op.operands)
-    return known
-
-
-def _points(
-    interpreter: Interpreter, loops: list[tuple[tir.ForOp, bool]], point: _Point, values_of: Values
-) -> Iterator[None]:
-    """Once for each point, with what the block's operands need; loops over what is reduced stand at their start."""
-    (loop, over_points), *inner = loops
-    values = values_of(interpreter, loop)
-    for value in values if over_points else (values.start,):
-        interpreter.push_scope("nothing")
-        interpreter.set_values([(loop.loop_var, scalars.of_type(value, loop.loop_var.type))])
-        point.evaluate(interpreter, loop.body.block.ops)
-        if inner:
-            yield from _points(interpreter, inner, point, values_of)
-        else:
-            yield
-        interpreter.pop_scope()
+        driven = {i: int(self.interpreter.get_values((block.bindings[i],))[0]) for i in nest.driven}
+        if nest.bounded and not all(value in self.domains[i] for i, value in driven.items()):
+            return
+        known = {**free, **driven}
+        self.interpreter.push_scope("init")
+        self.define({var: known.get(i, self.domains[i].start) for i, var in enumerate(block.iter_vars)})
+        self.evaluate(block.body.block.ops)
+        self.interpreter.run_ssacfg_region(nest.init.body, (), "init")
+        self.interpreter.pop_scope()

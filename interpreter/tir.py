@@ -20,10 +20,11 @@ from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
+from ..ir.affine.init_nest import InitNest, init_nests
 from ..ir.functions.tir_calls import extents_of_call
 from ..ir.locations import location_of
 from . import scalars
-from .empty_reductions import initialize_points
+from .empty_reductions import InitRun, has_nothing
 from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm
 from .nests import Nest, plan_nest
@@ -41,6 +42,8 @@ class TirSemantics:
         self.env = env
         self.vectorize = vectorize
         self._nests: dict[tir.ForOp, Nest | None] = {}
+        self._init_nests: dict[tir.ForOp, list[InitNest]] = {}
+        self._known: set[tir.FuncOp] = set()
         self._implementations = self.table()
 
     def table(self) -> dict[type[Operation], Implementation]:
@@ -95,6 +98,10 @@ class TirSemantics:
 
     def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
         """Run a function on buffers (arrays, written in place) and scalars; its scalar results."""
+        if func not in self._known:
+            self._known.add(func)
+            for nest in init_nests(func):
+                self._init_nests.setdefault(nest.path[0], []).append(nest)
         with self.env.function(func.sym_name.data):
             self.env.bind_tir(func, args)
             return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)
@@ -108,12 +115,12 @@ class TirSemantics:
         return self.env.evaluate(bound)
 
     def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
+        for nest in self._init_nests.get(op, ()):
+            if has_nothing(interpreter, nest, self.env):
+                InitRun(interpreter, nest, self.env, self.values_of).run()
         if self.vectorize and self.loop_at_once(interpreter, op):
             return ()
-        values = self.values_of(interpreter, op)
-        if not values:
-            initialize_points(interpreter, op, self.values_of)
-        for i in values:
+        for i in self.values_of(interpreter, op):
             interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
         return ()
 

@@ -243,6 +243,29 @@ def require_reduced_in_scope(block: tir.BlockOp) -> None:
         fail(f"the reduction goes on around its scope: its steps depend on {names} outside of it", block)
 
 
+def require_some_steps(producers: Iterable[tir.BlockOp], loop: tir.ForOp) -> None:
+    """Refuse a place in loops over what producers reduce, which may be nothing: what stands there would not run."""
+    around = {st.loop_expr(lp) for lp in [*st.loops_above(loop), loop]}
+    for producer in producers:
+        rows = zip(producer.kinds, bindings_of(producer), producer.extents, strict=True)
+        for kind, binding, extent in rows:
+            reduces = kind is IterKind.REDUCE and not around.isdisjoint(binding.free_vars())
+            if reduces and _may_be_nothing(extent):
+                fail("the loop may have no iteration: a producer reduces nothing then", loop, producer, found=extent)
+
+
+def require_steps_apart(block: tir.BlockOp, loops: Iterable[tir.ForOp]) -> None:
+    """Refuse a loop over points and steps at once where there may be no steps: it has no points then, either."""
+    mixed = [lp for lp in loops if {IterKind.SPATIAL, IterKind.REDUCE} <= kinds_driven(block, lp)]
+    steps = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE]
+    if mixed and any(map(_may_be_nothing, steps)):
+        fail("a loop over points and over what is reduced may have no iteration", block, *mixed)
+
+
+def _may_be_nothing(extent: SymExpr) -> bool:
+    return not Analyzer().can_prove(OPS["le"](Const(1, extent.dtype), extent))
+
+
 def outside_of_scope(block: tir.BlockOp, variables: Iterable[Var]) -> list[SSAValue]:
     """Those that are of loops and blocks around the scope of a block, where these run more than once."""
     inside = {lp.loop_var for lp in st.loops_above(block)}

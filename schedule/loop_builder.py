@@ -94,8 +94,20 @@ class Cloner:
         op = value.op
         new = op.clone({used: self(used) for used in captured(op)})
         self.insert(new)
+        if op.regions:
+            self._replace_inside(op, new)
         self._map[value] = new.results[value.index]
         return self._map[value]
+
+    def _replace_inside(self, op: Operation, copy: Operation) -> None:
+        """Let replacements stand in the regions of a copy, too."""
+        for old, new in list(zip(op.walk(), copy.walk(), strict=True))[1:]:
+            known = [self._map.get(result) for result in old.results]
+            if known and None not in known:
+                for result, other in zip(new.results, known, strict=True):
+                    result.replace_all_uses_with(cast(SSAValue, other))
+                new.detach()
+                new.erase()
 
     def store(self, store: tir.StoreOp, value: SSAValue | None = None) -> None:
         """What a store does, of copies; or store another value there."""

@@ -13,7 +13,7 @@ from ..dialects.attributes import from_attr
 from ..dialects.names import name_of, set_name
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
-from ..ir.affine.values import Materializer, sym_expr_of
+from ..ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.edit import inserter as before
 from ..transforms.tir.walk import erase_with_tree, is_pure
@@ -268,12 +268,6 @@ def _has_scaled_fusion(total: IterSum) -> bool:
 def conditions(block: tir.BlockOp) -> list[SSAValue]:
     """The parts of a block's predicate, all of which hold."""
     return [] if block.predicate is None else conjuncts(block.predicate)
-
-
-def conjuncts(condition: SSAValue) -> list[SSAValue]:
-    """The parts of a condition that holds where all of them do."""
-    op = condition.owner
-    return [*conjuncts(op.lhs), *conjuncts(op.rhs)] if isinstance(op, tir.AndOp) else [condition]
 
 
 def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:

@@ -89,6 +89,12 @@ def _expr(value: SSAValue, args: list[SymExpr]) -> SymExpr:
     return args[0] if isinstance(op, tir.CastOp) else _CONSTRUCTORS[type(op)](*args)
 
 
+def conjuncts(condition: SSAValue) -> list[SSAValue]:
+    """The parts of a condition that holds where all of them do."""
+    op = condition.owner
+    return [*conjuncts(op.lhs), *conjuncts(op.rhs)] if isinstance(op, tir.AndOp) else [condition]
+
+
 def widens(op: tir.CastOp) -> bool:
     """Whether a cast keeps every value: of signed integers, to no narrower type."""
     types = (op.value.type, op.result.type)

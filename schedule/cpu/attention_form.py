@@ -16,10 +16,10 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import SymExpr, Var, product
 from ...dialects.tir import BufferType
-from ...ir.affine.values import sym_expr_of
+from ...ir.affine.values import conjuncts, sym_expr_of
 from ..accesses import is_intermediate
 from ..checks import slack_of, step_of
-from ..rewrite import conjuncts, same_tree
+from ..rewrite import same_tree
 from .inline import dimension_iters, inline_stages, written_elsewhere
 from .stages import Iter, Stage, Update, analyse, loads_below, tree, update_of
 

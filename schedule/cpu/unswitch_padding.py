@@ -18,10 +18,10 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir.affine.values import sym_expr_of
+from ...ir.affine.values import conjuncts, sym_expr_of
 from ..checks import least_of, slack_of
 from ..loop_builder import Cloner, LoopBuilder
-from ..rewrite import conjuncts, joined
+from ..rewrite import joined
 from .stages import Iter, Stage, tree
 
 Range = tuple[SymExpr, SymExpr]

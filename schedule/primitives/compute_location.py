@@ -80,6 +80,7 @@ def reverse_compute_at(
     checks.require_complete_or_reduction(block)
     producers = st.producers(block)
     _require_under(producers, loop, "producer")
+    checks.require_some_steps(producers, loop)
     reduces = checks.why_not_complete(block) is not None
     if reduces:
         _check_provided(producers, loop)

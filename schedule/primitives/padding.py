@@ -19,7 +19,7 @@ from ...dialects.sym import SymAttr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, sym_expr_of
+from ...ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import rewrite as rw
@@ -268,7 +268,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
     lows, highs = _reached(block)
-    for part in map(sym_expr_of, rw.conjuncts(condition)):
+    for part in map(sym_expr_of, conjuncts(condition)):
         k, is_low, bound = _bound(part, variables, block)
         if is_low:
             lows[k] = bound if analyzer.can_prove(OPS["le"](lows[k], bound)) else OPS["max"](lows[k], bound)

@@ -34,8 +34,8 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
 
     Gives the block `<name>_init`; the old one becomes `<name>_update`. Refused where the block has no init, where
     `loop` is not around it, where a loop outside of `loop`, or of the scope, drives a reduction (the init would run
-    again), and where an
-    iteration of the block may come several times in `loop` (it would count several times).
+    again), where an iteration of the block may come several times in `loop` (it would count several times), and where
+    a loop is over points and over what is reduced, which may be nothing.
     """
     init = block.init
     if init is None:
@@ -46,6 +46,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
     _check_once(block, inside)
+    checks.require_steps_apart(block, inside)
     init_block = _init_nest(block, init, inside, rw.before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)

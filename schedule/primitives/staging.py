@@ -161,11 +161,12 @@ def write_at(
     for i: for j: C[i, j] = B[i, j]  ->  for i: { for j: C_local[i, j] = B[i, j]; C[i, 0:n] = C_local[i, 0:n] }
 
     The copy is one block as that of `read_at`. Gives it. Refused where the block is not in the loop, where another
-    block in the loop uses the buffer, or any other one writes it, and where an iteration does not write all of a
-    region.
+    block in the loop uses the buffer, or any other one writes it, where an iteration does not write all of a
+    region, and where a loop around it is over what the block reduces, which may be nothing.
     """
     _check_under(block, loop)
     checks.require_reduced_in_scope(block)
+    checks.require_some_steps([block], loop)
     buffer = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
     func = st.function_around(loop)
     others = [

@@ -2,115 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import Const
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr
+from ...ir.affine.init_nest import InitNest, init_nests
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.copy import copied, plant
 from ...ir.rewriting.edit import inline_before, inserter
 from .walk import blocks_inside_out, erase_with_tree, functions
+
+Insert = Callable[[Operation], object]
 
 
 @dataclass(frozen=True)
 class LowerInitBlock(Pass):
     """`tir.init {S}` -> `if every reduction iterator is at its least value {S}`; plain S where there is none.
 
-    Loops over a reduction iterator whose extent may be 0 get S before them, for that case: a sum of nothing is 0.
+    Where there may be nothing to reduce, S stands before the loops over it, too, for that case: a sum of nothing is 0.
     """
 
     name = "lower-init-block"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
+            for nest in list(init_nests(func)):
+                _initialize_empty(nest)
             for block in blocks_inside_out(func):
                 init = block.init
                 if init is not None:
-                    _initialize_empty(block, init)
                     _lower(block, init)
 
 
 def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
-
     insert = inserter(init)
-    condition = _at_start(block, insert)
-    if condition is None:
+    conditions = _at_start(block, insert)
+    if not conditions:
         inline_before(init.body.block, init)
     else:
         body = init.body.detach_block(init.body.block)
-        insert(tir.IfOp(condition, Region(body)))
+        insert(tir.IfOp(_joined(insert, tir.AndOp, conditions), Region(body)))
     erase_with_tree(init)
 
 
-def _initialize_empty(block: tir.BlockOp, init: tir.InitOp) -> None:
-    """`if an extent is 0 {S}` before reduction loops that are right around the block; others stay as they are."""
-    reduced = [i for i, kind in enumerate(block.kinds) if kind is tir.IterKind.REDUCE]
-    extents = [e for i in reduced if (e := block.extents[i]).constant is None]
-    outermost = _outermost_loop(block, {block.bindings[i] for i in reduced}) if extents else None
-    if outermost is None or block.predicate is not None or not _stands_alone(block, init, outermost):
-        return
-
-    insert = inserter(outermost)
+def _at_start(block: tir.BlockOp, insert: Insert) -> list[SSAValue]:
+    """For each reduction iterator whether it is at its least value."""
     build = Materializer(insert)
-    empty: SSAValue | None = None
-    for extent in extents:
-        none = tir.BINARY["le"](build(extent), build(Const(0, extent.dtype)))
-        insert(none)
-        either = none if empty is None else tir.OrOp(empty, none.results[0])
-        if either is not none:
-            insert(either)
-        empty = either.results[0]
-    assert empty is not None
-    body = Region()
-    init.body.clone_into(body, value_mapper=dict(zip(block.iter_vars, block.bindings, strict=True)))
-    insert(tir.IfOp(empty, body))
+    rows = zip(block.iter_vars, block.kinds, block.mins, strict=True)
+    return [
+        _result(insert, tir.EqOp(var, build(least, cast(IntegerType, var.type))))
+        for var, kind, least in rows
+        if kind is tir.IterKind.REDUCE
+    ]
 
 
-def _outermost_loop(block: tir.BlockOp, variables: set[SSAValue]) -> tir.ForOp | None:
-    """The outermost of the loops directly around a block that bind exactly `variables`."""
-    op: Operation = block
-    rest = set(variables)
-    while rest:
-        around = op.parent_op()
-        if not isinstance(around, tir.ForOp) or around.body.block.args[0] not in rest:
-            return None
-        rest.discard(around.body.block.args[0])
-        op = around
-    return op if isinstance(op, tir.ForOp) else None
-
-
-def _stands_alone(block: tir.BlockOp, init: tir.InitOp, loop: tir.ForOp) -> bool:
-    """Whether the init region uses nothing of `loop` but iterators that are bound to values from outside."""
-    bound = dict(zip(block.iter_vars, block.bindings, strict=True))
-    inside = set(init.body.walk())
-    for op in inside:
-        for value in op.operands:
-            value = bound.get(value, value)
-            owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-            if owner not in inside and owner is not None and loop.is_ancestor(owner):
-                return False
-    return True
-
-
-def _at_start(block: tir.BlockOp, insert: Callable[[Operation], object]) -> SSAValue | None:
-    """Whether all reduction iterators are at their least values; None where there are none."""
+def _initialize_empty(nest: InitNest) -> None:
+    """`if there is nothing to reduce {S at each point}` before the loops over it."""
+    insert = inserter(nest.path[0])
     build = Materializer(insert)
-    condition: SSAValue | None = None
-    for var, kind, least in zip(block.iter_vars, block.kinds, block.mins, strict=True):
-        if kind is not tir.IterKind.REDUCE:
-            continue
-        at_least = tir.EqOp(var, build(least, cast(IntegerType, var.type)))
-        insert(at_least)
-        if condition is None:
-            condition = at_least.result
-        else:
-            both = tir.AndOp(condition, at_least.result)
-            insert(both)
-            condition = both.result
-    return condition
+    empty = list[SSAValue]()
+    for count in nest.counts:
+        value = build(count) if isinstance(count, SymExpr) else count
+        zero = build(Const(0, cast(IntegerType, value.type)))
+        empty.append(_result(insert, tir.BINARY["le"](value, zero)))
+    body = Block()
+    insert(tir.IfOp(_joined(insert, tir.OrOp, empty), Region(body)))
+    _write_nest(nest, body)
+
+
+def _write_nest(nest: InitNest, block: Block) -> None:
+    """The init in its loops, at the end of `block`."""
+    old, values = nest.block, dict[SSAValue, SSAValue]()
+    for loop in nest.path:
+        if loop in nest.kept:
+            low, extent = (plant(b, block, values) if isinstance(b, SSAValue) else b for b in (loop.min, loop.extent))
+            block = _loop(block, low, extent, loop.loop_var, values)
+    for i in nest.free:
+        block = _loop(block, old.mins[i], old.extents[i], old.iter_vars[i], values)
+    conditions = [plant(condition, block, values) for condition in nest.conditions]
+    build = Materializer(block.add_op)
+    for i in nest.driven:
+        values[old.iter_vars[i]] = plant(old.bindings[i], block, values)
+    for var, least in zip(old.iter_vars, old.mins, strict=True):
+        if var not in values:
+            values[var] = build(least, cast(IntegerType, var.type))
+    if nest.bounded:
+        conditions += [c for i in nest.driven for c in _within_domain(old, i, values[old.iter_vars[i]], block.add_op)]
+    if conditions:
+        inside = Block()
+        block.add_op(tir.IfOp(_joined(block.add_op, tir.AndOp, conditions), Region(inside)))
+        block = inside
+    copied(nest.init.body.block.ops, block, values)
+
+
+def _loop(
+    block: Block, low: SymExpr | SSAValue, extent: SymExpr | SSAValue, old: SSAValue, values: dict[SSAValue, SSAValue]
+) -> Block:
+    """The body of a new loop at the end of `block`; its variable stands for `old`."""
+    loop = tir.ForOp(low, extent, tir.body_region(old.type))
+    set_name(loop.loop_var, name_of(old))
+    block.add_op(loop)
+    values[old] = loop.loop_var
+    return loop.body.block
+
+
+def _within_domain(block: tir.BlockOp, i: int, value: SSAValue, insert: Insert) -> list[SSAValue]:
+    """That `value` is one that the iterator at position `i` may have."""
+    build, dtype = Materializer(insert), cast(IntegerType, value.type)
+    low, end = block.mins[i], block.mins[i] + block.extents[i]
+    return [
+        _result(insert, tir.BINARY["le"](build(low, dtype), value)),
+        _result(insert, tir.BINARY["lt"](value, build(end, dtype))),
+    ]
+
+
+def _result(insert: Insert, op: Operation) -> SSAValue:
+    insert(op)
+    return op.results[0]
+
+
+def _joined(
+    insert: Insert, both: Callable[[SSAValue, SSAValue], Operation], conditions: Sequence[SSAValue]
+) -> SSAValue:
+    """One condition of several."""
+    first, *rest = conditions
+    for condition in rest:
+        first = _result(insert, both(first, condition))
+    return first

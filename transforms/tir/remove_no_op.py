@@ -15,7 +15,7 @@ from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import insert_before, inserter
 from .asserts import is_assume
 from .overwritten import remove_overwritten
-from .walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, is_pure, remove_dead
+from .walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, is_pure, may_initialize, remove_dead
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RemoveNoOp(Pass):
 
 def _is_no_op(op: Operation) -> bool:
     if isinstance(op, tir.ForOp):
-        return _never_runs(op) or is_empty(op.body)
+        return is_empty(op.body) or (_never_runs(op) and not may_initialize(op))
     if isinstance(op, tir.IfOp):
         return is_empty(op.then_region) and is_empty(op.else_region)
     if isinstance(op, tir.AttrOp | tir.LaunchThreadOp):

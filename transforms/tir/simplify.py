@@ -51,6 +51,7 @@ from .walk import (
     integer_type,
     is_empty,
     is_scheduled,
+    may_initialize,
     remove_dead,
     take_side,
 )
@@ -130,7 +131,8 @@ class TirSimplify(Pass):
 def _simplify_loop(loop: tir.ForOp) -> None:
     count = bound_expr(loop.extent).constant
     if count is not None and count <= 0:
-        erase_with_tree(loop)
+        if not may_initialize(loop):
+            erase_with_tree(loop)
     elif count == 1 and loop.thread is None:
         first = loop.min
         if isinstance(first, SymExpr):

@@ -24,7 +24,7 @@ from ...ir.locations import location_of
 from ...ir.passes.limits import check_limit
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import inline_before, inserter
-from .walk import bound_expr, erase_with_tree, functions
+from .walk import bound_expr, erase_with_tree, functions, may_initialize
 
 MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
@@ -118,7 +118,7 @@ class _Unroller:
             unroll = True
         else:
             unroll = self._is_short(loop, count, size)
-        if not unroll or count is None:
+        if not unroll or count is None or (count <= 0 and may_initialize(loop)):
             size.loops += 1
             return size
         if (options.explicit_unroll or (count <= options.auto_max_extent == 1)) and not options.only_mark:

@@ -61,6 +61,11 @@ def is_empty(region: Region) -> bool:
     return region.first_block is None or all(is_pure(op) for op in region.block.ops)
 
 
+def may_initialize(loop: tir.ForOp) -> bool:
+    """Whether a loop without iterations is not nothing: it may be over what blocks in it reduce, which have inits."""
+    return any(isinstance(op, tir.InitOp) for op in operations(loop))
+
+
 def take_side(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
     """What one side of a branch does, or computes, in place of the branch."""
     region = op.then_region if holds else op.else_region

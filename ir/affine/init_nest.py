@@ -1,0 +1,134 @@
+"""Which points a reduction initializes where there is nothing to reduce, and where in the program that is done.
+
+for k_0, i, k_1: C[i] += A[i, k_0 * 4 + k_1] where it is < m  ->  before the loop k_0: if m <= 0: for i: C[i] = 0
+
+Loops over what is reduced have no iterations then, or none in which the predicate of the block holds: its init does
+not run inside of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import SymExpr
+from ..rewriting.copy import is_expression
+from ..rewriting.walk import operations
+from .values import conjuncts
+
+
+@dataclass(frozen=True)
+class InitNest:
+    """The init of a block as it stands before `path[0]`, for a reduction of nothing.
+
+    Of the loops of the `path`, which lead to the block, the `kept` ones are around the init. An iterator over points
+    that is bound to loops over what is reduced, too, is `free`: it takes all values of its domain. `conditions` are
+    the parts of the predicate that still are asked; where another one may say something of the points, `bounded` says
+    that iterators may leave their domains, where nothing is initialized.
+    """
+
+    block: tir.BlockOp
+    init: tir.InitOp
+    path: tuple[tir.ForOp, ...]
+    kept: frozenset[tir.ForOp]
+    free: tuple[int, ...]
+    conditions: tuple[SSAValue, ...]
+    bounded: bool
+
+    @property
+    def driven(self) -> list[int]:
+        """The positions of those iterators over points that are not free."""
+        return [i for i, kind in enumerate(self.block.kinds) if kind is not tir.IterKind.REDUCE and i not in self.free]
+
+    @property
+    def counts(self) -> list[SymExpr | SSAValue]:
+        """There is nothing to reduce where one of these is not positive; constants that are positive are left out."""
+        block, bound = self.block, self.path[0].extent
+        extents = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is tir.IterKind.REDUCE]
+        counts: list[SymExpr | SSAValue] = [e for e in dict.fromkeys(extents) if (e.constant or 0) <= 0]
+        return [*counts, bound] if isinstance(bound, SSAValue) and not self.free else counts
+
+    @property
+    def needed(self) -> list[SSAValue]:
+        """The values of which the init is computed."""
+        block = self.block
+        used = (v for op in self.init.body.walk() for v in op.operands)
+        return [
+            *(block.bindings[i] for i in self.driven),
+            *self.conditions,
+            *(bound for loop in self.path if loop in self.kept for bound in loop.operands),
+            *(v for v in used if not _is_inside(v, self.init)),
+        ]
+
+
+def init_nests(root: Operation) -> Iterator[InitNest]:
+    """The nests of those reductions below `root` that may have nothing to reduce, inner blocks first."""
+    for op in reversed(operations(root)):
+        if isinstance(op, tir.BlockOp) and (init := op.init) is not None:
+            nest = _nest(op, init)
+            if nest is not None and nest.counts and _stands_alone(nest):
+                yield nest
+
+
+def _nest(block: tir.BlockOp, init: tir.InitOp) -> InitNest | None:
+    """None where no loop of those right around the block, and each other, is over what is reduced."""
+    around = _loops_around(block)
+    used_by = [sources([binding]) for binding in block.bindings]
+    points = [i for i, kind in enumerate(block.kinds) if kind is not tir.IterKind.REDUCE]
+
+    def driving(iterators: Iterable[int]) -> set[tir.ForOp]:
+        return {loop for i in iterators for loop in around if loop.loop_var in used_by[i]}
+
+    reducing = driving(i for i in range(len(used_by)) if i not in points)
+    free = [i for i in points if driving([i]) & reducing]
+    dropped = reducing | driving(free)
+    if not dropped:
+        return None
+    path = around[min(map(around.index, dropped)) :]
+    variables = {loop.loop_var for loop in dropped}
+    parts = [] if block.predicate is None else conjuncts(block.predicate)
+    asked = [c for c in parts if variables.isdisjoint(sources([c]))]
+    others = sources(c for c in parts if c not in asked)
+    bounded = any(loop.loop_var in others for loop in around if loop not in dropped)
+    return InitNest(block, init, tuple(path), frozenset(path) - dropped, tuple(free), tuple(asked), bounded)
+
+
+def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
+    """The loops around a block, the outermost first, with nothing between them that is no loop."""
+    loops = list[tir.ForOp]()
+    parent = block.parent_op()
+    while isinstance(parent, tir.ForOp):
+        loops.append(parent)
+        parent = parent.parent_op()
+    return loops[::-1]
+
+
+def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
+    """The values that these are computed of, themselves included."""
+    known, todo = set[SSAValue](), list(values)
+    while todo:
+        value = todo.pop()
+        if value not in known:
+            known.add(value)
+            ops = value.op.walk() if isinstance(value, OpResult) else ()
+            todo.extend(v for op in ops for v in op.operands)
+    return known
+
+
+def _stands_alone(nest: InitNest) -> bool:
+    """Whether the init needs nothing that is there inside of the first loop only."""
+    own = {*nest.block.iter_vars, *(loop.loop_var for loop in nest.kept)}
+    return all(v in own or _is_copied(v) or not _is_inside(v, nest.path[0]) for v in sources(nest.needed))
+
+
+def _is_copied(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and is_expression(value.op)
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is defined in the regions of `op`."""
+    parent = value.owner.parent_op()
+    return parent is not None and op.is_ancestor(parent)
