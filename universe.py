@@ -63,6 +63,7 @@ _PASSES: dict[str, str] = {
     "fold-batchnorm-to-conv2d": "transforms.operators.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
+    "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
     "pack-weights": "transforms.operators.pack_weights:PackWeights",
     "pack-convolutions": "transforms.operators.pack_convolutions:PackConvolutions",
     "sink-loop-constants": "transforms.functions.sink_loop_constants:SinkLoopConstants",

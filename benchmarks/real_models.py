@@ -118,12 +118,22 @@ def peers(path: Path, threads: int) -> dict[str, Callable[[Feed], list[np.ndarra
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     calls: dict[str, Callable[[Feed], Any]] = {"ort": lambda feed: session.run(None, feed)}
     if importlib.util.find_spec("openvino") is not None:
-        import openvino
-
-        hints = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-        compiled = openvino.Core().compile_model(str(path), "CPU", hints)
-        calls["ov"] = lambda feed: list(compiled(feed).values())
+        compiled = _openvino(path, threads)
+        if compiled is not None:
+            calls["ov"] = lambda feed: list(compiled(feed).values())
     return calls
+
+
+def _openvino(path: Path, threads: int) -> Any | None:
+    """The model, compiled by OpenVINO; None, and a line that says so, where it refuses it."""
+    import openvino
+
+    hints = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    try:
+        return openvino.Core().compile_model(str(path), "CPU", hints)
+    except RuntimeError as error:
+        print(f"OpenVINO refuses {path.name}: {str(error).strip().splitlines()[-1]}")
+        return None
 
 
 def ours(path: Path, shapes: dict[str, list[int]] | None, names: list[str]) -> Callable[[Feed], Any]:

@@ -16,6 +16,7 @@ OPTIMIZE = (
     "sink-loop-constants",
     "simplify-inference",
     "quantized-to-integer",
+    "flush-denormal-weights",
     "pack-weights",
     "sink-reshape",
     "remove-redundant-reshape",

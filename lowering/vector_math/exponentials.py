@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .lanes import LN2, LOG2_E, Float, Int, Lanes, head_and_rest
 
-_LIMITS = {24: (-104.0, 89.0), 53: (-746.0, 710.0)}
+_LIMITS = {24: (-106.0, 89.0), 53: (-748.0, 710.0)}
 """Precision -> where exp is 0 and infinite, rounded outwards."""
 _LIMITS2 = {24: (-151.0, 129.0), 53: (-1076.0, 1025.0)}
 """The same of exp2."""
@@ -45,7 +45,11 @@ def power_of_two(at: Lanes, bits: Int, less: int = 0) -> Float:
 
 
 def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
-    """x 2^n, rounded once, for x about 1 and every n that exp can have; too large ones give infinity."""
+    """x 2^n, rounded once, for x about 1 and every n that exp can have; too large ones give infinity.
+
+    Processors take a hundred cycles for what is rounded to 0: below half of the least denormal it is not computed.
+    """
+    x = (n < 1.0 - at.format.bias - at.format.precision).pick(0.0, x)
     if at.is_avx512:
         return at.scale(x, n)
     shift, one = at.format.mantissa, at.format.one
@@ -54,15 +58,19 @@ def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
     return x * exponent.as_float() * small.pick(2.0**-_LIFT, 2.0)
 
 
+def _within(at: Lanes, x: Float, limits: dict[int, tuple[float, float]]) -> Float:
+    """x where a power of it is neither 0 nor infinite; with AVX-512 `scaled` needs no lower limit."""
+    low, high = limits[at.format.precision]
+    return (x if at.is_avx512 else x.at_least(low)).at_most(high)
+
+
 def exp(at: Lanes, x: Float) -> Float:
-    low, high = _LIMITS[at.format.precision]
-    reduced = reduce(at, x.at_least(low).at_most(high))
+    reduced = reduce(at, _within(at, x, _LIMITS))
     return scaled(at, at.polynomial(reduced.r, 1.0, 1.0, "EXP"), reduced.n, reduced.bits)
 
 
 def exp2(at: Lanes, x: Float) -> Float:
-    low, high = _LIMITS2[at.format.precision]
-    x = x.at_least(low).at_most(high)
+    x = _within(at, x, _LIMITS2)
     shifted = x + at.format.shifter
     n = shifted - at.format.shifter
     return scaled(at, at.polynomial(x - n, 1.0, "EXP2"), n, shifted.bits())
@@ -115,8 +123,10 @@ def sinh(at: Lanes, x: Float) -> Float:
 # without which its rounding would cost up to 50 units in the last place of the tail.
 
 _CENTRE = 3.0
-_END = {24: 10.1, 53: 27.3}
-"""Precision -> where erfc is 0, as in the fit."""
+_END = {24: 10.3, 53: 27.4}
+"""Precision -> where erfc is 0; the fit ends there, too, or a little before."""
+_ONE = {24: 4.0, 53: 6.0}
+"""Precision -> where erf is 1."""
 _NEAR = 0.875
 """Below this erf is an odd polynomial."""
 
@@ -141,4 +151,5 @@ def erfc(at: Lanes, x: Float) -> Float:
 def erf(at: Lanes, x: Float) -> Float:
     a = abs(x)
     near = at.fma(x, at.polynomial(x * x, "ERF"), x)
-    return (a < _NEAR).pick(near, (1.0 - _upper(at, a)).with_sign_of(x))
+    far = 1.0 - _upper(at, a.at_most(_ONE[at.format.precision]))
+    return (a < _NEAR).pick(near, far.with_sign_of(x))

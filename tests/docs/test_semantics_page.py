@@ -88,6 +88,10 @@ CASES: dict[str, list[Case]] = {
     "denormals": [
         Case(XY, "R.multiply(x, y)", (f32(1e-30, 1e-40), f32(1e-10, 1)), f32(1e-40, 1e-40)),
     ],
+    "denormal weights": [
+        Case("1,2 float32", "R.matmul(x, R.const([[1.0], [1e-40]], 'float32'))", (f32(2, 3).reshape(1, 2),),
+             f32(2).reshape(1, 1)),
+    ],
     "max pools": [
         Case("1,1,6,5 float32", "R.nn.max_pool2d(x, [1, 1], [2, 1], ceil_mode=True)", (IMAGE,), IMAGE[:, :, ::2]),
         Case("1,1,6,5 float32", "R.nn.max_pool2d(x, [3, 3], [2, 2], padding=[1, 1, 1, 1], ceil_mode=True)",

@@ -104,6 +104,26 @@ def test_large_angles_are_reduced_exactly(backend, op):
         assert np.max(ulps(got, expected)) <= 3.5
 
 
+ENDS = {
+    "exp": {"f32": (-104.5, -102.5), "f64": (-746.0, -744.0)},
+    "exp2": {"f32": (-151.0, -148.0), "f64": (-1076.0, -1073.0)},
+    "erf": {"f32": (3.8, 4.2), "f64": (5.8, 6.2)},
+}
+"""Where results become 0, or 1."""
+
+
+@pytest.mark.parametrize("target", ["llvm", AVX2])
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("op", ENDS)
+def test_where_results_end(backend, op, element, target):
+    x = np.linspace(*ENDS[op][element], 1024).astype(DTYPES[element])
+    got = compiled(backend, elementwise(op, element, LANES[element]), target)(x)
+    wide = np.float64 if element == "f32" else np.longdouble
+    error = ulps(got, REFERENCES[op](x.astype(wide)))
+    assert np.max(error) <= (ROWS[op].ulp_f32 if element == "f32" else ROWS[op].ulp_f64)
+    assert got.min() != got.max(), "no result ends here"
+
+
 def test_exact_results_are_exact(backend):
     powers = np.exp2(np.arange(-149, 128, dtype=np.float64)).astype(np.float32)
     powers = np.concatenate([powers, np.ones(-len(powers) % 16, np.float32)])

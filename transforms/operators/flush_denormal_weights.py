@@ -1,0 +1,93 @@
+"""Denormal numbers among the weights of products count as zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from ...dialects import relax
+from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.operator import Operator
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before
+
+Array = np.ndarray[Any, Any]
+
+_PRODUCTS = frozenset(["relax.matmul"] + [f"relax.nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")])
+_VIEWS = frozenset({"relax.permute_dims", "relax.reshape", "relax.expand_dims", "relax.squeeze"})
+_FAR_ABOVE = 2.0**26
+"""A weight that is so much larger than any denormal one loses more when its product is rounded."""
+_BLOCK = 1 << 15
+
+
+@dataclass(frozen=True)
+class FlushDenormalWeights(Pass):
+    """Constant weights of matrix products and convolutions that are denormal numbers become 0.
+
+    Trained weights decay into them, and processors multiply with them some hundred times slower. Only float32 and
+    float64, and only beside weights that are 2^26 times as large as the largest denormal number: on inputs of one
+    magnitude what is left out is less than what the other products lose when they are rounded. Constants that are used
+    elsewhere, too, stay.
+    """
+
+    name = "flush-denormal-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for constant in list(_weights(op)):
+            values = constant.value.numpy()
+            if _has_denormals(values) and np.abs(values).max() >= _FAR_ABOVE * np.finfo(values.dtype).tiny:
+                replacement = insert_before(constant, relax.ConstantOp(_flushed(constant.value)))
+                constant.results[0].replace_all_uses_with(replacement.results[0])
+                Rewriter.erase_op(constant)
+
+
+def _weights(module: ModuleOp) -> Iterator[relax.ConstantOp]:
+    """The constants that products alone read, each once."""
+    for function in relax_functions(module):
+        for op in ops_of_type(function, Operator):
+            if op.name in _PRODUCTS:
+                yield from filter(None, dict.fromkeys(map(_constant_of, op.operands)))
+
+
+def _constant_of(value: SSAValue) -> relax.ConstantOp | None:
+    """The constant that an operand is a view of, where nothing else uses it."""
+    while value.has_one_use():
+        owner = value.owner
+        if isinstance(owner, relax.ConstantOp):
+            return owner if owner.value.data.dtype in (f32, f64) else None
+        if not isinstance(owner, Operator) or owner.name not in _VIEWS:
+            return None
+        value = owner.operands[0]
+    return None
+
+
+def _has_denormals(values: Array) -> bool:
+    """Whether any is neither 0 nor normal: without its sign it is at most a mantissa, and 0 less 1 is the largest."""
+    wide = values.dtype.itemsize == 8
+    bits = values.reshape(-1).view(np.uint64 if wide else np.uint32)
+    most = (1 << (53 if wide else 24)) - 1
+    room = np.empty(min(_BLOCK, bits.size), bits.dtype)
+    for start in range(0, bits.size, _BLOCK):
+        block = bits[start : start + _BLOCK]
+        shifted = np.left_shift(block, 1, out=room[: block.size])
+        if np.subtract(shifted, 1, out=shifted).min() < most:
+            return True
+    return False
+
+
+def _flushed(data: TensorDataAttr) -> TensorDataAttr:
+    values = data.numpy()
+
+    def fill(contents: Array) -> None:
+        np.copyto(contents, values)
+        contents[np.abs(values) < np.finfo(values.dtype).tiny] *= 0  # keeps the sign
+
+    return TensorDataAttr.filled(values.shape, cast(Any, data.data.dtype), fill)
