@@ -19,6 +19,7 @@ from ..expansion import decompositions
 from ..tensors import array_of
 from .calls import Call, graph_call
 from .graphs import GraphConverter
+from .inference import is_plain
 from .options import Options
 from .partition import partitioned
 from .report import GraphReport
@@ -41,16 +42,33 @@ def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options)
 
     if any(isinstance(value, list | tuple | dict) for value in example_inputs):
         return flatten_graph_inputs(graph_module, example_inputs, partial(compiled, options=options))
-    weights = _weights(example_inputs) if options.freeze else {}
-    return aot_module_simplified(
+    inference = _Inference(example_inputs, options)
+    wrapped: Call = aot_module_simplified(
         graph_module,
         example_inputs,
         fw_compiler=partial(_compiled_graph, options=options, kind="forward"),
         bw_compiler=partial(_backward, options=options),
-        inference_compiler=partial(_compiled_graph, options=options, kind="inference", weights=weights),
+        inference_compiler=inference,
         partition_fn=min_cut_rematerialization_partition,
         decompositions=decompositions(),
     )
+    return inference.direct or wrapped
+
+
+class _Inference:
+    """Compiles the graph of a program without gradients; `direct` is what is called without AOTAutograd's wrappers."""
+
+    def __init__(self, inputs: Sequence[Any], options: Options):
+        self._inputs = inputs
+        self._options = options
+        self._weights = _weights(inputs) if options.freeze else {}
+        self.direct: Call | None = None
+
+    def __call__(self, gm: Any, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        call, whole = _call_of(GraphConverter(gm, self._weights), gm, self._options, "inference")
+        if whole and is_plain(gm, self._inputs):
+            self.direct = call
+        return _boxed(call)
 
 
 def _backward(gm: Any, example_inputs: Sequence[Any], *, options: Options) -> Any:
@@ -70,18 +88,22 @@ def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
 
 
 def _compiled_graph(
-    gm: Any, example_inputs: Sequence[Any], *, options: Options, kind: str, weights: Mapping[int, Any] | None = None
+    gm: Any, example_inputs: Sequence[Any], *, options: Options, kind: str
 ) -> Callable[[list[Any]], Any]:
     """What AOTAutograd calls with the list of a graph's arguments."""
-    converter = GraphConverter(gm, weights)
+    return _boxed(_call_of(GraphConverter(gm), gm, options, kind)[0])
+
+
+def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) -> tuple[Call, bool]:
+    """A graph, compiled, and whether it is as a whole: what cannot be compiled PyTorch runs in between."""
     try:
-        call: Any = _built(converter, options)
-        parts = 1
+        call, parts, whole = _built(converter, options), 1, True
     except UnsupportedOperators:
         part = partial(_part, options=options, coverage=converter.reader.coverage)
         call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
+        whole = False
     options.tell(GraphReport(kind, converter.reader.coverage, parts))
-    return _boxed(call)
+    return call, whole
 
 
 def _boxed(call: Call) -> Callable[[list[Any]], Any]:

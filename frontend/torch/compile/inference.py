@@ -1,0 +1,38 @@
+"""Graphs around whose calls AOTAutograd has nothing to do: they are called without its wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a call of this inference graph with the program's `inputs` is a call of the program.
+
+    So it is where the graph takes these inputs as they are and gives the program's results alone: it changes no input,
+    no result is an input or a view of one, and there are neither tokens nor states of random numbers. To be asked while
+    AOTAutograd compiles the graph, whose findings answer it.
+    """
+    from torch._guards import TracingContext
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    context: Any = TracingContext.try_get()
+    found: Any = getattr(context, "fw_metadata", None)
+    if found is None or context.fakify_first_call or any(map(is_traceable_wrapper_subclass, inputs)):
+        return False
+    special = (
+        any(info.mutates_data or info.mutates_metadata for info in found.input_info)
+        or found.num_outputs_aliased
+        or found.num_intermediate_bases
+        or found.tokens
+        or found.grad_enabled_mutation is not None
+        or found.dynamic_outputs
+        or found.is_rng_op_functionalized
+    )
+    return not special and _counts(graph_module) == (len(inputs), found.num_outputs)
+
+
+def _counts(graph_module: Any) -> tuple[int, int]:
+    """How many inputs and outputs a graph has."""
+    nodes = list(graph_module.graph.nodes)
+    return sum(node.op == "placeholder" for node in nodes), len(nodes[-1].args[0])
