@@ -1,11 +1,18 @@
 """The five models of `models/` as they come in from outside, beside themselves as they are written with nn.
 
     python benchmarks/imported_models.py [--models bert,vit] [--rounds 7] [--small] [--peers]
+    python benchmarks/imported_models.py --again [--models bert]
+    python benchmarks/imported_models.py --dynamic [--models bert,resnet]
 
 `onnx` is the model as an ONNX file, with the same weights; `torch` the model of the same sizes that transformers has
 for PyTorch, exported, with random weights. Times are of one thread, by the process's own clock, in turns. `import_s`
 and `build_s` are seconds of the process for `from_onnx` and the build after it, the cache off. Results are compared in
 the same run: `onnx` with nn's, `torch` with PyTorch's. `--peers` times ONNX Runtime and OpenVINO on the file.
+
+`--again`: seconds of import and build of the ONNX file in fresh processes, with the first import of what they need:
+`first` without objects in the cache, `again` with them. `--dynamic`: one build for all batches and lengths beside a
+build for each (`SIZES`), as nn has the model and, where PyTorch is installed, as torch.export has it; the greatest of
+`dynamic / static` over the sizes.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ import argparse
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -211,6 +219,102 @@ def peers(path: Path, inputs: list[np.ndarray]) -> dict[str, Callable[[], np.nda
     return calls
 
 
+# The same file again.
+
+_BUILD = """
+import sys, time
+started = time.process_time()
+from tirax.frontend.onnx import from_onnx
+from tirax.tvm_api import relax
+ready = time.process_time()
+mod = from_onnx(sys.argv[1])
+imported = time.process_time()
+relax.build(mod, target="llvm")
+print(ready - started, imported - ready, time.process_time() - imported)
+"""
+
+
+def measure_again(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """Seconds of import and build of a model, in a process with an empty cache and in one with a full one."""
+    workload: Workload = models.make(name, **(models.SMALL[name] if options.small else {}))
+    length = min(workload.default_length, workload.positions) if workload.default_length else None
+    native = workloads.bind(workloads.export(workload, 1, length), workloads.random_weights(workload))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.onnx"
+        path.write_bytes(exported(native))
+        environment = {k: v for k, v in os.environ.items() if k not in ("TIRAX_CACHE", "PYTHONDONTWRITEBYTECODE")}
+        environment |= {"XDG_CACHE_HOME": folder, "PYTHONPYCACHEPREFIX": folder}
+        row: dict[str, object] = {"model": name}
+        for which in ("unmeasured", "first", "again"):  # the first of all compiles Python's files
+            if which == "first":
+                shutil.rmtree(Path(folder) / "tirax")
+            done = subprocess.run(
+                [sys.executable, "-c", _BUILD, path], check=True, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            tirax_s, import_s, build_s = map(float, done.stdout.split())
+            row |= {f"{which}_import_s": import_s, f"{which}_build_s": build_s, f"{which}_s": import_s + build_s}
+            row["import_tirax_s"] = tirax_s
+    return {k: v for k, v in row.items() if not k.startswith("unmeasured")}
+
+
+# One build for all sizes.
+
+SIZES: dict[str, list[tuple[int, int | None]]] = {
+    "bert": [(1, 128), (4, 32), (1, 200)],
+    "resnet": [(1, None), (4, None)],
+}
+"""Batch and length."""
+
+
+def measure_dynamic(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """Times of one build for all sizes as parts of those of a build for each. Raises `AssertionError` where a result
+    differs."""
+    workload: Workload = models.make(name, **(models.SMALL[name] if options.small else {}))
+    weights = workloads.random_weights(workload)
+    sizes = [(b, None if n is None else min(n, workload.positions)) for b, n in SIZES[name]]
+    ways: dict[str, Callable[[Any, Any], tuple[Any, str]]] = {
+        "nn": lambda b, n: (workloads.bind(workloads.export(workload, b, n), weights), "forward")
+    }
+    if has_torch():
+        module = TORCH[name](workload)
+        ways["torch"] = lambda b, n: (program_of(module, workload, b, n), "main")
+    row: dict[str, object] = {"model": name}
+    for way, make in ways.items():
+        ratios = [ratio(make, workload, size, options.rounds) for size in sizes]
+        row |= {f"{way} {b}x{n}" if n else f"{way} {b}": r for (b, n), r in zip(sizes, ratios, strict=True)}
+        row[f"{way}_dynamic/static"] = max(ratios)
+    return row
+
+
+def ratio(make: Callable[[Any, Any], tuple[Any, str]], workload: Workload, size: tuple[int, Any], rounds: int) -> float:
+    """The time of the build for all sizes by that of the build for one, called with inputs of that size."""
+    inputs = workload.inputs(*size)
+    symbolic = ("batch", "length" if size[1] else None)
+    calls = {which: compiled(*make(*sizes), inputs) for which, sizes in (("dynamic", symbolic), ("static", size))}
+    assert workloads.difference(calls["dynamic"](), calls["static"]()) < TOLERANCE
+    times = measure.interleaved(calls, rounds, sample=0, clock=time.process_time)
+    return times["dynamic"].median / times["static"].median
+
+
+def program_of(module: Any, workload: Workload, batch: int | str, length: int | str | None) -> Any:
+    """PyTorch's model as torch.export has it, imported; extents that are names are symbolic."""
+    import torch
+
+    from tirax.frontend.torch.exported_program import from_exported_program
+
+    most = {"batch": 64, "length": getattr(workload, "positions", None)}
+    example = workload.inputs(*(most[n] // 4 if isinstance(n, str) else n for n in (batch, length)))
+    dims = [torch.export.Dim(n, max=most[n]) if isinstance(n, str) else None for n in (batch, length)]
+    named = {i: dim for i, dim in enumerate(dims) if dim is not None}
+    shapes = (tuple({i: d for i, d in named.items() if i < x.ndim} for x in example),) if named else None
+    with torch.no_grad():
+        tensors = tuple(map(torch.from_numpy, example))
+        return from_exported_program(torch.export.export(module, tensors, dynamic_shapes=shapes))
+
+
+# All rows.
+
+
 def main() -> None:
     """Print the rows and write them to build/benchmarks/imported_models.json."""
     parser = argparse.ArgumentParser(description="imported models, one thread, batch 1")
@@ -218,22 +322,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="calls of each")
     parser.add_argument("--small", action="store_true", help="narrow models")
     parser.add_argument("--peers", action="store_true", help="ONNX Runtime and OpenVINO, too")
+    parser.add_argument("--again", action="store_true", help="import and build, also from the cache")
+    parser.add_argument("--dynamic", action="store_true", help="one build for all batches and lengths")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = options.models.split(",")
+    names = [name for name in options.models.split(",") if not options.dynamic or name in SIZES]
     if options.child:
-        print(json.dumps(measure_model(names[0], options)))
+        measured = measure_dynamic if options.dynamic else measure_again if options.again else measure_model
+        print(json.dumps(measured(names[0], options)))
         return
     rows = [in_child(name, options) for name in names]
     print(f"{measure.processor()}, one thread, batch 1\n")
     for row in rows:
         print(" ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{v}" for k, v in row.items()))
-    measure.write("imported_models", rows)
+    measure.write("imported_models" + "_again" * options.again + "_dynamic" * options.dynamic, rows)
 
 
 def in_child(name: str, options: argparse.Namespace) -> dict[str, object]:
     """The row of a model, measured in a process of its own with the cache of objects off."""
-    flags = [f"--{flag}" for flag in ("small", "peers") if getattr(options, flag)]
+    flags = [f"--{flag}" for flag in ("small", "peers", "again", "dynamic") if getattr(options, flag)]
     command = [sys.executable, __file__, "--child", "--models", name, "--rounds", str(options.rounds), *flags]
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "TIRAX_CACHE": "0"}

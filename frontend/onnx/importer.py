@@ -48,7 +48,7 @@ def from_onnx(
     `dtype_dict` dtypes to those that have none in the model: one for all, or by name. `opset` stands for the version
     that the model says. With `keep_params_in_input` weights are parameters after the inputs, and their values in the
     attribute `params`, which `detach_params` takes out; else they are constants. The attribute `num_input` counts the
-    inputs.
+    inputs. Large weights are not copied: a model's file must not be changed as long as the module is in use.
 
     `custom_convert_map` has converters by the names of operators, `Foo` or `domain.Foo`, which come before the table's;
     `table.py` says what one is, and `converter_stub("domain.Foo")` writes one to fill in.
@@ -74,12 +74,13 @@ def imported(
     own: Mapping[str, Converter] | None = None,
 ) -> IRModule:
     """As `from_onnx`, with a user's `own` converters; the inputs `fixed` are constants, and no parameters."""
-    proto, folder = open_model(model)
+    opened = open_model(model)
+    proto = opened.proto
     opsets = model_versions(proto, opset)
     functions = functions_of(proto)
     converters = Converters(own)
     coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
-    reader = TensorReader(folder)
+    reader = TensorReader(opened.folder)
     names = Names(sanitize_input_names, "input", keywords=True)
     sizes = Sizes()
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
@@ -92,8 +93,8 @@ def imported(
     scope.values.update({name: _value(name, var) for name, var in inputs.items()})
     params = [var for var in inputs.values() if var is not None]
     weights = _Weights(keep_params_in_input, names)
-    for tensor in proto.graph.initializer:
-        scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor))
+    for i, tensor in enumerate(proto.graph.initializer):
+        scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor, opened.contents.get(i)))
     branches = has_branches(proto.graph, opsets, functions)
     return _build(world.builder, scope, proto.graph, params, weights, branches)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..importing.errors import InputError, ModelError
+from .mapped import Contents, read_message
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -18,8 +20,17 @@ OLDEST = 7
 FunctionKey = tuple[str, str, str]
 
 
-def open_model(model: Any) -> tuple[ModelProto, Path | None]:
-    """The model, given as itself or by its path, and the folder in which it lies, None where that is not known.
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model, the folder in which it lies, None where that is not known, and what of it is mapped (`mapped.py`)."""
+
+    proto: ModelProto
+    folder: Path | None = None
+    contents: Contents = field(default_factory=dict)
+
+
+def open_model(model: Any) -> OpenedModel:
+    """The model, given as itself or by its path. The file must not be changed as long as the module is in use.
 
     Raises `InputError` for what is neither, `ModelError` for a file that is missing or no model.
     """
@@ -28,31 +39,32 @@ def open_model(model: Any) -> tuple[ModelProto, Path | None]:
 
     if isinstance(model, ModelProto):
         _require_text(model)
-        return model, None
+        return OpenedModel(model)
     if not isinstance(model, str | os.PathLike):
         raise InputError("not a model", expected="an onnx.ModelProto or a path", found=type(model).__name__)
     path = Path(model)
     if not path.is_file():
         raise ModelError("there is no such file", found=str(path))
     proto = ModelProto()
+    message, contents = read_message(path)
     try:
-        proto.ParseFromString(path.read_bytes())
+        proto.ParseFromString(message)
     except DecodeError as error:
         raise ModelError("the file is no ONNX model, or a damaged one", found=str(path), notes=[str(error)]) from error
     _require_text(proto)
-    return proto, path.resolve().parent
+    return OpenedModel(proto, path.resolve().parent, contents)
 
 
 def _require_text(model: ModelProto) -> None:
     """Raise `ModelError` for names that are no UTF-8: protobuf gives their bytes."""
     stack: list[Any] = [model]
     while stack:
-        for field, value in stack.pop().ListFields():
+        for kind, value in stack.pop().ListFields():
             values: Any = [value] if isinstance(value, str | bytes) or hasattr(value, "ListFields") else value
-            if field.type == field.TYPE_MESSAGE:
+            if kind.type == kind.TYPE_MESSAGE:
                 stack += values
-            elif field.type == field.TYPE_STRING and any(isinstance(text, bytes) for text in values):
-                raise ModelError("the file is no ONNX model, or a damaged one", found=f"{field.full_name} {value!r}")
+            elif kind.type == kind.TYPE_STRING and any(isinstance(text, bytes) for text in values):
+                raise ModelError("the file is no ONNX model, or a damaged one", found=f"{kind.full_name} {value!r}")
 
 
 def domain_of(text: str) -> str:

@@ -23,7 +23,7 @@ def summary_of(model: Any) -> Summary:
 
     Raises `ModelError` for what is no model.
     """
-    proto, _ = open_model(model)
+    proto = open_model(model).proto
     opsets = model_versions(proto, None)
     graph = proto.graph
     weights = {tensor.name for tensor in graph.initializer}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...dialects.dtypes import DTYPES
+from ...dialects.dtypes import DTYPES, bit_width, dtype_of, numpy_dtype
 from ..importing.errors import ModelError
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ def tensor_type(proto: TypeProto) -> TypeProto.Tensor | None:
     return proto.tensor_type if proto.HasField("tensor_type") else None
 
 
+def _over(tensor: TensorProto, raw: memoryview) -> Array | None:
+    """The array over the bytes of a tensor; None where these are not its elements one after the other."""
+    name = dtype_name(tensor.data_type, tensor.name)
+    dtype = numpy_dtype(dtype_of(name))
+    packed = name != "bool" and bit_width(dtype_of(name)) < 8
+    if packed or len(raw) != dtype.itemsize * math.prod(tensor.dims):
+        return None
+    return np.frombuffer(raw, np.uint8).view(dtype).reshape(tuple(tensor.dims))
+
+
 class TensorReader:
     """Reads tensors of one model; those that lie in other files are mapped into memory.
 
@@ -50,8 +61,11 @@ class TensorReader:
     def __init__(self, folder: Path | None):
         self._folder = folder
 
-    def read(self, tensor: TensorProto) -> Array:
-        """The contents of a tensor. Raises `ModelError` where they are not there or do not fill its shape."""
+    def read(self, tensor: TensorProto, raw: memoryview | None = None) -> Array:
+        """The contents of a tensor, of which `raw` is `raw_data` where that was cut out.
+
+        Raises `ModelError` where they are not there or do not fill its shape.
+        """
         from onnx import TensorProto, numpy_helper
 
         dtype_name(tensor.data_type, f"the tensor '{tensor.name}'")
@@ -59,6 +73,11 @@ class TensorReader:
             return self._mapped(tensor)
         if any(d < 0 for d in tensor.dims):
             raise ModelError(f"the tensor '{tensor.name}' has a negative extent", found=list(tensor.dims))
+        if raw is not None:
+            array = _over(tensor, raw)
+            if array is not None:
+                return array
+            tensor.raw_data = bytes(raw)
         try:
             return numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name, dtype_of, numpy_dtype
-from ...dialects.relax.data import ALIGNMENT, TensorDataAttr
+from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.elementwise import BINARY
 from ...dialects.sym.expr import SymExpr, as_expr
 from ...handles.relax.calls import call_operator
@@ -168,13 +168,12 @@ Result = Value | Expr | TensorSequence | None
 
 
 def constant_of(array: Array, key: str | None = None) -> Constant:
-    """A constant in the program; contents that are read-only and lie as constants do are shared, others copied.
+    """A constant in the program; contents that are read-only and row major are shared, others copied.
 
     `key` is what the model calls it.
     """
     element = dtype_of(array.dtype.name)
-    aligned = array.ctypes.data % ALIGNMENT == 0
-    if array.size and aligned and array.flags.c_contiguous and not array.flags.writeable:
+    if array.size and array.flags.c_contiguous and not array.flags.writeable:
         return Constant.on(relax.ConstantOp(TensorDataAttr.sharing(array, element, key)).result)
     data = TensorDataAttr.from_numpy(array, element).data
     return Constant.on(relax.ConstantOp(TensorDataAttr(replace(data, key=key))).result)

@@ -1,0 +1,141 @@
+"""Model files without the weights in them, which stay where they are: in the file, mapped into memory.
+
+A model is a message of protobuf (its page "Encoding"), a series of fields: tag, length, contents. protobuf's reader
+copies contents, weights of gigabytes too, and gives a copy of that copy. Here the fields `raw_data` of initializers are
+cut out of the message before it is read, and the arrays are views on the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
+"""Numbers of the fields `ModelProto.graph`, `GraphProto.initializer`, `TensorProto.raw_data`."""
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED = {_FIXED64: 8, _FIXED32: 4}
+_SMALL = 4096
+"""Bytes below which contents stay in the message."""
+_MOST_FIELDS = 256
+"""So many fields of a tensor are looked at: one that lists its elements one by one has no `raw_data`."""
+
+Contents = dict[int, memoryview]
+"""What was cut out, by the position of the initializer."""
+
+
+class _Field(NamedTuple):
+    number: int
+    kind: int
+    begin: int
+    """Where its tag is, where its contents are and where they end."""
+    at: int
+    end: int
+
+
+class _NoMessage(Exception):
+    """The bytes are no message of protobuf, or have what ONNX does not use: protobuf's reader decides."""
+
+
+def read_message(path: Path) -> tuple[bytes, Contents]:
+    """The message in a file, and what was cut out of it. Raises `OSError`."""
+    if path.stat().st_size < _SMALL or sys.byteorder != "little":
+        return path.read_bytes(), {}
+    with path.open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    try:
+        return without_weights(data)
+    except _NoMessage:
+        return bytes(data), {}
+
+
+def without_weights(data: memoryview) -> tuple[bytes, Contents]:
+    """The message of a model without the contents of its large initializers, and these.
+
+    A message that has the graph in several pieces, which belong together, stays as it is.
+    """
+    fields = list(_fields(data, 0, len(data)))
+    graphs = [field for field in fields if field.number == _GRAPH]
+    if len(graphs) != 1 or graphs[0].kind != _BYTES:
+        raise _NoMessage
+    contents: Contents = {}
+    parts = [[_text(data, f)] if f is not graphs[0] else _message(_GRAPH, _graph(data, f, contents)) for f in fields]
+    return b"".join(part for each in parts for part in each), contents
+
+
+def _graph(data: memoryview, graph: _Field, contents: Contents) -> list[bytes]:
+    parts: list[bytes] = []
+    count = 0
+    for field in _fields(data, graph.at, graph.end):
+        if field.number != _INITIALIZER or field.kind != _BYTES:
+            parts.append(_text(data, field))
+            continue
+        raw = _raw_data(data, field) if field.end - field.at > _SMALL else None
+        if raw is None:
+            parts.append(_text(data, field))
+        else:
+            parts += _message(_INITIALIZER, [bytes(data[field.at : raw.begin]), bytes(data[raw.end : field.end])])
+            contents[count] = data[raw.at : raw.end]
+        count += 1
+    return parts
+
+
+def _raw_data(data: memoryview, tensor: _Field) -> _Field | None:
+    """The one field `raw_data` of a tensor, where it is large."""
+    chosen = None
+    for i, field in enumerate(_fields(data, tensor.at, tensor.end)):
+        if i > _MOST_FIELDS or (field.number == _RAW_DATA and chosen is not None):
+            return None
+        if field.number == _RAW_DATA and field.kind == _BYTES:
+            chosen = field
+    return chosen if chosen is not None and chosen.end - chosen.at > _SMALL else None
+
+
+def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
+    while at < end:
+        begin = at
+        tag, at = _varint(data, at, end)
+        kind = tag & 7
+        if kind == _VARINT:
+            _, stop = _varint(data, at, end)
+        elif kind == _BYTES:
+            size, at = _varint(data, at, end)
+            stop = at + size
+        elif kind in _FIXED:
+            stop = at + _FIXED[kind]
+        else:
+            raise _NoMessage
+        if stop > end:
+            raise _NoMessage
+        yield _Field(tag >> 3, kind, begin, at, stop)
+        at = stop
+
+
+def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    """A number of variable length and where it ends: seven bits a byte, the lowest first."""
+    value = 0
+    for i in range(min(10, end - at)):
+        byte = data[at + i]
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return value, at + i + 1
+    raise _NoMessage
+
+
+def _text(data: memoryview, field: _Field) -> bytes:
+    return bytes(data[field.begin : field.end])
+
+
+def _message(number: int, parts: Sequence[bytes]) -> list[bytes]:
+    """A field that is a message."""
+    return [_encoded(number << 3 | _BYTES), _encoded(sum(map(len, parts))), *parts]
+
+
+def _encoded(value: int) -> bytes:
+    digits: list[int] = []
+    while value > 0x7F:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*digits, value])
