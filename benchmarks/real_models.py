@@ -40,10 +40,10 @@ class Model:
     shapes: dict[str, list[int]] | None = None
 
 
-def _frames(rng: np.random.Generator, batch: int) -> Feed:
-    """Half a frame of speech at 16 kHz, and the state before it."""
+def _frames(rng: np.random.Generator, batch: int, samples: int = 576) -> Feed:
+    """A frame of speech, 576 samples at 16 kHz, and the state before it."""
     return {
-        "input": rng.standard_normal((batch, 576), np.float32) * 0.1,
+        "input": rng.standard_normal((batch, samples), np.float32) * 0.1,
         "state": rng.standard_normal((2, batch, 128), np.float32) * 0.1,
     }
 
@@ -64,6 +64,7 @@ def _texts(rng: np.random.Generator, *shapes: tuple[int, int]) -> list[Feed]:
 
 
 _RATE = {"sr": np.array(16000, np.int64)}
+_HALF_RATE = {"sr": np.array(8000, np.int64)}
 _ONE_FRAME = {"input": [1, 576], "state": [2, 1, 128]}
 _OCR = "rapidocr/models"
 _VAD = "silero_vad/data"
@@ -73,6 +74,9 @@ MODELS = {
         lambda rng: [{"bytes": rng.integers(0, 257, (n, 2048)).astype(np.int32)} for n in (1, 8)],
     ),
     "vad": Model(f"{_VAD}/silero_vad_16k_op15.onnx", lambda rng: [_frames(rng, 1) | _RATE], _ONE_FRAME),
+    "vad_rates": Model(
+        f"{_VAD}/silero_vad.onnx", lambda rng: [_frames(rng, 1) | _RATE, _frames(rng, 1, 288) | _HALF_RATE]
+    ),
     "vad_ifless": Model(f"{_VAD}/silero_vad_op18_ifless.onnx", lambda rng: [_frames(rng, n) | _RATE for n in (1, 4)]),
     "vad_sequence": Model(
         f"{_VAD}/silero_vad_16k_sequence.onnx",

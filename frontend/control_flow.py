@@ -6,7 +6,8 @@ variables, becomes further parameters of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -92,7 +93,9 @@ def if_then_else(builder: Builder, cond: Any, then: Step, other: Step, name_hint
     """What `BlockBuilder.if_then_else` says."""
     if builder.current_block_is_dataflow():
         raise TiraxError("a branch stands outside of dataflow blocks", hint="end the block before")
-    sides = [_trace(builder, [], side) for side in (then, other)]
+    sides = [_trace(builder, [], then)]
+    with _abandoned_if_raised(sides[0].block):
+        sides.append(_trace(builder, [], other))
     counts = [len(side.types) for side in sides]
     if counts[0] != counts[1]:
         raise ShapeError("both sides of a branch give as many values", expected=counts[0], found=counts[1])
@@ -133,8 +136,19 @@ class _Traced:
             erase(owner)
 
 
+@contextmanager
+def _abandoned_if_raised(block: Block) -> Iterator[None]:
+    """Let a block use nothing any more where an error is raised inside: whoever catches it may go on building."""
+    try:
+        yield
+    except Exception:
+        for op in block.walk():
+            op.operands = ()
+        raise
+
+
 def _trace(builder: Builder, params: Sequence[RelaxVar], step: Step) -> _Traced:
-    with builder.begin_scope(params) as block:
+    with builder.begin_scope(params) as block, _abandoned_if_raised(block):
         given = step(*params)
         results = list(given) if isinstance(given, tuple | list) else [given]
         fields = relax.TupleOp([builder.place(to_expr(v)) for v in cast("list[Any]", results)])

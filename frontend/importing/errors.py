@@ -42,5 +42,9 @@ class UnsupportedOperators(ModelError, UnsupportedError):
         super().__init__(f"{what} no converter: {', '.join(self.operators)}", hint=hint, notes=notes)
 
 
+class NotInferred(ModelError):
+    """A rank, a shape or a data type has to be known at import and is not; the model may be right."""
+
+
 class InputError(ModelError):
     """An argument of an importer that does not fit the model: an unknown input, a wrong shape or dtype."""

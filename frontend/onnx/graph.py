@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...diagnostics import TiraxError
@@ -17,6 +18,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
+from .branches import RanksDiffer, either
 from .constants import computed
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_NESTED = 64
 """Functions in functions: more of them call themselves."""
+_MOST_FORKS = 64
+"""Branches after which the rest of a graph is converted twice."""
 
 
 @dataclass
@@ -46,6 +50,7 @@ class World:
     declared: Mapping[str, Declared]
     """What the model says of the shapes of values of its graph, by name; a run checks what is used of it."""
     depth: int = 0
+    forks: int = 0
 
 
 class Scope:
@@ -105,11 +110,39 @@ class Scope:
 
     def run(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
         """Convert the nodes that `outputs` need; their values."""
-        for i, node in enumerate(in_order(nodes, self.visible(), outputs)):
-            name = self.path + node_name(node, i)
-            with _at(node, name):
-                self._convert(node, name)
+        return self._run_from(0, in_order(nodes, self.visible(), outputs), outputs)
+
+    def _run_from(self, first: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
+        for i in range(first, len(nodes)):
+            name = self.path + node_name(nodes[i], i)
+            with _at(nodes[i], name):
+                try:
+                    self._convert(nodes[i], name)
+                except RanksDiffer as fork:
+                    return self._forked(fork, i, nodes, outputs)
         return [self[name] for name in outputs]
+
+    def _forked(self, fork: RanksDiffer, i: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
+        """The rest of the graph in both sides of the branch that is node `i`."""
+        self.world.forks += 1
+        if self.world.forks > _MOST_FORKS:
+            raise UnsupportedOperators(["If"], [f"more than {_MOST_FORKS} branches give tensors of other ranks"])
+
+        def rest(body: GraphProto) -> list[Value]:
+            inner = Scope(self.world, self.opsets, self, self.attributes, self.path)
+            inner._store(nodes[i], inner.subgraph(body, []), self._sources(nodes[i]))
+            values = [v for v in inner._run_from(i + 1, nodes, outputs) if isinstance(v, Value)]
+            if len(values) < len(outputs):
+                raise UnsupportedOperators(["If"], ["what follows a branch gives sequences or optionals"])
+            return values
+
+        sides = [partial(rest, body) for body in fork.bodies]
+        try:
+            results = either(self.builder, fork.condition, fork.bodies, *sides)
+        except RanksDiffer as error:
+            text = "the ranks of what its graph gives are known only when the program runs"
+            raise UnsupportedOperators(["If"], [f"If at {node_name(nodes[i], i)}: {text}"]) from error
+        return [self._settled(value, self._sources(nodes[i])) for value in results]
 
     def _convert(self, written: NodeProto, name: str) -> None:
         proto = with_references(written, self.attributes)

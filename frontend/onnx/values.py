@@ -15,7 +15,7 @@ from ...dialects.relax.elementwise import BINARY
 from ...dialects.sym.expr import SymExpr, as_expr
 from ...handles.relax.calls import call_operator
 from ...handles.relax.expr import Constant, Expr, ShapeExpr
-from ..importing.errors import ModelError
+from ..importing.errors import ModelError, NotInferred
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[SymExpr, ...]
@@ -130,21 +130,21 @@ class Value:
     def dims(self) -> Dims:
         """The extents. Raises `ModelError` where they are not known."""
         if self.type.dims is None:
-            raise ModelError("a tensor of known shape is needed", found=self.type)
+            raise NotInferred("a tensor of known shape is needed", found=self.type)
         return tuple(self.type.dims)
 
     @property
     def rank(self) -> int:
         """The number of dimensions. Raises `ModelError` where it is not known."""
         if self.type.rank is None:
-            raise ModelError("a tensor of known rank is needed", found=self.type)
+            raise NotInferred("a tensor of known rank is needed", found=self.type)
         return self.type.rank
 
     @property
     def dtype(self) -> str:
         """The data type, by its name. Raises `ModelError` where it is not known."""
         if self.type.element is None:
-            raise ModelError("a tensor of known data type is needed", found=self.type)
+            raise NotInferred("a tensor of known data type is needed", found=self.type)
         return dtype_name(self.type.element)
 
     @property
@@ -152,7 +152,7 @@ class Value:
         """The extents as numbers. Raises `ModelError` where one of them is symbolic."""
         numbers = [d.constant for d in self.dims]
         if None in numbers:
-            raise ModelError("a tensor of constant shape is needed", found=[str(d) for d in self.dims])
+            raise NotInferred("a tensor of constant shape is needed", found=[str(d) for d in self.dims])
         return [n for n in numbers if n is not None]
 
 

@@ -175,6 +175,10 @@ class Builder:
         for old, new in take_params(self._scopes[-1].block, params).items():
             self._remap[old] = Var.on(new)
 
+    def mark_impure(self) -> None:
+        """Let the function that is being built be one whose calls may have effects."""
+        self._frames[-1].pure = False
+
     def emit_func_output(self, output: Any, params: Sequence[Var] | Var | None = None) -> GlobalVar:
         """End the function with its result; here the parameters are given if they were not before.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ....handles.relax.expr import Expr, PrimValue
 from ...control_flow import symbolic_value
+from ..branches import either
 from ..node import Node
 from ..table import converter
 from ..values import Result, Value, op
@@ -19,15 +20,15 @@ _MOST_UNROLLED = 256
 
 @converter("If")
 def branch(node: Node, condition: Value) -> Any:
-    """A condition that is known at import takes its branch; of another one both are built."""
+    """A condition that is known at import takes its branch; of another one both are built (`branches.py`)."""
     sides = [node.attr("then_branch"), node.attr("else_branch")]
     if condition.array is not None:
         return tuple(node.graph.subgraph(sides[0 if condition.array.reshape(()).item() else 1], []))
     if not all(_tensor_typed(o) for side in sides for o in side.output):
         raise node.not_constant(condition, "the condition of branches that give sequences or optionals")
     scalar = condition if condition.rank == 0 else op("reshape", condition, ())
-    then, other = (lambda side=side: _tensors(node, node.graph.subgraph(side, [])) for side in sides)
-    return tuple(node.graph.builder.if_then_else(scalar, then, other))
+    bodies = [lambda side=side: _tensors(node, node.graph.subgraph(side, [])) for side in sides]
+    return tuple(either(node.graph.builder, scalar, sides, *bodies))
 
 
 def _tensor_typed(info: Any) -> bool:
