@@ -8,7 +8,8 @@ from typing import Any
 from xdsl.dialects.builtin import i64
 
 from ..diagnostics import ShapeError, unknown_name
-from ..dialects.sym.expr import Const, SymExpr, add, floordiv, product
+from ..dialects.relax.manipulation import sections
+from ..dialects.sym.expr import Const, SymExpr, add, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.axis import shape_dims
@@ -133,20 +134,13 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """`a` cut along `axis`: into so many sections (of equal extent, rounded up), or at positions."""
     place = normalize_axis(axis, a.ndim)
-    extent = a.dims[place]
-    if isinstance(indices_or_sections, int):
-        each = floordiv(add(extent, indices_or_sections - 1), Const(indices_or_sections, extent.dtype))
-        edges = [each * n for n in range(indices_or_sections)]
-        name = "T_split_sections"
-    else:
-        edges = [Const(0, extent.dtype), *(Const(int(w), extent.dtype) for w in indices_or_sections)]
-        name = "T_split"
-    bounds = [*edges, extent]
-    return [_section(a, place, low, high, name) for low, high in zip(bounds, bounds[1:], strict=False)]
+    name = "T_split_sections" if isinstance(indices_or_sections, int) else "T_split"
+    parts = sections(a.dims[place], indices_or_sections)
+    return [_section(a, place, low, extent, name) for low, extent in parts]
 
 
-def _section(a: Tensor, axis: int, low: SymExpr, high: SymExpr, name: str) -> Tensor:
-    dims = [*a.dims[:axis], high - low, *a.dims[axis + 1 :]]
+def _section(a: Tensor, axis: int, low: SymExpr, extent: SymExpr, name: str) -> Tensor:
+    dims = [*a.dims[:axis], extent, *a.dims[axis + 1 :]]
     return over_axes(dims, lambda i: a(*i[:axis], i[axis] + from_sym(low), *i[axis + 1 :]), name, "injective")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -152,22 +153,35 @@ class Split(Operator):
         count = where if isinstance(where, int) else len(where) + 1
         if count < 1:
             self.fail_shape("attribute indices_or_sections must be positive", "1 or more", where)
+        if not isinstance(where, int) and any(position < 0 for position in where):
+            self.fail_shape("attribute indices_or_sections must not be negative", "0 or more", where)
         if x.rank is not None:
             normalize_axis(self, self.attr("axis"), x.rank)
         if x.dims is None:
             return tuple_type([TensorType.of(None, x.element, x.rank)] * count)
         axis = normalize_axis(self, self.attr("axis"), len(x.dims))
-        extents = self._sections(x.dims[axis], where)
+        extents = [extent for _, extent in sections(x.dims[axis], where)]
         return tuple_type(TensorType.of([*x.dims[:axis], e, *x.dims[axis + 1 :]], x.element) for e in extents)
 
-    @staticmethod
-    def _sections(extent: SymExpr, where: int | list[int]) -> list[SymExpr]:
-        if isinstance(where, int):
-            each = floordiv(extent + (where - 1), where)
-            return [each] * (where - 1) + [extent - each * (where - 1)]
-        edges = [Const(0), *(minimum(Const(w), extent) if extent.constant else Const(w) for w in where), extent]
-        lengths = [b - a for a, b in zip(edges, edges[1:], strict=False)]
-        return [length if is_nonnegative(length) else maximum(length, 0) for length in lengths]
+
+def sections(extent: SymExpr, where: int | Sequence[int]) -> list[tuple[SymExpr, SymExpr]]:
+    """Where each section of `relax.split` begins, and its extent: as numpy's slices where all is known.
+
+    Of an extent that is not known positions are taken to be in it, equal sections to have something each.
+    """
+    if isinstance(where, int):
+        each = floordiv(extent + (where - 1), where)
+        edges = [each * n for n in range(where)]
+        last = extent - edges[-1]
+        if extent.constant is None:
+            return [*((edge, each) for edge in edges[:-1]), (edges[-1], last)]
+        edges.append(extent)
+    else:
+        edges = [Const(0, extent.dtype), *(Const(int(w), extent.dtype) for w in where), extent]
+    if extent.constant is not None:
+        edges = [minimum(edge, extent) for edge in edges]
+    lengths = [high - low for low, high in pairwise(edges)]
+    return [(low, e if is_nonnegative(e) else maximum(e, 0)) for low, e in zip(edges, lengths, strict=False)]
 
 
 @operator("relax.take", "x indices", axis=AXIS, mode="fast")
