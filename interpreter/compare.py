@@ -48,7 +48,7 @@ def symbolic_vars(func: Function) -> list[Var]:
 def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, int]]:
     """Assignments to the symbolic variables: one for each of `sizes`, the variables taking different values.
 
-    Where 0 is a size, every other one of several variables is 0 by itself, too: points remain where sums are of nothing.
+    Where 0 is a size, every other one of several variables is 0 by itself, too: points of sums of nothing.
     """
     names = [str(v.name) for v in symbolic_vars(func)]
     if not names:
