@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import UnknownLoc
+from xdsl.dialects.builtin import SymbolRefAttr, UnknownLoc
 from xdsl.ir import Operation, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -19,7 +19,9 @@ from ..handles.relax.expr import (
     Call,
     DataflowVar,
     Expr,
+    GlobalVar,
     Id,
+    Op,
     Tuple,
     TupleGetItem,
     Var,
@@ -225,6 +227,7 @@ class PyExprMutator:
         """`expr` with its operands rewritten: itself where none changed, else a detached copy."""
         if isinstance(expr, Tuple):
             return Tuple([self.visit_expr(f) for f in expr.fields])
+        expr = self._of_new_callee(expr) if isinstance(expr, Call) else expr
         op = expr.op_handle
         replaced = {v: new for v in op.operands if (new := self._operand(v)) is not v}
         declared = op.results[0].type
@@ -236,6 +239,26 @@ class PyExprMutator:
         if isinstance(op, relax.CallBase):
             set_type(new, declared)
         return type(expr).on(new)
+
+    def _of_new_callee(self, call: Call) -> Call:
+        """`call` of what its operator and the function that it names become: itself where both stay."""
+        callee = call.op
+        if isinstance(callee, Op):
+            new = self.visit_expr(callee)
+            if new != callee:
+                return Call(new, call.args, call.attrs, call.sinfo_args)
+        op = call.op_handle
+        if not isinstance(op, relax.CallOp | relax.CallTIROp | relax.CallTIRInplaceOp):
+            return call
+        function = GlobalVar(op.callee_name)
+        new = self.visit_expr(function)
+        if new == function:
+            return call
+        if not isinstance(new, GlobalVar):
+            return Call(new, call.args)
+        copy = op.clone(clone_name_hints=False)
+        copy.properties["callee"] = SymbolRefAttr(new.name_hint)
+        return Call.on(copy.results[0])
 
     def _operand(self, value: SSAValue) -> SSAValue:
         """What an operand becomes. One that only has a successor stays: the builder replaces it."""

@@ -18,6 +18,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import Var as SymbolicVar
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.functions.lookup import FunctionOp, functions
@@ -642,9 +643,14 @@ def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
         block.add_op(relax.YieldOp(builder.place(to_expr(body))))
     for var in (b.var for each in blocks if each.detached for b in each.bindings):
         made = builder.get_remap(var.ssa)
-        if made is not None:
-            var.point_at(made.ssa)
+        if made is not None and _may_be(var.ssa.type, made.ssa.type):
+            var.point_at(made.ssa)  # one that is declared as something else stays what it was outside of the block
     return block
+
+
+def _may_be(declared: Attribute, inferred: Attribute) -> bool:
+    """Whether one of both types says more of the other."""
+    return is_base_of(declared, inferred) or is_base_of(inferred, declared)
 
 
 def build_branch(body: Expr) -> Block:
