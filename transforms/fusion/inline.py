@@ -9,6 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ...diagnostics import ShapeError
 from ...dialects import relax, tir
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
@@ -66,6 +67,22 @@ class _Buffer:
     type: BufferType
     constant: relax.ConstantOp | None = None
     value: SSAValue | None = None
+    param: SSAValue | None = None
+
+    def stand_for(self, param: SSAValue) -> None:
+        """Take the axis separators of a parameter that it is passed for. Raises `ShapeError` for other ones."""
+        t = cast(BufferType, param.type)
+        if self.param is None and self.constant is None:
+            self.type = self.type.with_separators(s.data for s in t.separators)
+        elif self.type.separators != t.separators:
+            before, now = (name_of(p) if p is not None else self.name for p in (self.param, param))
+            raise ShapeError(
+                f"Inconsistent buffers {before} and {now} mapped to the same relax var: {self.name}",
+                expected=f"axis separators {[s.data for s in self.type.separators]}",
+                found=[s.data for s in t.separators],
+                hint="functions that share a buffer must have the same axis separators for it",
+            )
+        self.param = param
 
 
 @dataclass(eq=False)
@@ -170,6 +187,7 @@ class _Fuser:
         matcher = _Matcher(callee)
         for param, arg in zip(inputs, args, strict=True):
             matcher.extents(param, arg.type)
+            arg.stand_for(param)
         new_types = [t for t, i in zip(op.output_types, inplace, strict=True) if i < 0]
         for param, t in zip(outputs, new_types, strict=True):
             matcher.extents(param, _buffer_type(t))
@@ -213,6 +231,7 @@ class _Fuser:
             buffer = _Buffer(
                 f"{name_of(param) or 'output'}_intermediate", cast(BufferType, param.type).with_shape(shape)
             )
+            buffer.stand_for(param)
             self._local.append(buffer)
             call.buffers.append(buffer)
             results.append(buffer)

@@ -193,3 +193,10 @@ __all__ = [
     "get_pad_tuple3d",
     "get_pad_tuple_generic",
 ]
+
+
+def call_by_names(module: dict[str, Any]) -> None:
+    """Let functions that a table made have the names by which a module exports them: what builders emit is named so."""
+    for name in module["__all__"]:
+        if module[name].__name__ == "apply":
+            module[name].__name__ = name

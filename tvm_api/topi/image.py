@@ -12,7 +12,7 @@ from ...te.tensor import Tensor
 from ...topi import image as _image
 from ...topi import sampling as _sampling
 from ...topi import spatial as _spatial
-from .arguments import constant_like, element_type, integers, kernel_extents, pad_pairs, places
+from .arguments import call_by_names, constant_like, element_type, integers, kernel_extents, pad_pairs, places
 
 _METHODS = ("nearest_neighbor", "linear", "cubic")
 _ROUNDINGS = {"align_corners": "round"}
@@ -149,3 +149,5 @@ __all__ = [
     "resize2d",
     "resize3d",
 ]
+
+call_by_names(globals())

@@ -16,6 +16,7 @@ from ...topi import spatial as _spatial
 from ...topi import windows as _windows
 from .arguments import (
     Pairs,
+    call_by_names,
     constant_like,
     element_type,
     integers,
@@ -354,3 +355,5 @@ __all__ = [
     "group_conv1d_transpose_ncw", "group_conv2d_nchw", "group_conv2d_nhwc", "group_conv2d_transpose_nchw",
     "group_conv3d_transpose_ncdhw", "pool1d", "pool2d", "pool3d", "pool_grad", "unpack_NCHWc_to_nchw",
 ]  # fmt: skip
+
+call_by_names(globals())
