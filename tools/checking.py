@@ -6,6 +6,7 @@ lowers one, it runs natively (`native.py`) on the inputs of before, and is compa
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from ..interpreter import InterpreterError, MeaningError, compare, random_inputs
 from ..interpreter.compare import Disagreement, Function, copied, observe, same_values, widening_tolerance
 from ..lowering.host.symbols import kernel_symbol, rename_kernels
 from .native import NativeModule
+from .reproducer import PROGRAM, configuration
 
 _INTERPRETED = frozenset(("builtin", "relax", "tir", "sym"))
 
@@ -144,21 +146,24 @@ class MeaningCheck:
 
     def _changed(self, found: Disagreement, number: int, name: str) -> MeaningChangedError:
         sizes = ",".join(map(str, self.sizes))
-        command = f"tirax-opt program.mlir -p '{','.join(self._passes)}' --check-each --check-sizes {sizes}"
-        folder = save_reproducer(self._program, found.inputs, command)
+        options = ["-p", ",".join(self._passes), "--check-each", "--check-sizes", sizes]
+        command = f"tirax-opt {PROGRAM} {shlex.join(options)}"
+        folder = save_reproducer(self._program, found.inputs, command, options)
         notes = [*(line.strip() for line in str(found).split("\n")), f"reproducer: {folder}"]
         return MeaningChangedError(f"pass {number}, '{name}', changes what the program computes", notes=notes)
 
 
-def save_reproducer(program: str, inputs: Sequence[Any], command: str) -> Path:
+def save_reproducer(program: str, inputs: Sequence[Any], command: str, options: Sequence[str] = ()) -> Path:
     """A new folder with `program.mlir`, `inputs.npz` and `command.txt`, to be run there.
 
-    The arrays are `input0`, …; the fields of a tuple `input1.0`, …; a shape is an array of its extents.
+    Where `options` of `tirax-opt` are given, `tirax-opt FOLDER --run-reproducer` does the same. The arrays are
+    `input0`, …; the fields of a tuple `input1.0`, …; a shape is an array of its extents.
     """
     folder = Path(tempfile.mkdtemp(prefix="tirax-reproducer-"))
     arrays = {name: array for i, value in enumerate(inputs) for name, array in _arrays(f"input{i}", value)}
     np.savez(folder / "inputs.npz", **cast("dict[str, Any]", arrays))
-    (folder / "program.mlir").write_text(program + "\n", encoding="utf-8")
+    head = configuration(options) if options else ""
+    (folder / PROGRAM).write_text(head + program + "\n", encoding="utf-8")
     (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
     return folder
 

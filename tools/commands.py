@@ -174,6 +174,14 @@ def _inspect_executable(options: Namespace) -> int:
     return OK
 
 
+def gui(options: Namespace) -> int:
+    """Open xDSL's workbench."""
+    from .gui import workbench
+
+    workbench(options.file, options.passes).run()
+    return OK
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -293,6 +301,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "compile": build,
     "import": import_,
     "inspect": inspect,
+    "gui": gui,
     "env": env,
     "cache": cache,
 }

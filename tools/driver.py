@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,10 @@ from xdsl.utils.target import Target
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects.relax.data import elided_contents, printed_for
 from ..universe import whole_universe
-from .guard import FAILED, OK, UsageError, as_usage, report, schedule_notes
+from .guard import FAILED, OK, as_usage, report, schedule_notes
 from .outputs import OWN_TARGETS, emit, folder_of, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
-from .specs import find_pass, make_pass, parse_specs
+from .steps import Passes, Step, inserted, pipeline_text, running, steps_of, stopped
 from .watch import Dumps, Times
 
 if TYPE_CHECKING:
@@ -31,14 +33,12 @@ if TYPE_CHECKING:
 _NATIVE = ("llvm", "asm", "obj")
 _HIGH_LEVEL = ("relax.func", "tir.func")
 
-Passes = Mapping[str, Callable[[], type[ModulePass]]]
-
 
 @dataclass(frozen=True)
 class Job:
     """What the command line asks to be done with each piece of the input."""
 
-    passes: tuple[ModulePass, ...]
+    steps: tuple[Step, ...]
     target: Target
     dumps: Dumps
     times: Times
@@ -47,6 +47,8 @@ class Job:
     allow_unregistered: bool
     folder: str | None
     """That the output is written to, None where it goes to stdout."""
+    shown: bool
+    """Whether the output goes to a terminal."""
 
     def new_context(self) -> Context:
         """A context of its own for each piece: what one loads another does not see."""
@@ -67,37 +69,43 @@ class Job:
         self.dumps.at_start(module, piece)
         if self.check:
             self.check.start(module)
-        for number, p in enumerate(self.passes, 1):
-            self._run(p, ctx, module, number, piece, verifier)
-        for number, p in enumerate(self._rest(module), len(self.passes) + 1):
-            self._run(p, ctx, module, number, piece, verifier)
+        for number, step in enumerate(self.steps, 1):
+            self._run(step, ctx, module, number, piece, verifier)
+        for number, step in enumerate(self._rest(module), len(self.steps) + 1):
+            self._run(step, ctx, module, number, piece, verifier)
         if self.check:
             report(self.check.summary())
-        with self.times.measure("print"), elided_contents(self.dumps.elide), printed_for(self.folder):
+        elide = self.dumps.elide_shown if self.shown else self.dumps.elide_written
+        with self.times.measure("print"), elided_contents(elide), printed_for(self.folder):
             return emit(self.target, ctx, module)
 
-    def _rest(self, module: ModuleOp) -> list[ModulePass]:
+    def _rest(self, module: ModuleOp) -> list[Step]:
         """The passes that native targets need where the pipeline left functions of relax or tir."""
         if self.target.name not in _NATIVE or not any(op.name in _HIGH_LEVEL for op in module.body.block.ops):
             return []
         from ..lowering.pipelines import pipeline_passes
 
-        return pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))
+        return [Step(p, "lower-cpu") for p in pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))]
 
-    def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int, verifier: Verifier) -> None:
+    def _run(self, step: Step, ctx: Context, module: ModuleOp, number: int, piece: int, verifier: Verifier) -> None:
+        group = nullcontext() if step.pipeline is None else self.times.measure(f"pipeline {step.pipeline}")
+        self.dumps.before_pass(module, step.run.name)
+        before = module.clone() if self.check else None
+        with group, self.times.measure(f"{number}. {step.run.name}"):
+            self._apply(step.run, ctx, module, verifier)
+            if self.check and before is not None:
+                with self.times.measure("check"):
+                    self.check.check(before, module, number, step.run.name, str(step.run.pipeline_pass_spec()))
+        self.dumps.after_pass(module, piece, number, step.run.name)
+
+    def _apply(self, p: ModulePass, ctx: Context, module: ModuleOp, verifier: Verifier) -> None:
         from ..ir.passes.transform import naming_pass
 
-        self.dumps.before_pass(module, p.name)
-        before = module.clone() if self.check else None
-        with self.times.measure(f"{number}. {p.name}"), naming_pass(p):
+        with naming_pass(p):
             p.apply(ctx, module)
         if self.verify:
             with self.times.measure("verify"):
                 verifier.verify(module, after=p.name)
-        self.dumps.after_pass(module, piece, number, p.name)
-        if self.check and before is not None:
-            with self.times.measure("check"):
-                self.check.check(before, module, number, p.name, str(p.pipeline_pass_spec()))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -137,18 +145,21 @@ def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
 
 
 def _job(options: argparse.Namespace, universe: Universe) -> Job:
-    passes = all_passes(options.steps or (), universe.all_passes)
-    names = {p.name for p in passes}
+    known = universe.all_passes
+    steps = _steps(options, known)
+    if options.dump_pass_pipeline:
+        report(f"passes: {pipeline_text(steps)}")
     dumps = Dumps(
-        frozenset(_dump_point(n, names, universe.all_passes) for n in options.print_ir_before),
-        frozenset(_dump_point(n, names, universe.all_passes) for n in options.print_ir_after),
+        frozenset(running(n, steps, known) for n in options.print_ir_before),
+        frozenset(running(n, steps, known) for n in options.print_ir_after),
         options.print_ir_after_all,
+        options.print_ir_diff,
         options.print_ir_dir,
         options.print_ir_as == "tvmscript",
         options.elide_constants,
     )
     return Job(
-        passes,
+        tuple(steps),
         make_target(options.target, all_targets(universe), options.print_op_generic, options.print_debuginfo),
         dumps,
         Times(),
@@ -156,6 +167,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         not options.disable_verify,
         options.allow_unregistered_dialect,
         folder_of(options.output_file),
+        folder_of(options.output_file) is None and sys.stdout.isatty(),
     )
 
 
@@ -170,28 +182,16 @@ def all_targets(universe: Universe) -> dict[str, Callable[[], type[Target]]]:
     return universe.all_targets | OWN_TARGETS
 
 
-def all_passes(steps: list[tuple[str, str]] | tuple[()], known: Passes) -> tuple[ModulePass, ...]:
+def all_passes(steps: Sequence[tuple[str, str]], known: Passes) -> tuple[ModulePass, ...]:
     """The passes of `-p` and `--pipeline`, in order. Raises `UsageError`."""
-    return tuple(
-        make_pass(spec, known)
-        for kind, text in steps
-        for spec in parse_specs(_pipeline(text) if kind == "pipeline" else text, f"--{kind}")
-    )
+    return tuple(step.run for step in steps_of(steps, known))
 
 
-def _pipeline(name: str) -> str:
-    from ..lowering.pipelines import PIPELINES
-
-    if name not in PIPELINES:
-        raise as_usage(unknown_name("pipeline", name, PIPELINES))
-    return ",".join(PIPELINES[name])
-
-
-def _dump_point(name: str, used: set[str], known: Passes) -> str:
-    found = find_pass(name, known)
-    if found not in used:
-        raise UsageError(f"pass '{found}' is not among those that run", expected=", ".join(sorted(used)) or "a pass")
-    return found
+def _steps(options: argparse.Namespace, known: Passes) -> list[Step]:
+    steps = steps_of(options.steps or (), known)
+    for text in options.insert:
+        steps = inserted(steps, text, known)
+    return steps if options.stop_after is None else stopped(steps, options.stop_after, known)
 
 
 def _run_pieces(job: Job, program: Program, options: argparse.Namespace) -> int:

@@ -6,10 +6,11 @@ This module holds the command line alone, so that `--help` imports no compiler; 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .guard import ArgumentParser, run_guarded
+from .guard import ArgumentParser, UsageError, run_guarded
 
 _EPILOG = """\
 A pass is written name{option=value option=value,value}; names and options take - or _. -p and --pipeline may be
@@ -54,6 +55,7 @@ def command_line() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.register("type", "sizes", _sizes)
+    parser.register("type", "bytes", lambda text: -1 if text == "none" else int(text))
     add = parser.add_argument
     flag: dict[str, Any] = {"action": "store_true"}
     add(
@@ -72,23 +74,57 @@ def command_line() -> argparse.ArgumentParser:
     passes: dict[str, Any] = {"action": _AddPasses, "dest": "steps"}
     group.add_argument("-p", "--passes", metavar="PASSES", help="passes to run: 'name{option=value},name'", **passes)
     group.add_argument("--pipeline", metavar="NAME", help="run a pipeline that has a name", **passes)
+    group.add_argument(
+        "--insert",
+        action="append",
+        default=[],
+        metavar="after=PASS:PASSES",
+        help="run passes after the last pass of a name too, or before the first one: before=PASS:PASSES",
+    )
+    group.add_argument("--stop-after", metavar="PASS", help="leave out the passes after the first one of this name")
+    group.add_argument("--dump-pass-pipeline", help="print the passes that run, as -p takes them", **flag)
     group.add_argument("--disable-verify", help="do not verify the module after each pass", **flag)
     group.add_argument("--list-passes", help="passes with their options", **flag)
     group.add_argument("--list-pipelines", help="pipelines and their passes", **flag)
     group.add_argument("--list-dialects", help="dialects", **flag)
     group.add_argument("--list-targets", help="targets with their options", **flag)
 
+    _add_watching(parser)
+    _add_checking(parser)
+
+    group = parser.add_argument_group("MLIR text")
+    group.add_argument("--print-op-generic", help="print operations in generic form", **flag)
+    group.add_argument(
+        "--elide-constants",
+        type="bytes",
+        metavar="BYTES",
+        help="leave out contents of constants that are larger; none: of no constant (on a terminal and stderr: 1024)",
+    )
+    group.add_argument("--print-debuginfo", help="print where operations come from", **flag)
+    group.add_argument("--allow-unregistered-dialect", help="read operations of unknown dialects", **flag)
+    return parser
+
+
+def _add_watching(parser: argparse.ArgumentParser) -> None:
+    flag: dict[str, Any] = {"action": "store_true"}
     group = parser.add_argument_group("watching")
     names: dict[str, Any] = {"type": _names, "default": [], "metavar": "PASS[,PASS]"}
     group.add_argument("--print-ir-before", help="print the IR before these passes", **names)
     group.add_argument("--print-ir-after", help="print the IR after these passes", **names)
     group.add_argument("--print-ir-after-all", help="print the IR after every pass", **flag)
+    group.add_argument("--print-ir-diff", help="print what each pass changed", **flag)
     group.add_argument("--print-ir-dir", metavar="DIR", help="write the IR after every pass to a file in DIR")
     group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
     group.add_argument("--explain", help="say why schedule rules of plug-ins do not fit", **flag)
     group.add_argument("--timing", help="print how long each pass took", **flag)
 
+
+def _add_checking(parser: argparse.ArgumentParser) -> None:
+    flag: dict[str, Any] = {"action": "store_true"}
     group = parser.add_argument_group("checking")
+    group.add_argument(
+        "--run-reproducer", help="read options from lines // configuration: … of the input, or of its folder", **flag
+    )
     group.add_argument("--verify-diagnostics", help="check errors against comments: // expected-error {{...}}", **flag)
     group.add_argument("--split-input-file", help="treat pieces between lines // ----- one by one", **flag)
     group.add_argument(
@@ -102,14 +138,19 @@ def command_line() -> argparse.ArgumentParser:
         help="what symbolic sizes are in these comparisons (2,5,1,0)",
     )
 
-    group = parser.add_argument_group("MLIR text")
-    group.add_argument("--print-op-generic", help="print operations in generic form", **flag)
-    group.add_argument(
-        "--elide-constants", type=int, metavar="BYTES", help="leave out contents of constants that are larger"
-    )
-    group.add_argument("--print-debuginfo", help="print where operations come from", **flag)
-    group.add_argument("--allow-unregistered-dialect", help="read operations of unknown dialects", **flag)
-    return parser
+
+def _reproducer_options(options: argparse.Namespace, args: Sequence[str]) -> argparse.Namespace:
+    """The options that a reproducer's text says, and after them those of the command line. Raises `TiraxError`."""
+    from .reproducer import configured, program_of
+
+    path = program_of(options.input_file)
+    words = configured(path)
+    said = command_line().parse_args(words)
+    if said.output_file is not None or said.print_ir_dir is not None or said.input_file is not None:
+        raise UsageError("a reproducer names a file", expected="passes and checks", found=" ".join(words))
+    options = command_line().parse_args([*words, *args])
+    options.input_file = path
+    return options
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -117,6 +158,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
     def program() -> int:
         options = command_line().parse_args(args)
+        if options.run_reproducer:
+            options = _reproducer_options(options, sys.argv[1:] if args is None else args)
         from .driver import run
 
         return run(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
@@ -18,32 +19,37 @@ from ..dialects.relax.data import elided_contents
 
 @dataclass
 class Times:
-    """Seconds by stage, in the order in which the stages were first entered."""
+    """Seconds by stage; stages inside of others are theirs, too. In the order in which they were first entered."""
 
-    seconds: list[tuple[str, float]] = field(default_factory=list)
+    seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
+    _inside: tuple[str, ...] = ()
 
     @contextmanager
     def measure(self, stage: str) -> Iterator[None]:
         """Adds the time of the `with` block."""
-        start = time.perf_counter()
+        outside, path = self._inside, (*self._inside, stage)
+        self.seconds.setdefault(path, 0.0)
+        self._inside, start = path, time.perf_counter()
         try:
             yield
         finally:
-            self.seconds.append((stage, time.perf_counter() - start))
+            self.seconds[path] += time.perf_counter() - start
+            self._inside = outside
 
     def table(self) -> str:
-        """A line for each stage and their sum."""
-        total = sum(s for _, s in self.seconds)
-        rows = [*self._rows(), ("total", total)]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}} {s * 1e3:>10.2f} ms {_percent(s, total):>5}" for name, s in rows)
+        """A tree: a line for each stage, those inside of it indented below, and the sum."""
+        total = sum(s for path, s in self.seconds.items() if len(path) == 1)
+        rows = [("  " * (len(path) - 1) + path[-1], self.seconds[path]) for path in self._in_order()]
+        width = max(len(name) for name, _ in [*rows, ("total", total)])
+        return "\n".join(
+            f"{n:<{width}} {s * 1e3:>10.2f} ms {_percent(s, total):>5}" for n, s in [*rows, ("total", total)]
+        )
 
-    def _rows(self) -> list[tuple[str, float]]:
-        """Equal names are one row, but passes: they are numbered, so each is its own."""
-        merged: dict[str, float] = {}
-        for name, s in self.seconds:
-            merged[name] = merged.get(name, 0.0) + s
-        return list(merged.items())
+    def _in_order(self, inside: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        for path in self.seconds:
+            if path[:-1] == inside:
+                yield path
+                yield from self._in_order(path)
 
 
 def _percent(part: float, whole: float) -> str:
@@ -54,20 +60,40 @@ _DUMPED = re.compile(r"(\d\d-)?\d\d-[\w-]+\.(mlir|py)")
 """What `--print-ir-dir` calls its files."""
 
 
-@dataclass(frozen=True)
+_ELIDED = 1024
+"""Bytes above which contents of constants are left out of what is printed to be looked at."""
+EVERYTHING = -1
+"""As a number of bytes: nothing is left out."""
+
+
+@dataclass
 class Dumps:
-    """When the IR is printed: before and after named passes, or all, to stderr; after each into a folder."""
+    """When the IR is printed: before and after passes, and what they changed, to stderr; after each into a folder."""
 
     before: Collection[str] = ()
     after: Collection[str] = ()
     after_all: bool = False
+    diff: bool = False
     folder: str | None = None
     script: bool = False
     elide: int | None = None
-    """Contents of constants of more bytes are left out."""
+    """Contents of constants of more bytes are left out; None where nothing is said of them."""
+    _last: str = ""
+
+    @property
+    def elide_shown(self) -> int | None:
+        """The same for what goes to a terminal or stderr, None for everything."""
+        return _ELIDED if self.elide is None else self.elide_written
+
+    @property
+    def elide_written(self) -> int | None:
+        """The same for what may be read again."""
+        return None if self.elide == EVERYTHING else self.elide
 
     def at_start(self, module: ModuleOp, piece: int) -> None:
         """The input as the first file of the folder; what an earlier run wrote there goes."""
+        if self.diff:
+            self._last = self._text(module, self.elide_shown)[0]
         if self.folder is not None and piece < 2 and os.path.isdir(self.folder):
             for name in filter(_DUMPED.fullmatch, os.listdir(self.folder)):
                 os.unlink(os.path.join(self.folder, name))
@@ -82,17 +108,27 @@ class Dumps:
         """Called after each pass; `number` counts from 1."""
         if self.after_all or name in self.after:
             self._to_stderr(module, "After", name)
+        if self.diff:
+            self._print_diff(module, number, name)
         self._to_folder(module, piece, number, name)
 
+    def _print_diff(self, module: ModuleOp, number: int, name: str) -> None:
+        before, self._last = self._last, self._text(module, self.elide_shown)[0]
+        lines = list(difflib.unified_diff(before.split("\n"), self._last.split("\n"), "before", name, lineterm=""))
+        if lines:
+            report = [f"{number}. {name}", *lines[2:]]
+            colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+            print("\n".join(map(_coloured, report) if colours else report), file=sys.stderr)
+
     def _to_stderr(self, module: ModuleOp, when: str, name: str) -> None:
-        text, extension = self._text(module)
+        text, extension = self._text(module, self.elide_shown)
         comment = "#" if extension == "py" else "//"
         print(f"{comment} -----{comment} IR Dump {when} {name} {comment}----- {comment}\n{text}", file=sys.stderr)
 
     def _to_folder(self, module: ModuleOp, piece: int, number: int, name: str) -> None:
         if self.folder is None:
             return
-        text, extension = self._text(module)
+        text, extension = self._text(module, self.elide_written)
         prefix = f"{piece:02}-" if piece else ""
         path = os.path.join(self.folder, f"{prefix}{number:02}-{name}.{extension}")
         try:
@@ -102,14 +138,23 @@ class Dumps:
         except OSError as error:
             raise TiraxError(f"cannot write '{path}': {error.strerror}", hint="--print-ir-dir DIR") from error
 
-    def _text(self, module: ModuleOp) -> tuple[str, str]:
+    def _text(self, module: ModuleOp, elide: int | None) -> tuple[str, str]:
         """TVMScript where it is wanted and can hold the module, else MLIR."""
         if self.script and is_high_level(module):
             from ..script.printer import print_script
 
-            return print_script(module, show_meta=self.elide is None), "py"
-        with elided_contents(self.elide):
+            return print_script(module, show_meta=elide is None), "py"
+        with elided_contents(elide):
             return str(module), "mlir"
+
+
+_COLOURS = {"+": "32", "-": "31", "@": "36", " ": ""}
+
+
+def _coloured(line: str) -> str:
+    """A line of a diff for a terminal; what is none is a heading."""
+    colour = _COLOURS.get(line[:1], "1")
+    return f"\x1b[{colour}m{line}\x1b[0m" if colour else line
 
 
 _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")

@@ -240,3 +240,11 @@ def twice(x: T.Buffer((), "float32"), y: T.Buffer((), "float32")):
     y[()] = x[()] * T.float32(2)
 """)
     assert compare(module, module.clone(), private=True).compared == {"twice": 1}
+
+
+def test_a_reproducer_runs_by_itself(opt, monkeypatch, tmp_path):
+    program = "relax.func @f(%x: T) -> T { relax.return %x : T }".replace("T", "!relax.tensor<[2], f32>")
+    monkeypatch.setattr("tempfile.mkdtemp", lambda prefix: str(tmp_path))
+    save_reproducer(program, [np.ones(2)], "true", ["-p", "normalize,legalize-ops", "--check-each"])
+    result = opt(tmp_path, "--run-reproducer")
+    assert result.code == 0 and "check-each: 2 passes" in result.err

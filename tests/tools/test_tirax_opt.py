@@ -311,3 +311,15 @@ def test_debugging_shows_the_traceback(monkeypatch, capsys):
     monkeypatch.setattr("tirax.tools.driver.run", lambda _options: 1 // 0)
     assert main([]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_contents_of_weights_are_left_out_of_what_is_looked_at(opt, tmp_path):
+    text = f"""relax.func @f() -> !relax.tensor<[1000], f32> {{
+      %a = relax.constant <f32 [1000] "0x{"00" * 4000}"> relax.return %a : !relax.tensor<[1000], f32> }}"""
+    dumps = ("-p", "normalize", "--print-ir-after-all", "--print-ir-dir", tmp_path)
+    shown = opt(*dumps, stdin=text)
+    assert shown.code == 0 and "elided" in shown.err and "elided" not in shown.out, shown.err
+    assert opt(stdin=(tmp_path / "01-normalize.mlir").read_text()).out == shown.out
+    whole = opt(*dumps, "--elide-constants", "none", stdin=text)
+    assert "elided" not in whole.err and whole.out == shown.out
+    assert opt("--elide-constants", "few", stdin=text).code == 2

@@ -13,10 +13,14 @@
 
 // RUN: tirax-opt %S/Inputs/mlp.mlir -p legalize --pipeline optimize -p 'fuse-ops{fuse_opt_level=0}' --timing -o %t.mlir 2>&1 | filecheck %s --check-prefix=ORDER
 
-// ORDER:      parse
-// ORDER:      1. legalize-ops
-// ORDER:      2. normalize
-// ORDER:      fuse-tir
-// ORDER:      dead-code-elimination
-// ORDER-NEXT: fuse-ops
-// ORDER:      total
+// ORDER:      {{^}}parse
+// ORDER:      {{^}}1. legalize-ops
+// ORDER-NEXT: {{^}}  verify
+// ORDER:      {{^}}pipeline optimize
+// ORDER-NEXT: {{^}}  2. normalize
+// ORDER-NEXT: {{^}}    verify
+// ORDER:      {{^}}  {{[0-9]+}}. fuse-tir
+// ORDER:      {{^}}  {{[0-9]+}}. dead-code-elimination
+// ORDER-NEXT: {{^}}    verify
+// ORDER-NEXT: {{^}}{{[0-9]+}}. fuse-ops
+// ORDER:      {{^}}total

@@ -1,0 +1,2 @@
+// configuration: -p normalize -o stolen.mlir
+builtin.module {}

@@ -1,0 +1,58 @@
+"""xDSL's workbench for the terminal with tirax's dialects and passes, and those of plug-ins: `tirax gui`.
+
+xDSL's own command, `xdsl-gui`, knows xDSL's passes alone: it looks at no plug-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from xdsl.utils.exceptions import DiagnosticException
+
+from ..diagnostics import TiraxError
+from ..universe import whole_universe
+from .source import read_program
+from .steps import steps_of
+
+
+def workbench(path: str | None = None, passes: str = "") -> Any:
+    """xDSL's `InputApp` over the program in a file (.mlir, or .py as MLIR), with these passes of `-p` in its pipeline.
+
+    Raises `TiraxError` where textual is not installed, or the program or the passes cannot be read.
+    """
+    try:
+        app = import_module("xdsl.interactive.app")
+    except ImportError as error:
+        raise TiraxError(f"the workbench needs a package: {error}", hint="pip install 'tirax[gui]'") from error
+    universe = whole_universe()
+    steps: Sequence[Any] = steps_of([("passes", passes)] if passes else [], universe.all_passes)
+    program = None if path is None else read_program(path)
+    text = None if program is None else program.text if program.format == "mlir" else str(program.parse())
+    known = tuple((name, make()) for name, make in sorted(universe.all_passes.items()))
+    return _forgiving(app)(tuple(universe.all_dialects.items()), known, path, text, tuple(step.run for step in steps))
+
+
+def _forgiving(app: Any) -> type[Any]:
+    """xDSL's app that stays open where passes fail while it asks what could come next: the output says why."""
+
+    class Workbench(app.InputApp):
+        CSS_PATH = str(Path(app.__file__).with_name("app.tcss"))  # which is sought beside the class
+
+        def compute_available_pass_list(self) -> tuple[Any, ...]:
+            try:
+                return super().compute_available_pass_list()
+            except DiagnosticException:
+                return ()
+
+        @app.on(app.Tree.NodeExpanded, "#passes_tree")
+        def expand_tree_node(self, event: Any) -> None:
+            event.prevent_default()
+            try:
+                super().expand_tree_node(event)
+            except DiagnosticException as error:
+                self.notify(str(error), severity="error")
+
+    return Workbench
