@@ -23,6 +23,8 @@ class _Scatter(Operator):
         same_dtype(self, "data", "updates")
         if self.attr("reduction") not in self.REDUCTIONS:
             self.fail_shape("attribute reduction is unknown", ", ".join(self.REDUCTIONS), self.attr("reduction"))
+        if data.element == i1 and self.attr("reduction") in ("add", "mul", "mean"):
+            self.fail_dtype("argument data must be of a numeric type to accumulate", "float32, int64, …", data.element)
         return data, indices, self.tensor("updates")
 
     def check_updates(self, extents: list[SymExpr], updates: TensorType) -> None:

@@ -105,7 +105,8 @@ def scaled(e: Emitter, value: Any, alpha: Any) -> Any:
     if isinstance(alpha, int | float) and alpha == 1:
         return value
     if isinstance(value, Expr):
-        return e.emit(R.multiply(value, e.tensor(alpha, dtype_of(value))))
+        product = R.logical_and if dtype_of(value) == "bool" else R.multiply
+        return e.emit(product(value, e.tensor(alpha, dtype_of(value))))
     return value * alpha
 
 

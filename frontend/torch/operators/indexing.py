@@ -237,8 +237,9 @@ def item(e: Emitter, x: Expr) -> Extent:
 @row("nonzero")
 def nonzero(e: Emitter, x: Expr) -> Expr:
     """The positions of the elements that are not zero, a row each."""
-    if not rank_of(x):
-        raise UnsupportedError("the positions of a scalar")
+    if not rank_of(x):  # a row without numbers, or none
+        rows = e.emit(nonzero(e, e.emit(R.reshape(x, (1,)))))
+        return R.strided_slice(rows, axes=[1], begin=[0], end=[0])
     return R.permute_dims(_positions(e, x), axes=[1, 0])
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
+from ..promotion import float_dtype
 from ..table import row
 from .elementwise import number, scaled
 
@@ -132,6 +133,7 @@ def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
 @row("logit")
 def logit(e: Emitter, x: Expr, eps: float | None = None) -> Expr:
     """log(x / (1 - x)), x limited to [eps, 1 - eps]."""
+    x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
     a = x if eps is None else e.emit(R.clip(x, eps, 1.0 - eps))
     return R.log(R.divide(a, R.subtract(number(a, 1.0), a)))
 

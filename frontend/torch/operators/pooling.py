@@ -11,7 +11,7 @@ import numpy as np
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
 from ..table import add_rows, row
 from .convolution import SPATIAL, batched, each, unbatched
 from .elementwise import number
@@ -48,23 +48,38 @@ def _avg_pool(spatial: int) -> Any:
         e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Expr:  # fmt: skip
-        if divisor_override is not None and ceil_mode:
-            raise UnsupportedError("a mean with a divisor of its own of windows that stick out")
-        data, alone = batched(e, x, spatial)
+        exact = divisor_override is not None and not is_float(dtype_of(x))
+        data, alone = batched(e, cast_to(x, "float64") if exact else x, spatial)
         size = each(kernel_size, spatial)
         steps = each(stride, spatial) if isinstance(stride, int) or stride else size
         pads = each(padding, spatial)
+        if divisor_override is not None and ceil_mode:
+            data, pads, ceil_mode = _with_whole_windows(e, data, size, steps, pads), [0] * spatial, False
         whole = count_include_pad or divisor_override is not None
         counted = {"count_include_pad": whole} if any(pads) else {}
         result = build(
             data, pool_size=size, strides=steps, dilation=[1] * spatial, padding=pads, ceil_mode=ceil_mode,
             **_pool_layout(spatial), **counted,
         )  # fmt: skip
-        if divisor_override is not None:
-            result = R.multiply(result, number(x, math.prod(size) / divisor_override))
+        count = float(math.prod(size))
+        if exact:  # the sum of integers, divided towards 0
+            total = R.round(R.multiply(result, const(count, "float64")))
+            result = cast_to(R.trunc(R.divide(total, const(float(divisor_override or 1), "float64"))), dtype_of(x))
+        elif divisor_override is not None:
+            result = R.multiply(result, number(x, count / divisor_override))
         return unbatched(result, alone)
 
     return convert
+
+
+def _with_whole_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], pads: list[int]) -> Expr:
+    """x with zeros around it, as many as windows in ceil mode reach."""
+    widths = [0, 0, 0, 0]
+    for extent, k, s, p in zip(map(known, shape_of(x)[2:]), size, steps, pads, strict=True):
+        last = -(-(extent + 2 * p - k) // s)
+        last -= last * s >= extent + p  # PyTorch leaves out a window of which nothing is in the image
+        widths += [p, max(last * s + k - extent - p, 0)]
+    return e.emit(R.nn.pad(x, pad_width=widths, pad_mode="constant", pad_value=0.0))
 
 
 def _adaptive_avg_pool(spatial: int) -> Any:

@@ -20,6 +20,10 @@ from .indexing import broadcast, in_range, positions
 def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
     """x with values written at tensors of positions (added to what is there where `accumulate`)."""
     values = cast_to(values, dtype_of(x))
+    if accumulate and dtype_of(x) == "bool":  # True and True are True
+        counts = [cast_to(v, "int32") for v in (x, values)]
+        summed = e.emit(index_put(e, e.emit(counts[0]), indices, e.emit(counts[1]), True))
+        return cast_to(summed, "bool")
     masks = [i for i in indices if i is not None and dtype_of(i) == "bool"]
     if masks:
         return _masked_put(e, x, indices, values, accumulate)
@@ -64,7 +68,13 @@ def _scattered(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduction:
     if shape_of(src) != shape_of(index):
         axes = list(range(len(corner)))
         src = R.strided_slice(src, axes=axes, begin=[b for b, _ in corner], end=[n for _, n in corner])
-    return R.scatter_elements(x, index, cast_to(src, dtype_of(x)), axis=dim, reduction=reduction)
+    dtype = dtype_of(x)
+    reduction = _OF_TRUTH.get(reduction, reduction) if dtype == "bool" else reduction
+    return R.scatter_elements(x, index, cast_to(src, dtype), axis=dim, reduction=reduction)
+
+
+_OF_TRUTH = {"add": "max", "mul": "min"}
+"""Sums and products of truth values: whether any holds, whether all do."""
 
 
 @row("slice_scatter")
@@ -137,7 +147,8 @@ def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha
     """x with slices added at positions along a dimension."""
     source = scaled(e, cast_to(source, dtype_of(x)), alpha)
     if not rank_of(x):
-        return R.add(x, R.sum(source))
+        x, index, source = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
+        return R.reshape(_scattered(e, x, 0, index, source, "add"), ())
     return _scattered(e, x, dim, _across(e, index, dim, source), source, "add")
 
 

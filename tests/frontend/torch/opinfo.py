@@ -47,7 +47,7 @@ _RANDOM = (
     "rrelu",
 )
 """What draws random numbers, by a part of its name."""
-_TIES = ("kthvalue", "topk")
+_TIES = ("kthvalue", "sort", "topk")
 """Operators whose second result is the positions of values: PyTorch leaves open which of equal ones it takes."""
 _UNDEFINED = "empty"
 """A part of the names of operators whose result holds anything: its shape and dtype are compared."""
@@ -63,6 +63,7 @@ class Sample(torch.nn.Module):
         leaves, self._spec = _pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
         self._op = op
         self._leaves = leaves
+        self.dim = sample.args[0] if sample.args else sample.kwargs.get("dim", -1)
         self.tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     def forward(self, *tensors: Any) -> Any:
@@ -157,11 +158,19 @@ def _compare(main: Any, module: Sample, expected: Sequence[Any], outcome: Outcom
         output = np.asarray(output)
         if _UNDEFINED in outcome.operator and (output.shape, output.dtype) == (value.shape, value.dtype):
             continue
+        if outcome.operator == "argsort" and output.shape == value.shape:
+            value, output = (_ordered(module, positions) for positions in (value, output))
         message = _difference(value, output, isinstance(reference, torch.Tensor))
         if message:
             outcome.add("wrong", message + f" of {[tuple(t.shape) for t in module.tensors]}")
             return
     outcome.add("right")
+
+
+def _ordered(module: Sample, positions: Any) -> Any:
+    """What stands at the positions of an order: which of equal elements comes first is left open."""
+    values = np.atleast_1d(array_of(module.tensors[0]))
+    return np.take_along_axis(values, np.atleast_1d(positions), module.dim)
 
 
 def _difference(expected: Any, value: Any, typed: bool) -> str:

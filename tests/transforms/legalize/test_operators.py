@@ -217,6 +217,7 @@ ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ),
     ("scatter_elements", ["[4] f32", "[2] i64", "[3] f32"], {}, "argument updates has the wrong extent in dimension 0"),
     ("scatter_elements", ["[4] f32", "[2] i64", "[2] f32"], {"reduction": "sub"}, "attribute reduction is unknown"),
+    ("scatter_elements", ["[4] i1", "[2] i64", "[2] i1"], {"reduction": "add"}, "must be of a numeric type to"),
     ("scatter_nd", ["[4] f32", "[2, 2] i64", "[2] f32"], {}, "the last dimension of indices is too great"),
     ("index_put", ["[4] f32", ["[2] i64"], "[2] i32"], {}, r"relax\.index_put: argument values must have the dtype"),
     ("cumsum", ["[4] f32"], {"axis": 1}, r"relax\.cumsum: attribute axis is out of range"),
