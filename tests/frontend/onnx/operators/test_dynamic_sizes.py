@@ -58,6 +58,14 @@ def test_scatter_at_both_ends():
     assert_like_reference(model_of(nodes, inputs, ["y"]), *feeds)
 
 
+@pytest.mark.parametrize("reduction", ["add", "mul"])
+def test_scatter_of_truth_values(reduction):
+    nodes = [_NODE("ScatterElements", ["x", "i", "u"], ["y"], axis=0, reduction=reduction)]
+    model = model_of(nodes, {"x": (BOOL, ["n"]), "i": (INT64, [6]), "u": (BOOL, [6])}, ["y"], opset=18)
+    updates = np.array([True, True, False, True, False, True])
+    assert_like_reference(model, [np.arange(4) % 2 == 1, np.array([0, 0, 1, 3, 1, -2]), updates])
+
+
 def test_compress():
     model = model_of(
         [_NODE("Compress", ["x", "c"], ["y"], axis=0)], {"x": (FLOAT, ["n", 2]), "c": (BOOL, ["n"])}, ["y"]
