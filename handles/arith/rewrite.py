@@ -14,6 +14,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of
 from ...dialects.sym.operations import COMPARISONS
+from ...target import Target, has_scalable_vectors
 from ..tir.prim_expr import PrimExpr
 from .junctions import conjunction
 from .rules import OverflowingRuleError, Rule, dtype_within, holds, instance, match, matching, pattern_of
@@ -162,6 +163,10 @@ class RewriteSimplifier:
             return const(op in ("eq", "le", "ge"), i1)
         if a.dtype not in _INDEX and a.dtype != i1:
             return term
+        if op in _EXTREMES and (_counts_lanes(a) or _counts_lanes(b)):
+            shorter = self._by_rules(term)
+            if shorter is not term:
+                return shorter
         decided = self._decided(op, a, b)
         return decided if decided is not None else self._by_rules(term)
 
@@ -390,7 +395,12 @@ class RewriteSimplifier:
         """Bounds of a - b: of what counts lanes, which has no greatest value, by the difference itself."""
         if not _counts_lanes(a) and not _counts_lanes(b):
             return self.low(a) - self.high(b), self.high(a) - self.low(b)
-        return self._scaled_bounds(self.simplified(build("sub", a, b)))
+        difference = self.simplified(build("sub", a, b))
+        low, high = self._scaled_bounds(difference)
+        if not (low < 0 < high and has_scalable_vectors(Target.current())):
+            return low, high
+        bounds = [self.bounds(self.simplified(_with_vscale(difference, k))) for k in _VSCALES]
+        return min(least for least, _ in bounds), max(most for _, most in bounds)
 
     def _scaled_bounds(self, term: Term) -> tuple[float, float]:
         """Bounds of a term, which has the sign of one factor where the other one is positive."""
@@ -455,6 +465,19 @@ _PRODUCT_BELOW_SUM: dict[bool, tuple[Any, ...]] = {
     scaled: tuple(pattern_of(text) for text in ("x * y * c1" if scaled else "x * y", "(x + y) * c2", "(y + x) * c2"))
     for scaled in (False, True)
 }
+
+
+_EXTREMES = ("min", "max")
+_VSCALES = range(1, 17)
+"""What `T.vscale()` may be on a processor with SVE: its vectors have 128 to 2048 bits."""
+
+
+def _with_vscale(term: Term, number: int) -> Term:
+    """A term in which `T.vscale()` is a number."""
+    if term.op == "call" and term.value == "vscale":
+        return const(number, term.dtype)
+    args = [_with_vscale(a, number) for a in term.args]
+    return raw(term.op, *args, dtype=term.dtype, value=term.value) if args else term
 
 
 def _counts_lanes(term: Term) -> bool:

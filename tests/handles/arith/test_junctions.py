@@ -92,3 +92,18 @@ def test_lanes_of_scalable_vectors_are_at_least_one():
 
 def test_negations():
     assert str(spread(logical_not(logical_and(a, b)))) == "not a or not b"
+
+
+def test_what_counts_lanes_is_compared_for_each_number_that_a_target_may_have():
+    from tirax.handles.tir.intrinsics import vscale
+    from tirax.handles.tir.prim_expr import minimum
+    from tirax.target import Target
+
+    least = minimum(i + vscale() * 4 - 4 % (vscale() * 4), i)
+    assert all(4 * k - 4 % (4 * k) >= 0 for k in range(1, 17))
+    assert "min" in str(Analyzer().rewrite_simplify(least))
+    with Target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve"):
+        assert Analyzer().rewrite_simplify(least).same_as(i)
+        both = minimum(i + vscale() * 8 - 9, i)  # less for one lane of four, more for many
+        assert "min" in str(Analyzer().rewrite_simplify(both))
+        assert str(Analyzer().rewrite_simplify(minimum(i + vscale() * 4, i + vscale() * 8))) == "T.vscale() * 4 + i"
