@@ -43,12 +43,23 @@ class PrimType(Type):
             object.__setattr__(self, "dtype", dtype_name(dtype_of(self.dtype)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PointerType(Type):
     """The address of elements in a kind of memory."""
 
     element_type: Type
     storage_scope: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PointerType) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[Type, str]:
+        """No kind of memory is the global one."""
+        return self.element_type, self.storage_scope or "global"
 
 
 @dataclass(frozen=True)

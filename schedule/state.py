@@ -222,11 +222,24 @@ class ScheduleError(TiraxError):
 
 
 def _shown(places: Sequence[Operation]) -> list[str]:
-    """The function around the places, a line each. Built now: the IR may be put back as it was before it is printed."""
+    """The functions around the places, as TVM shows them: loops and blocks by themselves, places with their number.
+
+    Built now: the IR may be put back as it was before it is printed.
+    """
     from ..script import print_script
 
     funcs = dict.fromkeys(f for f in map(function_of, places) if f is not None)
-    return [line for func in funcs for line in print_script(func, obj_to_underline=places).split("\n")]
+    if not funcs:
+        return []
+    numbers = {op: f"tir.{'For' if isinstance(op, tir.ForOp) else 'Block'}#{k}" for k, op in enumerate(places)}
+    shown = print_script(
+        next(iter(funcs)).parent_op(),
+        only=tuple(funcs),
+        obj_to_underline=places,
+        obj_to_annotate=numbers,
+        syntax_sugar=False,
+    )
+    return [shown]
 
 
 def function_of(op: Operation) -> tir.FuncOp | None:

@@ -263,7 +263,7 @@ class Var(PrimExpr):
         if not isinstance(t, tir.HandleType):
             return PrimType(dtype_name(t))
         element = "void" if t == tir.HANDLE else dtype_name(t.dtype)
-        return PointerType(PrimType(element), "" if t.scope.data == "global" else t.scope.data)
+        return PointerType(PrimType(element), t.scope.data)
 
 
 class SizeVar(PrimExpr):

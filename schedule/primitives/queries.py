@@ -29,9 +29,7 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
     if len(blocks) != 1:
         names = sorted({op.block_name.data for op in func.walk() if isinstance(op, tir.BlockOp)})
         fail(
-            f"{len(blocks)} blocks are called {name}"
-            if blocks
-            else f"Cannot find a block with the specified name: {name}",
+            f"{len(blocks)} blocks are called {name}" if blocks else f"Cannot find a block with the name: {name}",
             *(blocks or [func]),
             hint=None if blocks else suggestion(name, names) or f"known: {', '.join(names)}",
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.ir import Operation
@@ -94,8 +95,16 @@ def prefix(symbol: str, level: int, operand: Expr) -> Expr:
 class Document:
     """The lines of a program, at growing and shrinking indentation."""
 
-    def __init__(self, config: PrinterConfig, underlined: Collection[Operation] = ()):
-        """`underlined` are the ops that get `^^^` below their line; each must print as a line."""
+    def __init__(
+        self,
+        config: PrinterConfig,
+        underlined: Collection[Operation] = (),
+        remarks: Mapping[Operation, str] = MappingProxyType({}),
+    ):
+        """`underlined` are the ops that get `^^^` below their line, `remarks` come before it.
+
+        Each op must print as a line.
+        """
         self.config = config
         self.lines: list[str] = []
         self.used: set[str] = set()
@@ -103,12 +112,15 @@ class Document:
         self.in_module = False
         self.depth = 0
         self._underlined = frozenset(underlined)
+        self._remarks = remarks
         self.read_buffers: list[str] = []
         """What the buffers are called that the block reads whose annotations are printed."""
 
     def line(self, text: str = "", op: Operation | None = None) -> None:
         """Add a line, which is how `op` prints."""
         pad = self.indent(self.depth)
+        if op is not None and op in self._remarks:
+            self.lines.append(f"{pad}# {self._remarks[op]}")
         self.lines.append(pad + text if text else "")
         if op is not None and op in self._underlined:
             self.lines.append(pad + "^" * len(text))

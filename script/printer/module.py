@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,13 +22,21 @@ _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
 _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
-def print_script(op: Any, *, obj_to_underline: Sequence[Operation] = (), **options: Any) -> str:
+def print_script(
+    op: Any,
+    *,
+    obj_to_underline: Sequence[Operation] = (),
+    obj_to_annotate: Mapping[Operation, str] | None = None,
+    only: Sequence[Operation] | None = None,
+    **options: Any,
+) -> str:
     """The TVMScript text of a module or a function, or of a view on one; `options` are the fields of `PrinterConfig`.
 
-    The lines of the ops of `obj_to_underline` get a line of `^` below them.
+    The lines of the ops of `obj_to_underline` get a line of `^` below them, those of `obj_to_annotate` a remark before.
 
-    A module prints its TIR functions, then its Relax functions, each by name. A function alone prints what it calls
-    without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an unknown option.
+    A module prints its TIR functions, then its Relax functions, each by name, or `only` some. A function alone prints
+    what it calls without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an
+    unknown option.
     """
     op = op if isinstance(op, Operation) else op.op
     known = PrinterConfig.__dataclass_fields__
@@ -36,9 +44,9 @@ def print_script(op: Any, *, obj_to_underline: Sequence[Operation] = (), **optio
     if unknown:
         raise TiraxError(f"printing has no option {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
     config = PrinterConfig(**options)
-    doc = Document(config, _lines_of(obj_to_underline))
+    doc = Document(config, _lines_of(obj_to_underline), obj_to_annotate or {})
     if isinstance(op, ModuleOp):
-        _module(doc, op)
+        _module(doc, op, only)
     else:
         _function(doc, op)
     doc.number_constants()
@@ -55,9 +63,9 @@ def _header(doc: Document) -> list[str]:
     return lines
 
 
-def _module(doc: Document, module: ModuleOp) -> None:
+def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -> None:
     doc.in_module = True
-    functions = [op for op in module.body.block.ops if _kind(op) is not None]
+    functions = [op for op in module.body.block.ops if _kind(op) is not None and (only is None or op in only)]
     functions.sort(key=lambda f: (_kind(f), cast("tir.FuncOp | relax.FuncOp", f).sym_name.data))
     doc.line("@" + doc.ir("ir_module"))
     doc.line(f"class {doc.config.module_name}:")

@@ -105,7 +105,9 @@ class TIRPrinter:
         params = [self._param(func, i, p, matches) for i, p in enumerate(func.params)]
         ret = "" if func.ret_type is None else f" -> {self._dtype(func.ret_type)}"
         self.doc.line("@" + self.doc.tir("prim_func") + ("(private=True)" if func.private else ""))
-        self.doc.line(f"def {self.doc.function_name(func)}({', '.join(params)}){ret}:", func)
+        self.doc.line(
+            f"def {self.doc.function_name(func)}({', '.join(params)}){ret}:", None if self._shows_root(func) else func
+        )
         with self.doc.indented():
             attrs = shown_attrs(func.func_attrs, func.sym_name.data)
             if attrs:
@@ -170,8 +172,23 @@ class TIRPrinter:
     def _root(self, func: tir.FuncOp) -> None:
         """The body; what belongs to the block around it, which has no text but a remark, comes first."""
         ops = list(func.body.block.ops)
-        if has_root_block(ops):
-            self.doc.line(f'# with {self.doc.tir("block")}("root"):')
+        text = f'with {self.doc.tir("block")}("root"):'
+        if not self._shows_root(func):
+            if has_root_block(ops):
+                self.doc.line(f"# {text}")
+            self._root_body(ops)
+            return
+        self.doc.line(text, func)
+        with self.doc.indented():
+            for name in ("reads", "writes"):
+                self.doc.line(f"{self.doc.tir(name)}()")
+            self._root_body(ops)
+
+    def _shows_root(self, func: tir.FuncOp) -> bool:
+        """Whether the block around the body is written out."""
+        return not self.doc.config.syntax_sugar and has_root_block(func.body.block.ops)
+
+    def _root_body(self, ops: Sequence[Operation]) -> None:
         self._statements([op for op in ops if isinstance(op, tir.AllocBufferOp)])
         self._statements([op for op in ops if not isinstance(op, tir.AllocBufferOp)])
 

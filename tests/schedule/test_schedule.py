@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -162,7 +164,7 @@ def test_levels_of_errors(module) -> None:
     quiet = Schedule(module, error_render_level="none")
     with pytest.raises(ScheduleError) as caught:
         quiet.get_block("D")
-    assert str(caught.value) == "error: get_block: Cannot find a block with the specified name: D (not rendered)"
+    assert str(caught.value) == "error: get_block: Cannot find a block with the name: D (not rendered)"
     assert quiet.get(quiet.get_block("C")).name_hint == "C"
     with pytest.raises(TiraxError, match="unknown error_render_level"):
         Schedule(module, error_render_level="loud")
@@ -316,3 +318,17 @@ def test_unknown_names(module) -> None:
         Schedule(module).get_block("C", title="C")
     with pytest.raises(TiraxError, match="what is scheduled"):
         Schedule(3)
+
+
+def test_errors_show_loops_and_blocks_by_themselves_with_their_numbers(module) -> None:
+    sch = Schedule(module)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(ScheduleError, match="not directly inside of each other") as caught:
+        sch.fuse(k, i)
+    shown = str(caught.value)
+    assert "# tir.For#1\n" in shown and "# tir.For#0\n" in shown
+    marked = [above for above, line in pairwise(shown.split("\n")) if line.strip(" ^") == "" and line]
+    assert [line.strip() for line in marked] == ["for i in range(16):", "for k in range(24):"]
+    with pytest.raises(ScheduleError, match="not what the step takes") as caught:
+        sch.compute_inline(sch.get_block("root"))
+    assert "# tir.Block#0\n" + 8 * " " + 'with T.block("root"):\n' in str(caught.value)

@@ -86,7 +86,8 @@ def main(var_x: T.handle, w: T.Buffer((T.int64(784), T.int64(128)), "float32"), 
 
 def test_without_sugar() -> None:
     printed = print_script(function_of(MATMUL), syntax_sugar=False)
-    assert "    for i0 in range(n):\n        for i1 in range(T.int64(128)):\n" in printed
+    assert '    with T.block("root"):\n        T.reads()\n        T.writes()\n' in printed
+    assert "        for i0 in range(n):\n            for i1 in range(T.int64(128)):\n" in printed
     assert "v_i0 = T.axis.spatial(n, i0)\n" in printed
     assert "v_k = T.axis.reduce(T.int64(784), k)\n" in printed
 

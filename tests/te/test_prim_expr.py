@@ -285,6 +285,9 @@ def test_the_type_of_a_variable() -> None:
     pointer = PointerType(PrimType("float"), "local")
     assert tx.Var("p", pointer).type_annotation == pointer and tx.Var("p", pointer).dtype == "handle"
     assert tx.Var("n", "int64").type_annotation == PrimType("int64")
+    anywhere = PointerType(PrimType("float32"))
+    assert tx.Var("p", anywhere).type_annotation == anywhere == PointerType(PrimType("float32"), "global") != pointer
+    assert tx.Var("p", anywhere).type_annotation.storage_scope == "global"
 
 
 def test_predicates_of_accesses() -> None:
