@@ -18,6 +18,7 @@ from ..dialects import relax, tir
 from ..ir.passes.transform import no_gc
 from ..ir.verification.well_formed import check_well_formed
 from .module import IRModule
+from .tir.prim_func import PrimFunc
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
@@ -45,7 +46,10 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             op = script.parse_decorated(func)
         name = _named_by_symbol(op, func.__name__)
         module = IRModule(op)
-        return (_checked(module) if options.get("check_well_formed", True) else module)[name]
+        function = (_checked(module) if options.get("check_well_formed", True) else module)[name]
+        if isinstance(function, PrimFunc):
+            function.python_name = func.__name__
+        return function
 
     return decorate
 

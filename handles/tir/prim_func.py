@@ -35,6 +35,8 @@ class PrimFunc(BaseFunc):
     buffer itself.
     """
 
+    python_name: str | None = None
+
     def __init__(
         self,
         params: Sequence[Any],
@@ -83,8 +85,10 @@ class PrimFunc(BaseFunc):
 
     @property
     def __name__(self) -> str:
-        """What Python calls it: its name."""
-        return self.name
+        """The name of the Python function that was decorated. Raises `AttributeError` for others, which have none."""
+        if self.python_name is None:
+            raise AttributeError("a tensor function that is not decorated has no Python name", name="__name__")
+        return self.python_name
 
     @property
     def ret_type(self) -> str:

@@ -186,7 +186,7 @@ class TIRPrinter:
 
     def _shows_root(self, func: tir.FuncOp) -> bool:
         """Whether the block around the body is written out."""
-        return not self.doc.config.syntax_sugar and has_root_block(func.body.block.ops)
+        return not self.doc.config.syntax_sugar and has_root_block(list(func.body.block.ops))
 
     def _root_body(self, ops: Sequence[Operation]) -> None:
         self._statements([op for op in ops if isinstance(op, tir.AllocBufferOp)])

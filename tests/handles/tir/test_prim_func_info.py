@@ -2,6 +2,7 @@
 
 import pytest
 
+import tirax.tvm_api as tvm
 from tirax.handles.relax.names import FuncStructInfo, PrimStructInfo, TensorStructInfo, TupleStructInfo
 from tirax.tvm_api.script import tir as T
 
@@ -42,3 +43,13 @@ INT, VECTOR = PrimStructInfo("int32"), TensorStructInfo((16,), "float32")
 def test_struct_info(func, info):
     assert func.struct_info == info
     assert func.__name__ == func.name
+
+
+def test_the_python_name_is_that_of_the_decorated_function():
+    @T.prim_func
+    def here(A: T.Buffer((4,), "float32")):
+        T.func_attr({"global_symbol": "there"})
+        A[0] = 1.0
+
+    assert here.__name__ == "here"
+    assert not hasattr(tvm.IRModule({"main": here})["main"], "__name__")
