@@ -420,13 +420,15 @@ _BASE_CHECKS: dict[type[Attribute], Callable[[Any, Any], bool]] = {
 
 def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
     """The most specific struct info that both `a` and `b` are of."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType) and a.vdevice != b.vdevice:
+        a, b = (TensorType(t.shape, t.ndim, t.dtype, _NONE) for t in (a, b))
     if is_base_of(a, b):
         return a
     if is_base_of(b, a):
         return b
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         dtype = a.element if a.element == b.element else None
-        device = a.vdevice.data if isinstance(a.vdevice, StringAttr) and a.vdevice == b.vdevice else None
+        device = a.vdevice.data if isinstance(a.vdevice, StringAttr) else None
         return TensorType.of(a.dims if a.dims == b.dims else None, dtype, a.rank if a.rank == b.rank else None, device)
     if isinstance(a, ShapeType) and isinstance(b, ShapeType):
         return ShapeType.of(None, a.rank if a.rank == b.rank else None)

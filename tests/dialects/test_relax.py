@@ -217,6 +217,10 @@ T = "!relax.tensor<[4], f32>"
         (f"%y = relax.call_tir @f(%x) : !relax.tensor<*, f32>\nrelax.return %x : {T}", "known shape"),
         (f"%y = relax.call_value %x(%x) : {T}\nrelax.return %y : {T}", "not callable"),
         (f"%y = relax.call_tir_inplace @f(%x) inplace [3] : {T}\nrelax.return %y : {T}", "inplace index 3"),
+        (
+            f"%s = relax.shape [4]\n%y = relax.call_tir_inplace @f(%s) inplace [0] : {T}\nrelax.return %y : {T}",
+            "argument 0 is written in place and is no tensor",
+        ),
     ],
 )
 def test_verifiers_refuse(parse, body, message):
@@ -246,6 +250,10 @@ def test_subtyping():
     assert not is_base_of(tensor(4), tensor(5))
     assert least_common_ancestor(tensor("n", 4), tensor("m", 4)) == RANK2
     assert least_common_ancestor(tensor(4), ShapeType.of([4])) == relax.OBJECT
+    here, there = (TensorType.of([4], f32, vdevice=f"llvm:{n}") for n in (0, 1))
+    for a, b in ((here, there), (here, tensor(4)), (tensor(4), here)):
+        assert least_common_ancestor(a, b) == tensor(4)
+    assert least_common_ancestor(here, here) == here
     assert erase_unbound(tensor("n", "m"), {Var("n")}) == RANK2
     assert erase_unbound(tensor("n", 4), {Var("n")}) == tensor("n", 4)
 
