@@ -148,6 +148,7 @@ provide(
         "runtime.module": {"runtime": "Module load_module num_threads"},
         "runtime.ndarray": {"tvm_api.nd": "*"},
         "runtime.packed_func": {"runtime": "PackedFunc"},
+        "runtime.profiling": {"runtime.profiling.report": "Report"},
         "runtime.relax_vm": {"runtime": "VirtualMachine"},
         "runtime.object_path": {
             "handles.object_path": """

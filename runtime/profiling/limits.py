@@ -96,7 +96,7 @@ def _peak(address: int) -> Step:
 
 def _copy(address: int, size: int) -> Step:
     """Copies from one array of `size` bytes to another, a piece after the other."""
-    arrays = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    arrays = np.ones(size, np.uint8), np.ones(size, np.uint8)  # pages that are there
     source, target = (array.ctypes.data for array in arrays)
     piece = min(size, _PIECE)
     times = _PIECE // piece

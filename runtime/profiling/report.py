@@ -65,6 +65,11 @@ class Report:
             "events that were lost": self.recording.lost,
         }
 
+    @property
+    def device_metrics(self) -> dict[str, dict[str, Any]]:
+        """TVM's name for what holds of a device as a whole."""
+        return {"cpu0": {"Duration (us)": self.seconds * 1e6, "Percent": 100.0, "Peak Memory (B)": self.peak_memory}}
+
     @cached_property
     def rows(self) -> list[Row]:
         """A row for each kernel, packed function and function with host code; the longest first."""
@@ -176,7 +181,7 @@ class Report:
         speeds = ", ".join(f"{speed / 1e9:.0f} GB/s up to {_short(size)}B" for size, speed in limits.bandwidth[:-1])
         lost = f"; {self.recording.lost} events were lost" if self.recording.lost else ""
         return (
-            f"limits of {limits.threads} threads: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
+            f"limits of {_threads(limits.threads)}: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
             f"{limits.bandwidth[-1][1] / 1e9:.0f} GB/s above{lost}"
         )
 
@@ -204,7 +209,8 @@ class Report:
 
     def roofline(self) -> str:
         """A roofline plot as SVG: speed over operations a byte, a dot for each kernel."""
-        return roofline(f"{self.function}: {self.seconds * 1e3:.3f} ms", self.rows, self.limits)
+        title = f"{self.function}: {self.seconds * 1e3:.3f} ms, {_threads(self.limits.threads)}"
+        return roofline(title, self.rows, self.limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a form of it by the extension: .txt, .csv, .json, .trace.json (Chrome trace), .svg (roofline).
@@ -276,6 +282,10 @@ def _optional(text: Callable[[Any], str], name: str) -> Callable[[Row], str]:
         return "" if value is None else text(value)
 
     return of
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread" + "s" * (count != 1)
 
 
 def _percent(part: float) -> str:

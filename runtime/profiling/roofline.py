@@ -45,7 +45,7 @@ def roofline(title: str, rows: Sequence[Row], limits: Limits) -> str:
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
     white = '<rect width="100%" height="100%" fill="#fff"/>'
     head = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', f"<style>{_STYLE}</style>", white]
-    return "\n".join([*head, _text(_LEFT, 22, f"{title}, {limits.threads} threads"), *body, "</svg>"])
+    return "\n".join([*head, _text(_LEFT, 22, title), *body, "</svg>"])
 
 
 def _axes(limits: Limits, rows: Sequence[Row]) -> _Axes:

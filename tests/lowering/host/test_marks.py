@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from xdsl.traits import is_side_effect_free
 
+import tirax.tvm_api as tvm
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
 from tirax.lowering.host.convert import SITES, ConvertHostToFunc
@@ -99,7 +100,9 @@ def test_the_virtual_machine_has_it_by_tvms_name(executable):
     vm = VirtualMachine(executable, cpu(), profile=True)
     report = vm.profile("main", *arguments(4), limits=LIMITS)
     assert {"Name", "Duration (us)", "Percent", "Count", "Device"} <= report.calls[0].keys()
+    assert isinstance(report, tvm.runtime.profiling.Report)
     assert "scale" in report.table() and report.json() and report.csv()
+    assert report.device_metrics["cpu0"]["Duration (us)"] == report.seconds * 1e6
     with pytest.raises(ArgumentError, match="no program"):
         VirtualMachine(executable.jit()).profile("main")
 
