@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod
-from tirax.ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map, iter_map_simplify, to_expr
+from tirax.dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floordiv, floormod, logical_and
+from tirax.ir.affine.iter_map import (
+    IterMapLevel,
+    NotAffineError,
+    detect_iter_map,
+    detect_padded_map,
+    iter_map_simplify,
+    limits_of,
+    to_expr,
+)
 
 I, J, K = (Var(name) for name in "ijk")
 N, M = Var("n"), Var("m")
@@ -178,3 +186,147 @@ def test_splits_of_one_digit_are_joined() -> None:
 def test_what_is_no_sum_of_splits_is_told(e: SymExpr) -> None:
     with pytest.raises(NotAffineError):
         detect_iter_map([e], ranges(i=4, j=8), level=IterMapLevel.NO_CHECK)
+
+
+@pytest.mark.parametrize("left", range(11))
+@pytest.mark.parametrize(("extent", "divisor"), [(3, 4), (5, 4), (8, 4), (10, 4), (7, 3), (6, 9)])
+def test_padding_is_where_no_iterator_is(extent: int, divisor: int, left: int) -> None:
+    """A quotient and a rest of `i + left`: what they count is `i` and padding, on both sides, and nothing else."""
+    e = I + left
+    indices = [floordiv(e, divisor), floormod(e, divisor)]
+    found = detect_padded_map(indices, ranges(i=extent), level=IterMapLevel.NO_CHECK)
+    at = [{"i": i} for i in range(extent)]
+    assert [[to_expr(s).evaluate(p) for s in found.indices] for p in at] == [
+        [x.evaluate(p) for x in indices] for p in at
+    ]
+    blocks = range(left // divisor, (left + extent - 1) // divisor + 1)
+    counted = range(blocks.start * divisor - left, blocks.stop * divisor - left)
+    padding = [i for i in counted if found.padding_predicate.evaluate({"i": i})]
+    if left % divisor == 0 and extent <= divisor:
+        assert not padding  # the rest alone counts, as far as the iterator does
+    else:
+        assert padding == [i for i in counted if not 0 <= i < extent]
+
+
+def test_a_padded_iterator_is_used_once() -> None:
+    """The quotient alone takes all of its values, with the rest it does not: padding would be among them."""
+    inputs = ranges(i=10, j=3)
+    quotient, other, number = detect_padded_map([floordiv(I, 4), J, Const(3)], inputs).indices
+    assert [to_expr(s) for s in (other, number)] == [J, Const(3)]
+    assert [to_expr(quotient).evaluate({"i": i}) for i in range(10)] == [i // 4 for i in range(10)]
+    with pytest.raises(NotAffineError):
+        detect_padded_map([floordiv(I, 4), floormod(I, 4)], inputs)
+    with pytest.raises(NotAffineError):
+        detect_padded_map([floordiv(I, 4), floordiv(I + 1, 4)], inputs, level=IterMapLevel.NO_CHECK)
+
+
+@pytest.mark.parametrize("steps", [(4, 6), (6, 4), (2, 8), (3, 3)])
+def test_an_iterator_that_is_divided_twice_is_padded_for_both(steps: tuple[int, int]) -> None:
+    first, second = steps
+    indices = [floordiv(I + 1, first), floordiv(I + 1, second)]
+    found = detect_padded_map(indices, ranges(i=17), level=IterMapLevel.NO_CHECK)
+    for i in range(17):
+        assert [to_expr(s).evaluate({"i": i}) for s in found.indices] == [e.evaluate({"i": i}) for e in indices]
+        assert not found.padding_predicate.evaluate({"i": i})
+
+
+@st.composite
+def comparisons(draw):
+    """`a < b` of sums of three variables, and the like."""
+
+    def linear() -> SymExpr:
+        out: SymExpr = Const(draw(st.integers(-3, 3)))
+        for var in (I, J, K):
+            out = out + var * draw(st.integers(-3, 3))
+        return out
+
+    return OPS[draw(st.sampled_from(["lt", "le", "gt", "ge"]))](linear() + I, linear() + J * 2)
+
+
+@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@given(st.lists(comparisons(), min_size=1, max_size=3))
+def test_limits_say_what_conditions_say(conditions) -> None:
+    """All that is said of sums of two variables or more is a limit; together they hold where the conditions do."""
+    known = [c for c in conditions if isinstance(c, Op) and isinstance(c.args[0] - c.args[1], Sum)]
+    if not known:
+        return
+    together = known[0]
+    for c in known[1:]:
+        together = logical_and(together, c)
+    for limits in (limits_of(known), limits_of([together]) if isinstance(together, Op) else limits_of(known)):
+        for values in product(range(-2, 4, 2), repeat=3):
+            point = dict(zip("ijk", values, strict=True))
+            holds = all(e.evaluate(point) < bound.evaluate(point) for e, bound in limits)
+            assert holds == all(c.evaluate(point) for c in known)
+
+
+def test_limits_of_both_parts_and_of_what_is_subtracted() -> None:
+    first, second = OPS["lt"](I + J, 5), OPS["ge"](K * 3 + 1, I * 2 + J * 2)
+    limits = limits_of([logical_and(first, second)])
+    assert len(limits) == 2
+    for values in product(range(5), repeat=3):
+        point = dict(zip("ijk", values, strict=True))
+        said = [bool(e.evaluate(point) < bound.evaluate(point)) for e, bound in limits]
+        assert said == [bool(first.evaluate(point)), bool(second.evaluate(point))]
+
+
+@pytest.mark.parametrize("scale", [1, 5])
+@pytest.mark.parametrize("radices", [(6, 2), (12, 3), (4, 2), (12, 6)])
+def test_neighbouring_digits_are_one(radices: tuple[int, int], scale: int) -> None:
+    high, low = radices
+    e = floordiv(I, high) * high + floordiv(floormod(I, high), low) * low + floormod(I, low)
+    assert iter_map_simplify([e * scale], ranges(i=24), level=IterMapLevel.NO_CHECK) == [I * scale]
+    middle = floordiv(floormod(I, high), low) * low + floormod(I, low)
+    assert iter_map_simplify([middle * scale], ranges(i=24), level=IterMapLevel.NO_CHECK) == [floormod(I, high) * scale]
+    apart = floordiv(I, high) * (high + 1) + floormod(I, high)
+    (kept,) = iter_map_simplify([apart], ranges(i=24), level=IterMapLevel.NO_CHECK)
+    assert all(kept.evaluate({"i": i}) == apart.evaluate({"i": i}) for i in range(24))
+
+
+@pytest.mark.parametrize(
+    "e",
+    [
+        floordiv(I * N * M + J * N, N),
+        floordiv((I * M + J) * N, N),
+        floormod(I * M + J, M) + K * M,
+        floordiv(I * M + J + M * 2, M),
+        floormod(I * M + J + M * 2, M) + K * M,
+    ],
+)
+def test_symbolic_scales_and_divisors(e: SymExpr) -> None:
+    sizes = {"n": 3, "m": 4}
+    (total,) = detect_iter_map([e], ranges(i=N, j=M, k=2), level=IterMapLevel.NO_CHECK).indices
+    for i, j, k in product(range(3), range(4), range(2)):
+        point = {"i": i, "j": j, "k": k, **sizes}
+        assert to_expr(total).evaluate(point) == e.evaluate(point)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None, database=None)
+@given(maps(), st.sets(st.sampled_from("xyz"), min_size=1), st.booleans())
+def test_iterators_of_one_value_may_stay(made, names, scaled) -> None:
+    """They add nothing, wherever they stand in a fusion, and an index that they are by themselves is theirs."""
+    inputs, digits = made
+    units = {Var(name): (Const(0), Const(1)) for name in sorted(names)}
+    extra = sum(units, Const(0)) if not scaled else sum((u * 2 for u in units), Const(0))
+    indices = [e for e, _ in digits]
+    try:
+        found = detect_iter_map(
+            [indices[0] + extra, *indices[1:]], {**inputs, **units}, level=IterMapLevel.NO_CHECK, keep_units=True
+        )
+    except NotAffineError:
+        assert isinstance(indices[0], Op)
+        return
+    for point in points({**inputs, **units}):
+        assert [to_expr(s).evaluate(point) for s in found.indices] == [e.evaluate(point) for e in indices]
+
+
+def test_units_are_fused_where_they_stand() -> None:
+    inputs = ranges(i=4, j=1, k=6)
+    for e in (I * 6 + J * 6 + K, I * 6 + J + K, J * 24 + I * 6 + K, J * 2 + I * 6 + K):
+        if e == J * 2 + I * 6 + K:  # between two digits: counted by none of them
+            with pytest.raises(NotAffineError):
+                detect_iter_map([e], inputs, level=IterMapLevel.SURJECTIVE, keep_units=True)
+            continue
+        found = detect_iter_map([e], inputs, level=IterMapLevel.BIJECTIVE, keep_units=True)
+        values = {to_expr(found.indices[0]).evaluate(p) for p in points(inputs)}
+        assert values == set(range(24))
