@@ -233,7 +233,7 @@ tir.func @f(%A: !tir.buffer<[4], f32>, %B: !tir.buffer<[1], f32>) {{
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"axis": "i32"}, "a region of tir.reduce takes"),
+        ({"axis": "i32"}, "a region of a reduction takes"),
         ({"second": "%z"}, "use nothing but their arguments"),
     ],
 )
