@@ -66,6 +66,7 @@ _PASSES: dict[str, str] = {
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
     "pack-weights": "transforms.operators.pack_weights:PackWeights",
     "pack-convolutions": "transforms.operators.pack_convolutions:PackConvolutions",
+    "attach-variable-bounds": "transforms.functions.attach_variable_bounds:AttachVariableBounds",
     "sink-loop-constants": "transforms.functions.sink_loop_constants:SinkLoopConstants",
     "simplify-inference": "transforms.operators.simplify_inference:SimplifyInference",
     "fast-math-transform": "transforms.operators.fast_math_transform:FastMathTransform",

@@ -33,6 +33,7 @@ OPTIMIZE = (
     "fuse-tir",
     "rewrite-dataflow-reshape",
     "dead-code-elimination",
+    "attach-variable-bounds",
 )
 """relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
 

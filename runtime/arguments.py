@@ -47,7 +47,7 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
     check = _Check(function.name)
     _check_count(function, args)
     results = [check.value(_place(i, p), p.info, a, p.access) for i, (p, a) in enumerate(zip(function.params, args))]
-    check.extents({})
+    check.bounds(function, check.extents({}))
     check.overlaps(function, results)
     check.finish(str(function))
     return tuple(results)
@@ -227,8 +227,11 @@ class _Check:
             self.problem(ArgumentError, place, "not callable", "a callable", type(value).__name__)
         return value
 
-    def extents(self, env: dict[str, int]) -> None:
-        """Bind each variable at its first plain occurrence, then compare every extent with its declaration."""
+    def extents(self, env: dict[str, int]) -> dict[str, int]:
+        """Bind each variable at its first plain occurrence, then compare every extent with its declaration.
+
+        Gives the variables with their values.
+        """
         bound = dict(env)
         origin: dict[str, str] = {}
         for place, dim, extent in self.found:
@@ -237,6 +240,16 @@ class _Check:
                 origin[dim[1]] = place
         for place, dim, extent in self.found:
             self._compare(place, dim, extent, bound, origin)
+        return bound
+
+    def bounds(self, function: FunctionInfo, variables: dict[str, int]) -> None:
+        """Note the variables whose values are out of their bounds."""
+        for name, low, high in function.bounds:
+            value = variables.get(name)
+            if value is None or ((low is None or low <= value) and (high is None or value <= high)):
+                continue
+            expected = " <= ".join(str(part) for part in (low, name, high) if part is not None)
+            self.problem(ShapeError, f"the size '{name}'", "out of its bounds", expected, value)
 
     def overlaps(self, function: FunctionInfo, results: list[Any]) -> None:
         """Copy in `results` what is read and shares memory with what is written; refuse what is both written."""

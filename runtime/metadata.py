@@ -241,14 +241,26 @@ class Parameter:
         return {"name": self.name, "info": self.info.to_json(), "access": self.access}
 
 
+Bound = tuple[str, int | None, int | None]
+"""A symbolic variable's name, its least and its greatest value."""
+
+
+def _bound(name: Any, low: Any, high: Any) -> Bound:
+    return str(name), None if low is None else int(low), None if high is None else int(high)
+
+
 @dataclass(frozen=True)
 class FunctionInfo:
-    """A function as its callers see it. `symbol` is the entry point in the object (`entry_<name>` by default)."""
+    """A function as its callers see it. `symbol` is the entry point in the object (`entry_<name>` by default).
+
+    `bounds`: the least and the greatest value of symbolic variables, None for no such bound.
+    """
 
     name: str
     params: tuple[Parameter, ...]
     result: Info = field(default_factory=ObjectInfo)
     symbol: str = ""
+    bounds: tuple[Bound, ...] = ()
 
     @property
     def entry(self) -> str:
@@ -261,7 +273,8 @@ class FunctionInfo:
     def to_json(self) -> dict[str, Any]:
         """See the head of this module."""
         params = [p.to_json() for p in self.params]
-        return {"name": self.name, "params": params, "result": self.result.to_json(), "symbol": self.symbol}
+        bounds = {"bounds": [list(bound) for bound in self.bounds]} if self.bounds else {}
+        return {"name": self.name, "params": params, "result": self.result.to_json(), "symbol": self.symbol, **bounds}
 
     @classmethod
     def from_json(cls, data: Any) -> FunctionInfo:
@@ -272,7 +285,8 @@ class FunctionInfo:
                 for p in data["params"]
             )
             result = info_from_json(data.get("result", {"kind": "object"}))
-            return cls(str(data["name"]), params, result, str(data.get("symbol", "")))
+            bounds = tuple(_bound(*row) for row in data.get("bounds", ()))
+            return cls(str(data["name"]), params, result, str(data.get("symbol", "")), bounds)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, MetadataError):
                 raise

@@ -6,8 +6,9 @@ that are arrays, then what is inside of tuples, in the end all extents. Extents 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import inf
 from typing import Any
 
 from xdsl.dialects import arith
@@ -16,6 +17,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import byte_size, dtype_name, is_float
+from ...dialects.sym.bounds import Interval
 from ...dialects.sym.expr import SymExpr, Var
 from ...runtime import abi
 from ...runtime.abi import INPUT_FLAGS, OUTPUT_FLAGS, ArrayLayout, Slot, dtype_slot
@@ -67,6 +69,14 @@ class Check:
         known = [(scope.of(e), value) for e, value in self._pending if scope.knows(e)]
         scope.zero_division, scope.overflow = before
         self._all([f.compare("eq", expected, value) for expected, value in known])
+
+    def bounds(self, bounds: Mapping[str, Interval]) -> None:
+        """Check that symbolic variables are within their bounds, those that the objects have bound."""
+        f = self.f
+        known = [(f.scope.of(Var(name)), b) for name, b in bounds.items() if f.scope.knows(Var(name))]
+        low = [f.compare("sle", f.integer(int(b.low)), value) for value, b in known if b.low > 0]
+        high = [f.compare("sle", value, f.integer(int(b.high))) for value, b in known if b.high < inf]
+        self._all([*low, *high])
 
     def disjoint(self, tensors: Sequence[tuple[Tensor, bool]]) -> None:
         """Check that no tensor that is written shares memory with another one."""

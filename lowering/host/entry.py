@@ -28,6 +28,7 @@ from ...dialects import host, relax, tir
 from ...dialects.dtypes import is_float, lanes_of
 from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
+from ...ir.functions.bounds import variable_bounds
 from ...ir.locations import location_of
 from ...ir.rewriting.walk import operations
 from ...runtime import abi
@@ -112,7 +113,7 @@ def _entry(
     else:
         f.jump(explain)
     f.block = head
-    values = _checked_arguments(f, types, accesses, failed)
+    values = _checked_arguments(f, op, types, accesses, failed)
     with f.inside(failed):
         f.when(f.is_null(head.args[1]), explain)
         f.fail("internal", f"the arguments of '{f.name}' do not pass their native check after they were normalised")
@@ -131,7 +132,7 @@ def _entry(
 
 
 def _checked_arguments(
-    f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], failed: Block
+    f: HostFunction, op: Operation, types: Sequence[Attribute], accesses: Sequence[str], failed: Block
 ) -> list[Value]:
     check = Check(f, failed)
     items = f.block.args[0]
@@ -139,6 +140,8 @@ def _checked_arguments(
     written = [a != "read" for a in accesses]
     values = check.objects(objects, types, written)
     check.finish()
+    if isinstance(op, relax.FuncOp | tir.FuncOp):
+        check.bounds(variable_bounds(op))
     if any(written):
         pairs = [(t, w) for v, w in zip(values, written, strict=True) for t in flat_fields(v)]
         check.disjoint([(t, w) for t, w in pairs if isinstance(t, Tensor)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, TupleType, i1
@@ -14,8 +15,10 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Algebra, Const, Op, SymExpr, Var
 from ...dialects.sym.operations import OPERATIONS
+from ...ir.functions.bounds import variable_bounds
 from ...ir.locations import location_of
 from ...runtime.metadata import (
+    Bound,
     Dim,
     FunctionInfo,
     Info,
@@ -105,11 +108,17 @@ def function_info(
         parameters = tuple(
             Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
         )
-        return FunctionInfo(name, parameters, ObjectInfo() if ret is None else info_of(ret))
+        result = ObjectInfo() if ret is None else info_of(ret)
+        return FunctionInfo(name, parameters, result, bounds=_bounds(op))
     except UnsupportedError as error:
         error.location = error.location or location_of(op)
         error.notes = (*error.notes, f"function @{name}")
         raise
+
+
+def _bounds(op: Operation) -> tuple[Bound, ...]:
+    known = variable_bounds(op) if isinstance(op, relax.FuncOp | tir.FuncOp) else {}
+    return tuple((n, int(b.low) or None, None if b.high == inf else int(b.high)) for n, b in known.items())
 
 
 def param_struct_info(param: SSAValue) -> Attribute:

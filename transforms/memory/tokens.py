@@ -6,20 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.dtypes import byte_size
 from ...dialects.relax.memory import AllocTensor
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, product
-from ...ir.locations import location_of
+from ...ir.functions.bounds import upper_bounds
 from .storage_pool import StoragePlan
 
-UPPER_BOUND = "tir_var_upper_bound"
-"""The attribute of a function that says how large symbolic variables are at most."""
 ALIASES = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
 """Operators whose result may be in the memory of their first operand."""
 
@@ -34,7 +30,7 @@ class Bounds:
 
     def __init__(self, func: relax.FuncOp):
         self._analyzer = Analyzer()
-        for name, bound in _upper_bounds(func).items():
+        for name, bound in upper_bounds(func).items():
             self._analyzer.bind(Var(name), 0, bound)
 
     def bytes(self, t: relax.TensorType) -> int | SymExpr:
@@ -46,24 +42,6 @@ class Bounds:
     def _extent(self, d: SymExpr) -> SymExpr | int:
         high = self._analyzer.bounds(d).high
         return max(high, 0) if isinstance(high, int) else d
-
-
-def _upper_bounds(func: relax.FuncOp) -> dict[str, int]:
-    bounds = attributes_of(func).get(UPPER_BOUND)
-    if bounds is None:
-        return {}
-    numbers: dict[str, int] = {}
-    for name, bound in bounds.data.items() if isinstance(bounds, DictionaryAttr) else ():
-        if isinstance(bound, IntegerAttr) and bound.value.data >= 0:
-            numbers[name] = bound.value.data
-    if not isinstance(bounds, DictionaryAttr) or len(numbers) < len(bounds.data):
-        raise TiraxError(
-            f"the attribute {UPPER_BOUND} of '{func.sym_name.data}' is malformed",
-            location=location_of(func),
-            expected='numbers that are not negative, by variable: {"n": 1024}',
-            found=bounds,
-        )
-    return numbers
 
 
 @dataclass(eq=False)

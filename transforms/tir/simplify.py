@@ -36,6 +36,7 @@ from ...handles.arith.rewrite import Extension, RewriteSimplifier
 from ...handles.arith.terms import Term, const, expression_of, raw, substituted, term_of
 from ...handles.tir.prim_expr import PrimExpr, same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
+from ...ir.functions.bounds import bind_bounds, extents_of_buffers
 from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import plant
@@ -156,6 +157,8 @@ class _Simplifier:
 
     def __init__(self, func: tir.FuncOp, extensions: Extension | None = None) -> None:
         self.analyzer = Analyzer()
+        if func.private:  # those of others a call from Relax does not check
+            bind_bounds(func, self.analyzer, extents_of_buffers(func))
         self.rules: Rewriting | None = None
         if extensions is not None:
             self.rules = Rewriting()

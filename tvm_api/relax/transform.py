@@ -15,8 +15,8 @@ DataflowBlockPass = FunctionPass = PythonPass
 
 _OWN = frozenset(
     (
-        "ApplyDplPatterns", "ChannelsLast", "FuseAttention", "LiftClosures", "PackConvolutions", "PackWeights",
-        "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants", "SinkReshape",
+        "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "LiftClosures", "PackConvolutions",
+        "PackWeights", "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants", "SinkReshape",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
