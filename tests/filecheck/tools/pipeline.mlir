@@ -21,6 +21,7 @@
 // ORDER-NEXT: {{^}}    verify
 // ORDER:      {{^}}  {{[0-9]+}}. fuse-tir
 // ORDER:      {{^}}  {{[0-9]+}}. dead-code-elimination
+// ORDER:      {{^}}  {{[0-9]+}}. attach-variable-bounds
 // ORDER-NEXT: {{^}}    verify
 // ORDER-NEXT: {{^}}{{[0-9]+}}. fuse-ops
 // ORDER:      {{^}}total

@@ -8,9 +8,9 @@ from tirax.ir.functions.bounds import variable_bounds
 from tirax.lowering.build import build
 from tirax.runtime.errors import ShapeError
 from tirax.runtime.executable import load_module
-from tirax.tvm_api.script import from_source
 from tirax.transforms.functions.attach_variable_bounds import AttachVariableBounds
 from tirax.transforms.tir.simplify import Simplify
+from tirax.tvm_api.script import from_source
 
 TEXT = """
 @I.ir_module
