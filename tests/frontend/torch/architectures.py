@@ -5,7 +5,8 @@
     python tests/frontend/torch/architectures.py build/by_onnx.jsonl --onnx            # through torch.onnx.export
 
 A line of the file is an architecture: how it came out, the largest difference as a part of the greatest magnitude of
-the result, and the seconds of each step. Batch norms have the statistics of the input, so that no activations vanish.
+the result, and the seconds of each step. Batch norms have the statistics of the input, and weights that begin as 0 or
+next to it are drawn, so that no activations vanish.
 Deep models of random weights carry rounding far: what differs by more than the tolerance still agrees where it does in
 float64, all the way; the line has both differences then.
 Those of torchvision and timm are there where the packages are installed.
@@ -36,6 +37,7 @@ from tirax.frontend.torch.exported_program import from_exported_program
 from tirax.lowering.build import build
 
 TOLERANCE, TOLERANCE_OF_FLOAT64 = 1e-4, 1e-9
+_VANISHING = 1e-3
 Case = tuple[torch.nn.Module, dict[str, Any]]
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -280,6 +282,15 @@ def _all() -> dict[str, Callable[[], Case]]:
     return cases
 
 
+def _drawn(module: torch.nn.Module) -> None:
+    """Draw weights that begin as 0 or next to it, as those of heads and of residual branches do."""
+    for name, parameter in module.named_parameters():
+        if name.endswith("bias") or parameter.numel() == 0 or parameter.abs().max() > _VANISHING:
+            continue
+        spread = (0.5, 1.5) if parameter.numel() == max(parameter.shape, default=1) else (-0.1, 0.1)
+        torch.nn.init.uniform_(parameter, *spread)
+
+
 def _calibrated(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
     """Give batch norms the statistics of these arguments."""
     norms = [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
@@ -302,6 +313,7 @@ def run(name: str, by_onnx: bool = False) -> dict[str, Any]:
         module = FirstTensors(model.eval(), list(inputs), {}).eval()
         args = tuple(inputs.values())
         with torch.no_grad():
+            _drawn(module)
             _calibrated(module, args)
         program = _exported(module, args, by_onnx)
     except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is told)
