@@ -50,11 +50,16 @@ class Module:
 """
 
 
-@pytest.fixture(scope="module")
-def executable():
+@pytest.fixture(scope="module", autouse=True)
+def say():
     registry.register_func("test.marks.say", lambda x: x, override=True)
-    yield build(parse_source(SOURCE))
+    yield
     registry.remove_global_func("test.marks.say")
+
+
+@pytest.fixture(scope="module")
+def executable(say):
+    return build(parse_source(SOURCE))
 
 
 def arguments(n):
@@ -190,7 +195,6 @@ def test_parallel_loops_say_how_busy_their_threads_were():
 
 def test_an_own_pipeline_is_profiled_as_it_is():
     executable = build(parse_source(SOURCE), pipeline=make_passes(OPTIMIZE))
-    registry.register_func("test.marks.say", lambda x: x, override=True)
     report = executable.profile("main", *arguments(7), limits=LIMITS)
     np.testing.assert_allclose(report.result, expected(*arguments(7)), rtol=1e-4, atol=1e-4)
 
