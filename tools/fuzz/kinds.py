@@ -29,6 +29,7 @@ from ..specs import make_pass, parse_specs
 from . import checks, sequences
 from .files import check_database, check_executable, draw_database, draw_executable
 from .mutations import mutated_text
+from .nnsmith_graphs import check_model, draw_model
 from .onnx_graphs import check_graph, check_lie, draw_graph, draw_lie
 from .operator_programs import operator_program
 from .relax_programs import relax_program
@@ -250,6 +251,7 @@ KINDS = {
     "rewriting": Kind("arithmetic and statements, rewritten with all options", _draw_rewriting, _check_rewriting),
     "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
     "onnx": Kind("random ONNX graphs beside ONNX Runtime", draw_graph, check_graph, ("onnx", "onnxruntime")),
+    "nnsmith": Kind("models of NNSmith beside PyTorch", draw_model, check_model, ("nnsmith", "torch")),
     "onnx-files": Kind("ONNX models with wrong bytes or fields", draw_lie, check_lie, ("onnx",)),
     "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),

@@ -11,7 +11,7 @@ import pytest
 from tirax.dialects import tir
 from tirax.interpreter import MeaningError
 from tirax.script import parse_source
-from tirax.tools.fuzz import kinds, onnx_graphs, torch_reference
+from tirax.tools.fuzz import kinds, nnsmith_graphs, onnx_graphs, torch_reference
 from tirax.tools.fuzz.__main__ import main
 from tirax.tools.fuzz.kinds import KINDS, Kind
 
@@ -52,6 +52,20 @@ def test_what_onnx_runtime_computes_otherwise_is_seen(monkeypatch: pytest.Monkey
         return [(feed, [np.where(v == v, v + 1, 0).astype(v.dtype) for v in values]) for feed, values in right(model)]
 
     monkeypatch.setattr(onnx_graphs, "_of_onnx_runtime", wrong)
+    with pytest.raises(MeaningError, match="expected"):
+        kind.check(text)
+
+
+def test_what_nnsmith_draws_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("nnsmith")
+    text = next(t for t in (kind.draw(random.Random(seed)) for seed in range(20)) if kind.check(t))
+    right = nnsmith_graphs.build
+
+    def wrong(module: Any) -> Any:
+        run = right(module)["main"]
+        return {"main": lambda *args: [np.full(np.shape(r), 12345) for r in nnsmith_graphs._several(run(*args))]}
+
+    monkeypatch.setattr(nnsmith_graphs, "build", wrong)
     with pytest.raises(MeaningError, match="expected"):
         kind.check(text)
 
