@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.names import name_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, product
@@ -61,10 +63,16 @@ class _Copy:
         return product(loops.values()) == product(dims) and self.same(_flat(written, dims), count)
 
     def in_order(self, read: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
-        """Whether the element at flat `position` is the one that is read."""
-        return self.same(_flat(read, dims), position) or all(
-            self.same(e, wanted) for e, wanted in zip(read, _unflattened(position, dims), strict=True)
-        )
+        """Whether the element at flat `position` is the one that is read.
+
+        The position lies in the tensor, so that the outermost index may be taken modulo its extent.
+        """
+        if self.same(_flat(read, dims), position):
+            return True
+        wanted = _unflattened(position, dims)
+        if not all(self.same(e, w) for e, w in zip(read[1:], wanted[1:], strict=True)):
+            return False
+        return not read or self.same(read[0], wanted[0]) or self.same(read[0], floormod(wanted[0], dims[0]))
 
     def same(self, a: SymExpr, b: SymExpr) -> bool:
         """Whether two expressions are equal in all iterations."""
@@ -79,8 +87,13 @@ def _find_copy(func: tir.FuncOp) -> _Copy | None:
         return None
     if [loads[0].buffer, stores[0].buffer] != func.buffer_params:
         return None
-    copy = _Copy(loads[0], stores[0], {}, {}, Analyzer())
+    copy = _Copy(loads[0], stores[0], {}, _scalar_params(func), Analyzer())
     return copy if all(_is_accounted_for(op, copy) for op in func.body.walk()) else None
+
+
+def _scalar_params(func: tir.FuncOp) -> dict[Var, SymExpr]:
+    """Scalar parameters are the symbolic variables of their names."""
+    return {_variable(p): Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)}
 
 
 def _is_accounted_for(op: Operation, copy: _Copy) -> bool:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tirax.dialects import tir
 from tirax.handles.module import IRModule
 from tirax.interpreter import interpret
+from tirax.ir.buffers.reshape_pattern import is_reshape
 from tirax.script import parse_source
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as tvm_relax
@@ -114,3 +116,15 @@ def test_under_tvm_s_name():
     module = IRModule(program("R.max(x)"))
     assert "-inf" not in tvm_relax.transform.LegalizeOps()(module).script()
     assert "-inf" in LegalizeOps()(module).script()
+
+
+def test_reshapes_are_known_as_such():
+    for shape in ("(n * 2, 3)", "(2, n, 3)", "(n * 6,)"):
+        _, forms = legal(f"R.reshape(x, {shape})")
+        (func,) = (op for op in forms.walk() if isinstance(op, tir.FuncOp))
+        assert is_reshape(func)
+    given = 'x: R.Tensor(("n * 16",), "float32"), s: R.Prim(value="n")'
+    (func,) = (op for op in legal("R.reshape(x, (n * 4, 4))", params=given)[1].walk() if isinstance(op, tir.FuncOp))
+    assert is_reshape(func) and len(func.params) == 3  # n is a parameter
+    _, forms = legal("R.reshape(R.concat((x, x), axis=1), (n * 4, 3))")
+    assert [is_reshape(op) for op in forms.walk() if isinstance(op, tir.FuncOp)].count(True) == 1
