@@ -182,6 +182,16 @@ def gui(options: Namespace) -> int:
     return OK
 
 
+def new(options: Namespace) -> int:
+    """Write the skeleton of a package."""
+    from .new_plugin import new_plugin
+
+    files = new_plugin(options.name, options.folder)
+    print("\n".join(map(str, files)))
+    print(f"cd {os.path.join(options.folder, options.name)} && pip install -e '.[test]' && pytest")
+    return OK
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -302,6 +312,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "import": import_,
     "inspect": inspect,
     "gui": gui,
+    "new": new,
     "env": env,
     "cache": cache,
 }

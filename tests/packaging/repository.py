@@ -11,10 +11,20 @@ NOT_PACKAGES = {"tests", "examples", "benchmarks", "docs", "build", "dist"}
 """Folders of the root that hold Python files and are not installed."""
 
 
+SKELETON = ROOT / "tools" / "plugin_skeleton"
+"""A package of its own, which is package data."""
+
+
 def package_files() -> list[Path]:
     """All modules of the package `tirax`, in order."""
     tops = [p for p in ROOT.iterdir() if p.is_dir() and p.name[0] not in "._" and p.name not in NOT_PACKAGES]
-    return sorted([*ROOT.glob("*.py"), *(f for top in tops for f in top.rglob("*.py"))])
+    modules = [*ROOT.glob("*.py"), *(f for top in tops for f in top.rglob("*.py"))]
+    return sorted(f for f in modules if not f.is_relative_to(SKELETON))
+
+
+def skeleton_files() -> list[Path]:
+    """The files of the package that `tirax new plugin` begins with."""
+    return sorted(f for f in SKELETON.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
 
 
 def native_files() -> list[Path]:
@@ -34,6 +44,9 @@ def packages_listed() -> list[str]:
 
 
 def all_files() -> list[Path]:
-    """All Python files that are written by hand: the package, tests, examples and benchmarks."""
+    """All Python files that are written by hand: of the package, its skeleton, tests, examples, benchmarks."""
     others = (f for top in ("tests", "examples", "benchmarks") for f in (ROOT / top).rglob("*.py"))
-    return sorted([*package_files(), *(f for f in others if "golden" not in f.parts and "filecheck" not in f.parts)])
+    python = (f for f in skeleton_files() if f.suffix == ".py")
+    return sorted(
+        [*package_files(), *python, *(f for f in others if "golden" not in f.parts and "filecheck" not in f.parts)]
+    )

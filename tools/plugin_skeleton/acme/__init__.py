@@ -1,0 +1,1 @@
+"""Extensions of tirax."""

@@ -1,0 +1,21 @@
+"""A pass on graphs: a table of rules by the names of operators."""
+
+from dataclasses import dataclass
+
+from tirax.ir.passes.transform import Pass
+from tirax.ir.rewriting.driver import apply_rules
+from tirax.transforms.operators.rules import producer
+
+
+@dataclass(frozen=True)
+class CancelNegatives(Pass):
+    """negative(negative(x)) -> x"""
+
+    name = "acme-cancel-negatives"
+
+    def apply(self, ctx, op):
+        apply_rules(op, {"relax.negative": self.cancel})
+
+    def cancel(self, op, emit):
+        inner = producer(op.operands[0], "negative")
+        return None if inner is None else inner.operands[0]
