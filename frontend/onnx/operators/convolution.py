@@ -60,15 +60,18 @@ def conv_integer(
 
 def shifted(x: Value, zero: Value | None, axis: int | None = None) -> Value:
     """`x` as 32 bit integers without its zero point, a scalar or a vector along `axis`."""
-    wide = op("astype", x, dtype="int32")
+    wide, by = op("astype", x, dtype="int32"), zero_point(zero, x, axis)
+    return as_value(wide if by is None else op("subtract", wide, by))
+
+
+def zero_point(zero: Value | None, x: Value, axis: int | None) -> Expr | None:
+    """A zero point to be broadcast over `x`, in 32 bits: a scalar, or a vector along `axis`; None where it is 0."""
     if zero is None or (zero.array is not None and not zero.array.any()):
-        return as_value(wide)
-    by = op("astype", zero, dtype="int32")
+        return None
+    wide = op("astype", zero, dtype="int32")
     if axis is not None and zero.rank == 1 and zero.dims[0].constant != 1:
-        by = op("reshape", by, [-1 if i == axis else 1 for i in range(x.rank)])
-    elif zero.rank:
-        by = op("reshape", by, ())
-    return as_value(op("subtract", wide, by))
+        return op("reshape", wide, [-1 if i == axis else 1 for i in range(x.rank)])
+    return op("reshape", wide, ()) if zero.rank else wide
 
 
 @converter("ConvTranspose")

@@ -10,7 +10,7 @@ from ..node import Node
 from ..table import MICROSOFT, converter, rows, simple
 from ..values import Value, op
 from .activations import activation
-from .convolution import shifted
+from .convolution import shifted, zero_point
 
 rows(simple("matmul"), "MatMul")
 
@@ -60,7 +60,26 @@ def _arranged(x: Value, transposed: int, batch: int) -> Value | Expr:
 @converter("MatMulInteger")
 def matmul_integer(node: Node, a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None) -> Expr:
     """The sums of 32 bit integers; a zero point may be one for each row of `a`, for each column of `b`."""
-    return op("matmul", shifted(a, a_zero, a.rank - 2), shifted(b, b_zero, b.rank - 1))
+    return integer_product(a, b, a_zero, b_zero)
+
+
+def integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Expr:
+    """The product of bytes without their zero points, in integers of 32 bits, which wrap.
+
+    Bytes are multiplied as they are, which processors have instructions for, and what the zero points add is taken off:
+    (a - p) (b - q) = a b - p sum(b) - sum(a - p) q, with sums over what is multiplied.
+    """
+    if a.rank < 2 or b.rank < 2:
+        return op("matmul", shifted(a, a_zero), shifted(b, b_zero))
+    product = op("matmul", a, b, out_dtype="int32")
+    by_row, by_column = zero_point(a_zero, a, a.rank - 2), zero_point(b_zero, b, b.rank - 1)
+    if by_row is not None:
+        columns = op("sum", op("astype", b, dtype="int32"), axis=[-2], keepdims=True)
+        product = op("subtract", product, op("multiply", by_row, columns))
+    if by_column is not None:
+        rows = op("sum", shifted(a, a_zero, a.rank - 2), axis=[-1], keepdims=True)
+        product = op("subtract", product, op("multiply", rows, by_column))
+    return product
 
 
 @converter("Det")

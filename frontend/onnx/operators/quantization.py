@@ -15,6 +15,7 @@ from ..tensors import dtype_name
 from ..values import Value, as_value, op
 from .convolution import convolved, shifted
 from .elementwise import converted
+from .linear_algebra import integer_product
 
 Operand = Value | Expr
 
@@ -160,7 +161,7 @@ def qlinear_matmul(
 ) -> Expr:
     """A product of integers; `a` may have a scale for each row, `b` for each column."""
     rows, columns = a.rank - 2, b.rank - 1
-    sums = op("matmul", shifted(a, a_zero, rows), shifted(b, b_zero, columns))
+    sums = integer_product(a, b, a_zero, b_zero)
     left = spread(node, a_scale, a, rows) if a_scale.rank < 2 else a_scale
     right = spread(node, b_scale, b, columns) if b_scale.rank < 2 else b_scale
     wide = "float32" if y_scale.dtype != "float64" else "float64"

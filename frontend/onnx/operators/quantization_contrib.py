@@ -11,6 +11,7 @@ from ..node import Node
 from ..table import MICROSOFT, converter, rows
 from ..values import Value, as_value, op
 from .convolution import shifted
+from .linear_algebra import integer_product
 from .pooling import average_pool
 from .quantization import (
     binary_on_quantized,
@@ -103,7 +104,7 @@ def matmul_integer_to_float(
     bias: Value | None = None,
 ) -> Expr:
     """The product of integers, in floats; `b` may have a scale for each column."""
-    sums = op("matmul", shifted(a, a_zero, a.rank - 2), shifted(b, b_zero, b.rank - 1))
+    sums = integer_product(a, b, a_zero, b_zero)
     factor = op("multiply", spread(node, a_scale, a, -1), spread(node, b_scale, b, b.rank - 1))
     y = op("multiply", op("astype", sums, dtype=a_scale.dtype), factor)
     return y if bias is None else op("add", y, bias)
