@@ -6,11 +6,8 @@ parent  ->  worker (forked): case after case, a line to the parent before and af
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
-import re
-import resource
 import select
 import signal
 import sys
@@ -21,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..forks import forked, how, in_fork, say
+from ..reduce.search import gist
 from .kinds import KINDS, Kind
 from .tape import Choices, Tape, shrunk
 
@@ -33,7 +32,6 @@ _WAITING = 10
 REDUCING_SECONDS = 20.0
 """What making one finding smaller may take."""
 
-_MEMORY = 12 << 30
 _QUIET_SECONDS = 0.2
 
 
@@ -50,7 +48,7 @@ class Finding:
     @property
     def signature(self) -> str:
         """What findings of the same cause share: the message without numbers and names."""
-        return f"{self.kind} {self.status} " + re.sub(r"[%@]?\w*\d\w*", "#", self.message)[:80]
+        return f"{self.kind} {self.status} {gist(self.message)}"
 
 
 @dataclass
@@ -139,7 +137,7 @@ class _Worker:
         read, write = os.pipe()
         self.seed = next(self.seeds)
         self._rest = b""
-        self.pid = _forked(lambda: _run_seeds(self.name, self.seed, self.seeds, self.deadline, write))
+        self.pid = forked(lambda: _run_seeds(self.name, self.seed, self.seeds, self.deadline, write))
         os.close(write)
         self._pipe = read
         self._begin()
@@ -184,7 +182,7 @@ class _Worker:
             return
         tape = Tape(self.seed)
         text = KINDS[self.name].draw(tape)
-        yield Finding(self.name, status or "crash", message or _how(code), tape.drawn, text)
+        yield Finding(self.name, status or "crash", message or how(code), tape.drawn, text)
         self._start()
 
     def stop(self) -> None:
@@ -203,43 +201,16 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _forked(body: Callable[[], None]) -> int:
-    """The number of a child process that does `body`, prints nothing and ends."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.environ["TIRAX_CACHE"] = "0"
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        faulthandler.disable()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        sys.setrecursionlimit(6000)
-        body()
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 (a child must not go on as its parent)
-        os._exit(70)
-
-
 def _run_seeds(name: str, first: int, seeds: Iterator[int], deadline: float, pipe: int) -> None:
     seed = first
     while time.monotonic() < deadline:
-        _say(pipe, {"status": "next", "seed": seed})
+        say(pipe, {"status": "next", "seed": seed})
         status, message, compared, choices, text = attempt(name, None, seed)
         if status == "ok":
-            _say(pipe, {"status": "ok", "compared": compared})
+            say(pipe, {"status": "ok", "compared": compared})
         else:
-            _say(pipe, {"status": "failed", "message": message, "choices": choices, "text": text})
+            say(pipe, {"status": "failed", "message": message, "choices": choices, "text": text})
         seed = next(seeds)
-
-
-def _say(pipe: int, report: dict[str, object]) -> None:
-    data = json.dumps(report).encode() + b"\n"
-    while data:
-        data = data[os.write(pipe, data) :]
 
 
 # Making findings smaller: each attempt in a child, as it may crash as the finding does.
@@ -247,34 +218,11 @@ def _say(pipe: int, report: dict[str, object]) -> None:
 
 def outcome(name: str, choices: Choices) -> Finding | None:
     """The finding that choices lead to, in a process of its own; None where the case is sound."""
-    seconds = CASE_SECONDS
-    read, write = os.pipe()
-    pid = _forked(lambda: _say(write, dict(zip("smcht", attempt(name, choices), strict=True))))
-    os.close(write)
-    data, hangs = _all_of(read, seconds)
-    os.close(read)
-    if hangs:
-        os.kill(pid, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if hangs or code:
-        status, message = ("hang", f"more than {seconds:.0f} s") if hangs else ("crash", _how(code))
-        return Finding(name, status, message, choices, KINDS[name].draw(Tape(played=choices)))
-    report = json.loads(data)
-    return None if report["s"] == "ok" else Finding(name, "failed", report["m"], choices, report["t"])
-
-
-def _all_of(pipe: int, seconds: float) -> tuple[bytes, bool]:
-    """What is written into a pipe until its end, and whether that did not come in time."""
-    data, deadline = b"", time.monotonic() + seconds
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        if not (chunk := os.read(pipe, 1 << 20)):
-            return data, False
-        data += chunk
-    return data, True
-
-
-def _how(code: int) -> str:
-    return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    result = in_fork(lambda: attempt(name, choices), CASE_SECONDS)
+    if result.report is None:
+        return Finding(name, result.status, result.message, choices, KINDS[name].draw(Tape(played=choices)))
+    status, message, _compared, _drawn, text = result.report
+    return None if status == "ok" else Finding(name, status, message, choices, text)
 
 
 def _reduced(finding: Finding) -> Finding:

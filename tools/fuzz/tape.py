@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+
+from ..reduce import search
 
 Choices = Sequence[int]
 
@@ -33,29 +34,23 @@ class Tape(random.Random):
 
 def shrunk(choices: Choices, fails: Callable[[Choices], bool], seconds: float) -> Choices:
     """Fewer and smaller choices on which `fails` still holds, as far as the time goes."""
-    best = list(choices)
-    deadline = time.monotonic() + seconds
-    progress = True
-    while progress:
-        progress = False
-        for candidate in _smaller(best):
-            if time.monotonic() > deadline:
-                return best
-            if fails(candidate):
-                best, progress = candidate, True
-                break
-    return best
+    return search.shrunk(list(choices), _RULES, fails, seconds)
 
 
-def _smaller(choices: Sequence[int]) -> Iterator[list[int]]:
-    """Without a run of choices, long runs first; then with a run of zeros; then with one number halved."""
-    whole = list(choices)
-    size = len(whole)
-    while size:
-        for start in range(0, len(whole), size):
-            yield whole[:start] + whole[start + size :]
-        size //= 2
-    for start, value in enumerate(whole):
-        if value:
-            yield [*whole[:start], 0, *whole[start + 1 :]]
-            yield [*whole[:start], value // 2, *whole[start + 1 :]]
+def _without(choices: list[int], start: int, size: int) -> list[int]:
+    return choices[:start] + choices[start + size :]
+
+
+def _lowered(lower: Callable[[int], int]) -> Callable[[list[int], int, int], list[int] | None]:
+    def smaller(choices: list[int], start: int, _size: int) -> list[int] | None:
+        value = choices[start]
+        return [*choices[:start], lower(value), *choices[start + 1 :]] if value else None
+
+    return smaller
+
+
+_RULES: tuple[search.Rule[list[int]], ...] = (
+    search.Rule(len, _without),
+    search.Rule(len, _lowered(lambda value: 0), runs=False),
+    search.Rule(len, _lowered(lambda value: value // 2), runs=False),
+)

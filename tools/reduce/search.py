@@ -1,0 +1,61 @@
+"""The search for a smaller case of which something still holds: runs of sites at once, long runs first."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rule(Generic[T]):
+    """A way to make a case smaller.
+
+    `sites` counts the places where it may be done. `smaller` does it at `size` of them from `start` on, in a case of
+    its own; None where that changes nothing. What it gives has fewer sites, or less that can be done at them. Where not
+    in `runs`, places are tried one by one.
+    """
+
+    sites: Callable[[T], int]
+    smaller: Callable[[T, int, int], T | None]
+    runs: bool = True
+
+
+def shrunk(case: T, rules: Sequence[Rule[T]], holds: Callable[[T], bool], seconds: float) -> T:
+    """A smaller case on which `holds` is true, as far as the time goes; the same each time where that suffices.
+
+    `holds` must be true of `case`. Rules are followed in turn until none of them makes the case smaller.
+    """
+    deadline = time.monotonic() + seconds
+    before: T | None = None
+    while case is not before and time.monotonic() < deadline:
+        before = case
+        for rule in rules:
+            case = _by_rule(case, rule, holds, deadline)
+    return case
+
+
+def _by_rule(case: T, rule: Rule[T], holds: Callable[[T], bool], deadline: float) -> T:
+    size = rule.sites(case) if rule.runs else min(1, rule.sites(case))
+    while size:
+        start = 0
+        while start < rule.sites(case):
+            if time.monotonic() > deadline:
+                return case
+            candidate = rule.smaller(case, start, size)
+            if candidate is not None and holds(candidate):
+                case = candidate
+            else:
+                start += size
+        size //= 2
+    return case
+
+
+def gist(message: str) -> str:
+    """What messages of one cause share: the first line without numbers and names that have any."""
+    first = (message.strip().splitlines() or [""])[0]
+    return re.sub(r"[%@]?\w*\d\w*", "#", first)[:80]
