@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -56,12 +56,13 @@ class _Case:
 
 @dataclass
 class MeaningCheck:
-    """Runs a program before and after each pass; `sizes` are those of symbolic variables.
+    """Runs a program before and after each pass; `sizes` are those of symbolic variables, `only` what is compared.
 
     `start` comes first, `check` after each pass, `summary` in the end.
     """
 
     sizes: Sequence[int]
+    only: Collection[str] | None = None
     counts: dict[str, int] = field(default_factory=dict[str, int])
     _cases: list[_Case] = field(default_factory=list[_Case])
     _noted: set[str] = field(default_factory=set[str])
@@ -84,28 +85,43 @@ class MeaningCheck:
         something and nothing was compared.
         """
         self._passes.append(spec or name)
+        found = self.difference(before, after, f"pass {number}, '{name}'", name)
+        if found is not None:
+            raise self._changed(found, number, name)
+
+    def difference(self, before: ModuleOp, after: ModuleOp, what: str, name: str) -> Disagreement | None:
+        """The first inputs on which programs differ; `before` is a copy of the check's own.
+
+        `what` and `name` lie between them, for messages. Raises `MeaningError` where they differ in text and nothing
+        was compared.
+        """
         if before.is_structurally_equivalent(after):
-            return
+            return None
         _rename_as(before, after)
-        runs, still = _interpreted(before), _interpreted(after)
+        runs, still = self._interpreted(before), self._interpreted(after)
         both = [n for n in runs if n in still]
         result = compare(before, after, functions=both, sizes=self.sizes)
         if result.disagreement is not None:
-            raise self._changed(result.disagreement, number, name)
+            return result.disagreement
         self._count(result.compared)
         lowered = [f for n, f in runs.items() if n not in still and _has_native(f, after)]
-        native = self._check_native(before, after, lowered, number, name)
+        native = self._native(before, after, lowered)
+        if isinstance(native, Disagreement):
+            return native
         gone = [_plain(f) for n, f in runs.items() if n not in still and not f.private and _plain(f) not in native]
         reasons = [*result.reasons, *(f"@{n}: it cannot be run after" for n in gone)]
         self._note(name, reasons)
         if not result.compared and not native and not _same_but(before, after, still):
             hint = "begin where the program is relax and tir"
-            raise MeaningError(f"pass {number}, '{name}': nothing was compared", notes=reasons, hint=hint)
+            raise MeaningError(f"{what}: nothing was compared", notes=reasons, hint=hint)
+        return None
 
-    def _check_native(
-        self, before: ModuleOp, after: ModuleOp, lowered: list[Function], number: int, name: str
-    ) -> set[str]:
-        """The functions whose native code was compared: those that the pass lowers or may have changed."""
+    def _interpreted(self, module: ModuleOp) -> dict[str, Function]:
+        functions = _interpreted(module)
+        return functions if self.only is None else {n: f for n, f in functions.items() if n in self.only}
+
+    def _native(self, before: ModuleOp, after: ModuleOp, lowered: list[Function]) -> set[str] | Disagreement:
+        """The functions whose native code was compared, lowered or perhaps changed ones; or how it differs."""
         self._cases += [case for f in lowered for case in self._record(before, f)]
         if not self._cases or (not lowered and _same_but(before, after, _interpreted(after))):
             return {_plain(c.function) for c in self._cases}
@@ -115,8 +131,7 @@ class MeaningCheck:
             found = case.native(native)
             function = _plain(case.function)
             if not same_values(case.expected, found, case.tolerance):
-                difference = Disagreement(function, case.sizes, case.inputs, case.expected, found)
-                raise self._changed(difference, number, name)
+                return Disagreement(function, case.sizes, case.inputs, case.expected, found)
             counts[function] = counts.get(function, 0) + 1
         self._count(counts)
         return set(counts)

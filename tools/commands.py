@@ -192,6 +192,13 @@ def new(options: Namespace) -> int:
     return OK
 
 
+def reduce(options: Namespace) -> int:
+    """Make a program with a fault smaller."""
+    from .reduce.command import reduce as run_reduce
+
+    return run_reduce(options)
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -313,6 +320,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "inspect": inspect,
     "gui": gui,
     "new": new,
+    "reduce": reduce,
     "env": env,
     "cache": cache,
 }

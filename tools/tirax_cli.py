@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .guard import ArgumentParser, run_guarded
+from .tirax_opt import AddPasses, sizes
 
 _PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, a model (.onnx, .pt2)"
 
@@ -67,10 +68,39 @@ def command_line() -> argparse.ArgumentParser:
     new.add_argument("kind", choices=["plugin"], help="what to write")
     new.add_argument("name", help="the name of the package")
     new.add_argument("--in", dest="folder", default=".", metavar="FOLDER", help="where to write it (here)")
+    _add_fault_commands(commands)
     commands.add_parser("env", help="versions, the target of this machine, the object cache")
     cache = commands.add_parser("cache", help="the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
     return parser
+
+
+def _add_fault_commands(commands: Any) -> None:
+    reduce = commands.add_parser("reduce", help="a small program with the fault that a large one has")
+    _add_fault_options(reduce)
+    add = reduce.add_argument
+    add(
+        "--predicate",
+        metavar="NAME",
+        help="the fault that passes (default-cpu) have with it: crash, verify-error, meaning-changes, native-differs",
+    )
+    add(
+        "--command", dest="command_line", metavar="'CMD {}'", help="a command that ends with 0 where the fault is there"
+    )
+    add("-o", "--output", metavar="FILE", help="the .mlir or .py file to write (stdout)")
+    add("--seconds", type=float, default=300.0, help="time for all of it (300)")
+    add("--limit", type=float, default=60.0, metavar="SECONDS", help="time for one program (60)")
+
+
+def _add_fault_options(parser: argparse.ArgumentParser) -> None:
+    parser.register("type", "sizes", sizes)
+    passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}
+    add = parser.add_argument
+    add("file", help="a .mlir or .py (TVMScript) file; file.py:NAME")
+    add("-f", "--format", choices=["mlir", "py", "tvmscript"], help="language of the input (by its extension)")
+    add("-p", "--passes", metavar="PASSES", help="passes to run, as for tirax-opt", **passes)
+    add("--pipeline", metavar="NAME", help="a pipeline to run", **passes)
+    add("--sizes", type="sizes", default=(2, 5, 1, 0), metavar="N,N", help="what symbolic sizes are (2,5,1,0)")
 
 
 def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:

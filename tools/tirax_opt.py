@@ -19,7 +19,7 @@ Exit codes: 0 done, 1 an error in the program, 2 an error in the command line.
 """
 
 
-class _AddPasses(argparse.Action):
+class AddPasses(argparse.Action):
     """Collects -p and --pipeline into one list, in order."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
@@ -39,11 +39,12 @@ def _names(text: str) -> list[str]:
     return [name for name in text.replace(" ", "").split(",") if name]
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    sizes = tuple(int(n) for n in _names(text))
-    if not sizes or min(sizes) < 0:
+def sizes(text: str) -> tuple[int, ...]:
+    """The sizes of an option such as `2,5,0`. Raises `ValueError`."""
+    numbers = tuple(int(n) for n in _names(text))
+    if not numbers or min(numbers) < 0:
         raise ValueError
-    return sizes
+    return numbers
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -54,7 +55,7 @@ def command_line() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.register("type", "sizes", _sizes)
+    parser.register("type", "sizes", sizes)
     parser.register("type", "bytes", lambda text: -1 if text == "none" else int(text))
     add = parser.add_argument
     flag: dict[str, Any] = {"action": "store_true"}
@@ -71,7 +72,7 @@ def command_line() -> argparse.ArgumentParser:
     add("-v", "--version", nargs=0, action=_Version, help="versions of tirax and of what it stands on")
 
     group = parser.add_argument_group("passes")
-    passes: dict[str, Any] = {"action": _AddPasses, "dest": "steps"}
+    passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}
     group.add_argument("-p", "--passes", metavar="PASSES", help="passes to run: 'name{option=value},name'", **passes)
     group.add_argument("--pipeline", metavar="NAME", help="run a pipeline that has a name", **passes)
     group.add_argument(

@@ -1,0 +1,102 @@
+"""`tirax reduce`: from a program with a fault to a small one that has it, too."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import time
+from argparse import Namespace
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...diagnostics import TiraxError, unknown_name
+from ...ir.verification.verify import Verifier
+from ...universe import whole_universe
+from ..driver import all_passes
+from ..guard import OK, UsageError, as_usage, report
+from ..outputs import write_output
+from ..source import read_program
+from .edits import operations
+from .predicates import PREDICATES, Predicate, built_in, of_command
+from .program import Reduction
+
+_PIPELINE = ("pipeline", "default-cpu")
+
+
+def reduce(options: Namespace) -> int:
+    """Make a program smaller and write it. Raises `TiraxError` where the program itself does not have the fault."""
+    write = _writer(options)
+    predicate, what = _predicate(options, write)
+    module = read_program(options.file, options.format).parse()
+    Verifier().verify(module)
+    start = time.monotonic()
+    sign = predicate(module)
+    if sign is None:
+        raise TiraxError("the program does not have the fault", expected=what, hint="nothing was written")
+    report(f"reduce: {operations(module)} operations; {sign}")
+    reduction = Reduction(predicate, sign)
+    small = reduction.run(module, options.seconds)
+    if predicate(small) != sign:
+        raise TiraxError("the fault comes and goes: the smaller program had it, and does not any more")
+    write_output(options.output, write(small).encode())
+    seconds = time.monotonic() - start
+    late = "; the time was over, it may become smaller with more --seconds" if seconds > options.seconds else ""
+    counts = f"{operations(module)} operations to {operations(small)}"
+    report(f"reduce: {counts}, {reduction.asked} programs tried in {seconds:.1f} s{late}")
+    return OK
+
+
+def _predicate(options: Namespace, write: Callable[[ModuleOp], str]) -> tuple[Predicate, str]:
+    """What is asked of programs, and what it means. Raises `UsageError`."""
+    if (options.predicate is None) == (options.command_line is None):
+        raise UsageError("--predicate or --command says what is to be kept", expected=f"one of them: {_known()}")
+    if options.command_line is not None:
+        return _command(options, write), f"exit status 0 of {options.command_line}"
+    name = options.predicate
+    if name not in PREDICATES:
+        raise as_usage(unknown_name("predicate", name, PREDICATES))
+    steps: list[tuple[str, str]] = [*(options.steps or ())]
+    to_native = name == "native-differs" and not any(kind == "pipeline" for kind, _ in steps)
+    if to_native or not steps:
+        steps.append(_PIPELINE)
+    passes = all_passes(steps, whole_universe().all_passes)
+    return built_in(name, passes, options.sizes, options.limit), PREDICATES[name][1]
+
+
+def _known() -> str:
+    return ", ".join(PREDICATES)
+
+
+def _command(options: Namespace, write: Callable[[ModuleOp], str]) -> Predicate:
+    if options.steps:
+        raise UsageError("passes belong to --predicate", hint="a command names its own: tirax-opt {} -p …")
+    try:
+        words = shlex.split(options.command_line)
+    except ValueError as error:
+        raise UsageError(f"--command is not understood: {error}", found=options.command_line) from error
+    if not words or not any("{}" in word for word in words[1:]):
+        raise UsageError(
+            "--command takes a file as {}", expected="'tirax-opt {} -p fuse-ops'", found=options.command_line
+        )
+    if shutil.which(words[0]) is None:
+        raise UsageError(f"there is no command '{words[0]}'")
+    return of_command(words, _suffix(options), write, options.limit)
+
+
+def _suffix(options: Namespace) -> str:
+    """The language that programs are written in: that of the output file, else of the input."""
+    for path in (options.output, options.file):
+        extension = os.path.splitext(path or "")[1].partition(":")[0]
+        if extension in (".py", ".mlir"):
+            return extension
+    return ".py" if options.format in ("py", "tvmscript") else ".mlir"
+
+
+def _writer(options: Namespace) -> Callable[[ModuleOp], str]:
+    if _suffix(options) == ".py":
+        from ...script.printer import print_script
+
+        return lambda module: print_script(module, show_meta=True) + "\n"
+    return lambda module: str(module) + "\n"

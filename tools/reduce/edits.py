@@ -1,0 +1,114 @@
+"""What a reduction does to programs: a place, and a change there. The rules of `relax_rules.py` and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...ir.functions.lookup import callee_names, functions, module_of
+from ...ir.passes.transform import no_gc
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.edit import erase, erase_unused
+from ...ir.verification.verify import Verifier
+from .search import Rule
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of a program at places that `sites` lists, always in the same order; `apply` does it, in place.
+
+    Where a change does not fit, what comes of it is not well formed, or no smaller than before: it is not taken then.
+    """
+
+    sites: Callable[[ModuleOp], list[Any]]
+    apply: Callable[[Any], None]
+    runs: bool = True
+
+    def rule(self) -> Rule[ModuleOp]:
+        """The edit as a rule of the search."""
+        return Rule(lambda module: len(self.sites(module)), self._smaller, self.runs)
+
+    def _smaller(self, module: ModuleOp, start: int, size: int) -> ModuleOp | None:
+        copy = module.clone()
+        for site in self.sites(copy)[start : start + size]:
+            if _stands(site):
+                self.apply(site)
+        return smaller_and_sound(copy, module)
+
+
+def smaller_and_sound(copy: ModuleOp, module: ModuleOp) -> ModuleOp | None:
+    """A changed copy without what nothing uses any more, None where it is not well formed, or not smaller."""
+    try:
+        tidy(copy)
+        if _weight(copy) >= _weight(module):
+            return None
+        with no_gc():
+            Verifier().verify(copy)
+    except DiagnosticException:
+        return None
+    return copy
+
+
+def _weight(module: ModuleOp) -> int:
+    """How large a program is: constants weigh less than what can be computed, parameters count."""
+    constants = (*relax.LEAVES, tir.ConstOp)
+    inner = sum(1 if isinstance(op, constants) else 2 for op in module.walk())
+    return inner + sum(len(block.args) for op in module.walk() for region in op.regions for block in region.blocks)
+
+
+def tidy(module: ModuleOp) -> None:
+    """Remove, in place, what nothing uses: bindings, expressions, buffers, private functions; declare what is given."""
+    for func in functions(module).values():
+        if isinstance(func, relax.FuncOp):
+            remove_dead_bindings(func)
+            func.ret_type = func.return_op.value.type
+        else:
+            erase_unused(list(func.walk())[1:])
+            _remove_buffers(func)
+    while unused := _unreachable(module):
+        for func in unused:
+            erase(func)
+
+
+def _remove_buffers(func: tir.FuncOp) -> None:
+    for op in list(func.walk()):
+        if isinstance(op, tir.AllocBufferOp | tir.DeclBufferOp) and not any(r.first_use for r in op.results):
+            erase(op)
+
+
+def _unreachable(module: ModuleOp) -> list[Operation]:
+    """Private functions that no other function mentions."""
+    table = functions(module)
+    mentioned = {name for f in table.values() for op in f.walk() for name in callee_names(op) if name != symbol(f)}
+    return [f for name, f in table.items() if f.private and name not in mentioned]
+
+
+def symbol(func: relax.FuncOp | tir.FuncOp) -> str:
+    """The name of a function."""
+    return func.sym_name.data
+
+
+def operations(module: ModuleOp) -> int:
+    """How many operations a program has, functions and what ends blocks among them."""
+    return sum(1 for _ in module.walk()) - 1
+
+
+def replaced(old: SSAValue, new: SSAValue) -> None:
+    """Let `new` stand for `old`, under its name where it has none."""
+    if name_of(new) is None:
+        set_name(new, name_of(old))
+    old.replace_all_uses_with(new)
+
+
+def _stands(site: Any) -> bool:
+    """Whether what a place is about is still in the module, after changes at the places before it."""
+    owner = site.owner if isinstance(site, SSAValue) else site
+    op = owner if isinstance(owner, Operation) else owner.parent_op() if hasattr(owner, "parent_op") else None
+    return op is not None and module_of(op) is not None
