@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from . import explain as explain
 from . import patterns
 from .bindings import rewrite_bindings
 from .cost import EstimatedCost
 from .eqsat import EqsatRewrite, saturated
 from .patterns import *  # noqa: F403
+from .patterns import Mismatch
 from .rewrite_pattern import DPLRewritePattern
 from .rewriter import (
     DivergenceError,
@@ -23,6 +25,7 @@ __all__ = [
     "EqsatRewrite",
     "EstimatedCost",
     "ExprPatternRewriter",
+    "Mismatch",
     "OrRewriter",
     "PatternMatchingRewriter",
     "TupleRewriter",

@@ -71,6 +71,15 @@ class Matcher:
         self.bound: dict[p.DFPattern, Subject] = {}
         self.symbols: dict[SymVar, SymExpr] = {}
 
+    @property
+    def looks_through_nothing(self) -> bool:
+        """Whether variables are just variables."""
+        return self._lookup is opaque
+
+    def nested(self, lookup: Lookup) -> Matcher:
+        """A matcher of what is inside of a function."""
+        return Matcher(lookup)
+
     def first(self, pattern: p.DFPattern, expr: Subject) -> Matches | None:
         """What the parts of the pattern stand for in the first way it matches, None where it does not."""
         ways = self.match(pattern, expr)
@@ -268,7 +277,7 @@ def is_pattern_of(pattern: p.CallPattern, op_name: str) -> bool:
 def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Ways:
     if not isinstance(expr, Function) or len(expr.params) != len(pattern.params):
         return
-    inside = Matcher(_inside_of(expr, m.unwrap))
+    inside = m.nested(_inside_of(expr, m.unwrap))
     inside.bound, inside.symbols = m.bound, m.symbols
     yield from inside.match_all((*pattern.params, pattern.body), (*expr.params, expr.body.body))
 
@@ -377,7 +386,8 @@ def bind_symbols(
                 symbols.setdefault(w, a)
 
 
-def _tensor_type(expr: Subject) -> relax.TensorType | None:
+def tensor_type(expr: Subject) -> relax.TensorType | None:
+    """The type of a tensor, None of anything else."""
     if isinstance(expr, Op | GlobalVar):
         return None
     t = expr.struct_info.type
@@ -385,13 +395,13 @@ def _tensor_type(expr: Subject) -> relax.TensorType | None:
 
 
 def _dtype(m: Matcher, pattern: p.DataTypePattern, expr: Subject) -> Ways:
-    t = _tensor_type(expr)
+    t = tensor_type(expr)
     if t is not None and t.element == pattern.dtype:
         yield from m.match(pattern.pattern, expr)
 
 
 def _shape(m: Matcher, pattern: p.ShapePattern, expr: Subject) -> Ways:
-    t = _tensor_type(expr)
+    t = tensor_type(expr)
     if t is not None and t.dims == pattern.dims:
         yield from m.match(pattern.pattern, expr)
 

@@ -18,7 +18,7 @@ from typing import Any, Self, cast
 
 from xdsl.ir import Attribute
 
-from ...diagnostics import TiraxError
+from ...diagnostics import SourceLocation, TiraxError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.calls import to_expr
@@ -27,11 +27,33 @@ from ...handles.relax.function import DataflowBlock
 from ...handles.struct_info import dims_of, type_of
 
 
+@dataclass(frozen=True)
+class Mismatch:
+    """The condition that failed: what was expected and what was found, where.
+
+    `path` leads from the expression to the place, step by step; empty where that is the expression itself. `location`
+    is where the nearest call was read from, None where that is not known.
+    """
+
+    path: tuple[str, ...]
+    expected: str
+    found: str
+    location: SourceLocation | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        place = " > ".join(self.path) or "the expression"
+        head = place if self.location is None else f"{self.location}: {place}"
+        lines = [head, f"  expected: {self.expected}", f"  found: {self.found}"]
+        return "\n".join(lines if self.hint is None else [*lines, f"  hint: {self.hint}"])
+
+
 @dataclass
 class Search:
-    """How patterns are searched for. `matcher` and `graph` say it when they are imported: they know all patterns."""
+    """How patterns are searched for. Modules that know all patterns say it: `matcher`, `graph` and `explain`."""
 
     in_expr: Callable[[DFPattern, Any, Mapping[Any, Any] | None], dict[DFPattern, Any] | None] = field(init=False)
+    why_not: Callable[[DFPattern, Any, Mapping[Any, Any] | None], Mismatch | None] = field(init=False)
     in_block: Callable[[Constraints, DataflowBlock], dict[DFPattern, Any] | None] = field(init=False)
 
 
@@ -84,6 +106,13 @@ class DFPattern:
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
         """What each part of the pattern stands for in `expr`, None where it does not match."""
         return SEARCH.in_expr(self, expr, var2val)
+
+    def explain(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> Mismatch | None:
+        """Why an expression is not like this: the first condition that failed, and where. None where it matches.
+
+        Where there are several ways to match, that of the way on which most parts of the pattern were found.
+        """
+        return SEARCH.why_not(self, expr, var2val)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
         """What this matches is used by what `other` matches, as its argument `index` where that is not -1."""
