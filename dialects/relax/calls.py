@@ -244,8 +244,6 @@ class CallInplacePackedOp(_PackedCall):
         for i in indices:
             if not isinstance(i, int) or not -1 <= i < len(self.call_args):
                 raise VerifyException(f"inplace index {i} of a call with {len(self.call_args)} arguments")
-            if i >= 0 and not isinstance(self.call_args[i].type, TensorType):
-                raise VerifyException(f"argument {i} is written in place and is no tensor: {self.call_args[i].type}")
 
 
 @irdl_op_definition
