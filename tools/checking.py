@@ -108,7 +108,9 @@ class MeaningCheck:
         native = self._native(before, after, lowered)
         if isinstance(native, Disagreement):
             return native
-        gone = [_plain(f) for n, f in runs.items() if n not in still and not f.private and _plain(f) not in native]
+        gone = [
+            plain_name(f) for n, f in runs.items() if n not in still and not f.private and plain_name(f) not in native
+        ]
         reasons = [*result.reasons, *(f"@{n}: it cannot be run after" for n in gone)]
         self._note(name, reasons)
         if not result.compared and not native and not _same_but(before, after, still):
@@ -117,19 +119,19 @@ class MeaningCheck:
         return None
 
     def _interpreted(self, module: ModuleOp) -> dict[str, Function]:
-        functions = _interpreted(module)
-        return functions if self.only is None else {n: f for n, f in functions.items() if n in self.only}
+        functions = interpreted(module)
+        return functions if self.only is None else {n: f for n, f in functions.items() if plain_name(f) in self.only}
 
     def _native(self, before: ModuleOp, after: ModuleOp, lowered: list[Function]) -> set[str] | Disagreement:
         """The functions whose native code was compared, lowered or perhaps changed ones; or how it differs."""
         self._cases += [case for f in lowered for case in self._record(before, f)]
-        if not self._cases or (not lowered and _same_but(before, after, _interpreted(after))):
-            return {_plain(c.function) for c in self._cases}
+        if not self._cases or (not lowered and _same_but(before, after, interpreted(after))):
+            return {plain_name(c.function) for c in self._cases}
         native = NativeModule(after)
         counts: dict[str, int] = {}
         for case in self._cases:
             found = case.native(native)
-            function = _plain(case.function)
+            function = plain_name(case.function)
             if not same_values(case.expected, found, case.tolerance):
                 return Disagreement(function, case.sizes, case.inputs, case.expected, found)
             counts[function] = counts.get(function, 0) + 1
@@ -199,11 +201,12 @@ def _rename_as(before: ModuleOp, after: ModuleOp) -> None:
         rename_kernels(before, kernels)
 
 
-def _plain(function: Function) -> str:
+def plain_name(function: Function) -> str:
+    """The name of a function before it becomes a kernel."""
     return function.sym_name.data.removeprefix(kernel_symbol(""))
 
 
-def _interpreted(module: ModuleOp) -> dict[str, Function]:
+def interpreted(module: ModuleOp) -> dict[str, Function]:
     """The functions that the interpreter runs: public ones, and private tensor functions."""
     functions = [f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
     return {

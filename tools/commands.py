@@ -199,6 +199,13 @@ def reduce(options: Namespace) -> int:
     return run_reduce(options)
 
 
+def bisect(options: Namespace) -> int:
+    """Find the first pass that is wrong."""
+    from .bisect import bisect as run_bisect
+
+    return run_bisect(options)
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -321,6 +328,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "gui": gui,
     "new": new,
     "reduce": reduce,
+    "bisect": bisect,
     "env": env,
     "cache": cache,
 }

@@ -91,6 +91,9 @@ def _add_fault_commands(commands: Any) -> None:
     add("--seconds", type=float, default=300.0, help="time for all of it (300)")
     add("--limit", type=float, default=60.0, metavar="SECONDS", help="time for one program (60)")
 
+    bisect = commands.add_parser("bisect", help="the first pass after which a program computes something else")
+    _add_fault_options(bisect)
+
 
 def _add_fault_options(parser: argparse.ArgumentParser) -> None:
     parser.register("type", "sizes", sizes)

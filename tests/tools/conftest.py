@@ -5,9 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from wrong_passes import MODEL
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from tirax.tools import tirax_cli, tirax_opt
 
@@ -63,3 +68,27 @@ def cli(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> C
 def mlp() -> str:
     """A matmul and a relu of n rows."""
     return MLP
+
+
+@pytest.fixture
+def spoil(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`spoil(pass, change)`: the pass does the change, too."""
+
+    def plant(cls: type[ModulePass], change: Callable[[ModuleOp], None]) -> None:
+        right = cls.apply
+
+        def apply(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
+            right(self, ctx, op)
+            change(op)
+
+        monkeypatch.setattr(cls, "apply", apply)
+
+    return plant
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The file of the program."""
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    return path

@@ -1,0 +1,196 @@
+"""`tirax bisect`: the first pass after which a program computes something else or is not well formed, and where."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ..diagnostics import TiraxError, VerifyError
+from ..dialects import tir
+from ..interpreter import MeaningError
+from ..interpreter.compare import Disagreement
+from ..ir.functions.lookup import functions
+from ..ir.passes.transform import naming_pass
+from ..ir.verification.verify import Verifier
+from ..lowering.host.symbols import KERNEL_PREFIX
+from ..script.mlir_text import reading_context
+from ..universe import whole_universe
+from .checking import MeaningCheck, interpreted, plain_name, save_reproducer
+from .driver import all_passes
+from .guard import OK
+from .reproducer import PROGRAM
+from .source import read_program
+
+_PIPELINE = ("pipeline", "default-cpu")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Pass `at` changes a function, compared with the program after `since` passes.
+
+    `exact` says that it runs on the interpreter after it: else it runs natively, and a later pass may be wrong.
+    """
+
+    since: int
+    difference: Disagreement
+    at: int
+    exact: bool
+
+
+@dataclass
+class Stages:
+    """A program after each of the passes, up to one with which something is wrong (`error`)."""
+
+    passes: Sequence[ModulePass]
+    sizes: Sequence[int]
+    programs: list[ModuleOp] = field(default_factory=list[ModuleOp])
+    error: VerifyError | None = None
+    broken: ModuleOp | None = None
+    compared: int = 0
+
+    def run(self, module: ModuleOp) -> None:
+        """Run the passes. Raises what they raise, but where a program is not well formed after one."""
+        ctx = reading_context()
+        self.programs.append(module)
+        for p in self.passes:
+            module = module.clone()
+            with naming_pass(p):
+                p.apply(ctx, module)
+            try:
+                Verifier().verify(module, after=p.name)
+            except VerifyError as error:
+                self.error, self.broken = error, module
+                return
+            self.programs.append(module)
+
+    def difference(self, first: int, second: int, only: str | None = None) -> Disagreement | None:
+        """How the programs after so many passes differ. Raises `MeaningError` where nothing can be compared."""
+        self.compared += 1
+        check = MeaningCheck(self.sizes, None if only is None else (only,))
+        before, after = self.programs[first].clone(), self.programs[second]
+        return check.difference(before, after, f"passes {first + 1} to {second}", self.passes[second - 1].name)
+
+    def first_change(self) -> Change | None:
+        """The first pass after which the program differs, and the innermost function that does; None where none does.
+
+        What is lowered runs natively, through the passes that are left: where it differs, one of these may be wrong.
+        The tensor functions, which are lowered later, tell.
+        """
+        at = self._first_different(0, None)
+        if at is None:
+            return None
+        for name in self._kernels(at):
+            later = self._first_different(at - 1, name)
+            if later is not None:
+                return self._change(at - 1, later, name)
+        return self._change(0, at, None)
+
+    def _change(self, first: int, at: int, name: str | None) -> Change:
+        found = self._last_compared(first, at, name)
+        is_run = found[1].function in interpreted(self.programs[at])
+        return Change(*found, at, is_run)
+
+    def _last_compared(self, first: int, at: int, name: str | None) -> tuple[int, Disagreement]:
+        """How the function differs after pass `at`: from the last program before it with which it is compared."""
+        for since in range(at - 1, first, -1):
+            found = self._difference_of(since, at, name)
+            if found is not None:
+                return since, found
+        found = self.difference(first, at, name)
+        assert found is not None
+        return first, found
+
+    def _first_different(self, first: int, name: str | None) -> int | None:
+        """After how many passes the program, or a function, first differs from what it was after `first` of them.
+
+        One that differs is taken to differ from there on: few programs are compared.
+        """
+        same, different = first, len(self.programs) - 1
+        ask = self.difference if name is None else self._difference_of
+        if different == first or ask(first, different, name) is None:
+            return None
+        while different - same > 1:
+            middle = (same + different) // 2
+            if ask(first, middle, name) is None:
+                same = middle
+            else:
+                different = middle
+        return different
+
+    def _kernels(self, at: int) -> list[str]:
+        """The tensor functions before pass `at`."""
+        functions = interpreted(self.programs[at - 1]).values()
+        return [plain_name(f) for f in functions if isinstance(f, tir.FuncOp)]
+
+    def _difference_of(self, first: int, second: int, name: str | None) -> Disagreement | None:
+        """As `difference`; None where the function cannot be compared."""
+        try:
+            return self.difference(first, second, name)
+        except MeaningError:
+            return None
+
+
+def bisect(options: Namespace) -> int:
+    """Print the first pass that is wrong, the function, and how to go on. Raises `TiraxError` where none is."""
+    passes = all_passes(options.steps or (_PIPELINE,), whole_universe().all_passes)
+    stages = Stages(passes, options.sizes)
+    module = read_program(options.file, options.format).parse()
+    Verifier().verify(module)
+    stages.run(module)
+    change = stages.first_change()
+    if change is not None:
+        print("\n".join(_changed(stages, change)))
+    elif stages.error is not None:
+        print("\n".join(_not_well_formed(stages, stages.error)))
+    else:
+        raise TiraxError("no pass changes what the program computes", expected=f"one of {len(passes)} passes that does")
+    return OK
+
+
+def _changed(stages: Stages, change: Change) -> Iterator[str]:
+    name, found = stages.passes[change.at - 1].name, change.difference
+    first = f"pass {change.at} of {len(stages.passes)}, '{name}'"
+    yield f"{first}, is the first after which the program computes something else"
+    yield from () if change.exact else ("  or it is one behind it: from here on native code is compared",)
+    yield f"  function: @{found.function.removeprefix(KERNEL_PREFIX)}"
+    yield from (f"  {line.strip()}" for line in str(found).split("\n"))
+    yield f"  comparisons: {stages.compared}"
+    yield from _reproducer(stages, change.since, change.at, found.inputs, "meaning-changes")
+
+
+def _not_well_formed(stages: Stages, error: VerifyError) -> Iterator[str]:
+    at = len(stages.programs)
+    name = stages.passes[at - 1].name
+    yield f"pass {at} of {len(stages.passes)}, '{name}', is the first after which the program is not well formed"
+    assert stages.broken is not None
+    wrong = next((n for n, func in functions(stages.broken).items() if not _is_well_formed(func)), None)
+    yield from () if wrong is None else (f"  function: @{wrong}",)
+    yield from (f"  {line}" for line in str(error).split("\n"))
+    yield from _reproducer(stages, at - 1, at, (), "verify-error")
+
+
+def _is_well_formed(func: Any) -> bool:
+    try:
+        func.verify()
+    except VerifyException:
+        return False
+    return True
+
+
+def _reproducer(stages: Stages, since: int, at: int, inputs: Sequence[Any], predicate: str) -> Iterator[str]:
+    """Save the program after `since` passes; how to run the passes up to `at`, and how to make it smaller."""
+    specs = ",".join(str(p.pipeline_pass_spec()) for p in stages.passes[since:at])
+    sizes = ",".join(map(str, stages.sizes))
+    options = ["-p", specs, "--check-each", "--check-sizes", sizes]
+    command = f"tirax-opt {PROGRAM} {shlex.join(options)}"
+    folder = save_reproducer(str(stages.programs[since]), inputs, command, options)
+    yield f"  reproducer: {folder}"
+    reduce = ["tirax", "reduce", str(folder / PROGRAM), "-p", specs, "--sizes", sizes, "--predicate", predicate]
+    yield f"  make it smaller: {shlex.join(reduce)} -o small.mlir"
