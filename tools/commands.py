@@ -22,6 +22,7 @@ from ..runtime.profiling.report import Report, form_of
 from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
 from .guard import OK, UsageError, as_usage, report, schedule_notes
+from .internal_errors import reproducing
 from .outputs import folder_of, write_output
 from .progress import Progress
 from .source import read_program
@@ -244,7 +245,7 @@ def _compile(options: Namespace) -> Executable:
     timings = Progress()
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     try:
-        with timings, PassContext(config=config), schedule_notes():
+        with timings, PassContext(config=config), schedule_notes(), reproducing(*_reproducer(options)):
             module = _read(options)
             return build_executable(module, options.target, pipeline=options.pipeline)
     finally:
@@ -252,23 +253,32 @@ def _compile(options: Namespace) -> Executable:
             report(str(timings))
 
 
+def _reproducer(options: Namespace) -> tuple[Callable[[], str], Callable[[], list[str]]]:
+    """The text of the program, and the options of `tirax-opt` that run the passes of a build."""
+    passes = ["-p", options.passes] if options.passes else []
+    return lambda: str(_program(options)), lambda: [*passes, "--pipeline", options.pipeline]
+
+
 def _read(options: Namespace) -> ModuleOp:
     """The program, after the passes that were asked for before the pipeline."""
     from ..lowering.build import run_passes
     from ..script.mlir_text import reading_context
     from .driver import all_passes
-    from .models import format_of, import_model, shapes_of
 
     passes = all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
-    ctx = reading_context()
-    if format_of(options.file) is not None:
-        module = import_model(options.file, shapes_of(options.shape))
-    elif options.shape:
-        raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
-    else:
-        module = read_program(options.file).parse(ctx)
-    run_passes(passes, ctx, module)
+    module = _program(options)
+    run_passes(passes, reading_context(), module)
     return module
+
+
+def _program(options: Namespace) -> ModuleOp:
+    from .models import format_of, import_model, shapes_of
+
+    if format_of(options.file) is not None:
+        return import_model(options.file, shapes_of(options.shape))
+    if options.shape:
+        raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
+    return read_program(options.file).parse()
 
 
 def _is_executable(path: str) -> bool:

@@ -21,6 +21,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects.relax.data import elided_contents, printed_for
 from ..universe import whole_universe
 from .guard import FAILED, OK, as_usage, report, schedule_notes
+from .internal_errors import reproducing
 from .outputs import OWN_TARGETS, emit, folder_of, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .steps import Passes, Step, inserted, pipeline_text, running, steps_of, stopped
@@ -69,10 +70,12 @@ class Job:
         self.dumps.at_start(module, piece)
         if self.check:
             self.check.start(module)
-        for number, step in enumerate(self.steps, 1):
-            self._run(step, ctx, module, number, piece, verifier)
-        for number, step in enumerate(self._rest(module), len(self.steps) + 1):
-            self._run(step, ctx, module, number, piece, verifier)
+        begun: list[Step] = []
+        with reproducing(lambda: str(program.parse(self.new_context())), lambda: ["-p", pipeline_text(begun)]):
+            for steps in (lambda: self.steps, lambda: self._rest(module)):
+                for step in steps():
+                    begun.append(step)
+                    self._run(step, ctx, module, len(begun), piece, verifier)
         if self.check:
             report(self.check.summary())
         elide = self.dumps.elide_shown if self.shown else self.dumps.elide_written

@@ -136,9 +136,10 @@ def message_of(error: Exception) -> str:
     if place is not None:  # a pass that is not ours, or what one of ours called
         hint = "the code is not tirax's; TIRAX_DEBUG=1 shows the traceback"
         return str(TiraxError(f"{type(error).__name__}: {first}", location=place, notes=notes, hint=hint))
-    where = "".join(f", {note}" for note in notes)
+    where = "".join(f", {note}" for note in notes[:1])
     message = f"internal error: {type(error).__name__}: {first}{where}"
-    return f"{message}, please report; run with TIRAX_DEBUG=1 for the traceback"
+    lines = [f"{message}, please report; run with TIRAX_DEBUG=1 for the traceback", *notes[1:]]
+    return "\n  note: ".join(lines)
 
 
 def _abandon_stdout() -> None:
