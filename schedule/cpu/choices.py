@@ -17,12 +17,13 @@ from ..loop_builder import LoopBuilder
 from ..rewrite import erase_if_unread
 from .epilogue import Epilogue
 from .fuse_iters import merged
+from .misfit import told_reasons
 from .plan import DecisionError, Machine
 from .rules import RULES, AnyRule, P, Rule
 from .stages import function_name
 
 logger = logging.getLogger("tirax.schedule")
-"""Told which rules of one's own write which blocks (info) and why others do not fit (debug)."""
+"""Told which rules of one's own write which blocks (info); which of tirax's do, and why others do not fit (debug)."""
 
 
 @dataclass
@@ -80,9 +81,9 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
 
     def fit(first: int) -> AnyDecision | None:
         for at, rule in enumerate(rules[first:], first):
-            plan = rule.plan(whole, machine)
-            if rule not in RULES:
-                _tell(rule, epilogue, plan is not None)
+            with told_reasons() as reasons:
+                plan = rule.plan(whole, machine)
+            _tell(rule, epilogue, None if plan is not None else "; ".join(reasons))
             if plan is not None:
                 other = fit(at + 1) if rule.size is not None and rule.size(plan).constant is None else None
                 return _decision(rule, plan, epilogue, rule.least, other)
@@ -91,12 +92,15 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
     return fit(0)
 
 
-def _tell(rule: AnyRule, epilogue: Epilogue, fits: bool) -> None:
-    block, name = epilogue.stage.block.name_hint, function_name(epilogue.stage.root)
-    if fits:
-        logger.info("the rule '%s' writes the block '%s' of '%s'", rule.name, block, name)
+def _tell(rule: AnyRule, epilogue: Epilogue, misfit: str | None) -> None:
+    """Log that a rule writes a block, or why it does not fit."""
+    place = epilogue.stage.block.name_hint, function_name(epilogue.stage.root)
+    if misfit is None:
+        level = logging.DEBUG if rule in RULES else logging.INFO
+        logger.log(level, "the rule '%s' writes the block '%s' of '%s'", rule.name, *place)
     else:
-        logger.debug("the rule '%s' does not fit the block '%s' of '%s'", rule.name, block, name)
+        reason = f": {misfit}" if misfit else ""
+        logger.debug("the rule '%s' does not fit the block '%s' of '%s'%s", rule.name, *place, reason)
 
 
 def follow(

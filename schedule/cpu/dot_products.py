@@ -49,6 +49,7 @@ from ...transforms.operators.dot_products import Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
+from .misfit import misfit
 from .panels import FEWEST_ROWS
 from .plan import Machine
 from .stages import Iter, Stage, constant_slope, element_type, is_in_order, loads_below, tree, update_of
@@ -125,11 +126,15 @@ def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | 
     """The plan for a product, None where this rule does not fit or the target has no such instruction."""
     stage = epilogue.stage
     update = update_of(stage)
-    if update is None or not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
-        return None
+    if update is None:
+        return misfit("it is no reduction C = combine(C, term)")
+    if not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
+        return misfit("it is no sum that starts at 0")
     term, ks = update.term.owner, _summed(stage)
-    if not isinstance(term, tir.MulOp) or not ks or any(k.extent.constant == 0 or room(k) is None for k in ks):
-        return None
+    if not isinstance(term, tir.MulOp) or not ks:
+        return misfit("it does not sum several products")
+    if any(k.extent.constant == 0 or room(k) is None for k in ks):
+        return misfit("nothing is summed, or there is no bound of how much")
     for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
         plan = _plan(epilogue, _narrow(rows), _narrow(columns), ks, machine)
         if plan is not None:
@@ -168,19 +173,23 @@ def _plan(
     sums = cast(BufferType, stage.buffer.type).dtype
     dot = best_dot(rows.type, columns.type, sums, machine.features, machine.vector_bits)
     k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and is_in_order(load, k)), None)
-    if dot is None or k is None or not isinstance(load, tir.LoadOp):
-        return None
+    if dot is None:
+        return misfit("the target has no instruction for products of these types")
+    if k is None or not isinstance(load, tir.LoadOp):
+        return misfit("the operand for rows is not loaded in the order of the sum")
     lane = _lane(epilogue, load)
-    if lane is None or not _in_lanes(columns, lane):
-        return None
+    if lane is None:
+        return misfit("no iterator of several lies along the result while the operand for rows stays")
+    if not _in_lanes(columns, lane):
+        return misfit("the operand for columns has branches, or stays along the result")
     shared = [it for it in stage.spatial if it is not lane and _reused(columns, load, it)]
     row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
     panels = dot_panels(columns, lane, k, dot.group)
     if row is None and dot.sums == sums and panels is None:
-        return None  # read once: `row_streams` reads memory in order
+        return misfit("what is read is read once")  # `row_streams` reads memory in order
     vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
     if panels is not None and panels.width != vectors * lanes:
-        return None
+        return misfit("the panels of packed weights are not as wide as the tiles")
     taps = [it for it in ks if it is not k]
     return DotProductPlan(epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile)
 

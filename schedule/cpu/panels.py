@@ -37,6 +37,7 @@ from ..loop_builder import Bindings, LoopBuilder, captured
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
+from .misfit import misfit
 from .packed import panels_of
 from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
@@ -106,11 +107,11 @@ def plan_panels(epilogue: Epilogue, machine: Machine) -> PanelPlan | None:
     """The plan for a product, None where this rule does not fit or does not pay."""
     stage = epilogue.stage
     update = update_of(stage)
-    if update is None or not isinstance(update.combiner, tir.AddOp):
-        return None
+    if update is None:
+        return misfit("it is no reduction C = combine(C, term)")
     term = update.term.owner
-    if not isinstance(term, tir.MulOp):
-        return None
+    if not isinstance(update.combiner, tir.AddOp) or not isinstance(term, tir.MulOp):
+        return misfit("it is no sum of products")
     for other, operand in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
         plan = _plan(epilogue, update, other, operand, machine)
         if plan is not None:
@@ -127,14 +128,16 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     lane = next(
         (it for it in reversed(columns) if constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1), None
     )
-    if lane is None or not rows or any(r.extent.constant is None for r in stage.reduce[1:]):
-        return None
+    if lane is None or not rows:
+        return misfit("it is no product of rows and of columns that lie along the result")
+    if any(r.extent.constant is None for r in stage.reduce[1:]):
+        return misfit("an inner extent that is summed over is not known")
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if panels_of(stage, lane, lanes) is not None:
-        return None
+        return misfit("the operand stands in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows):
-        return None
+        return misfit("panels do not pay: few rows use them, or the operand is fast to read as it stands")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
     if group is not None and width is not None:

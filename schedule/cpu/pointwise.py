@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from ...dialects.names import name_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
+from .misfit import misfit
 from .plan import Machine, Plan
 from .prefetch import can_be_streamed, pays_streamed, streamed
 from .reciprocals import Reciprocals
@@ -43,7 +44,7 @@ def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None
     """The plan for a stage without reduction, else None."""
     stage = epilogue.stage
     if stage.reduce or stage.init is not None:
-        return None
+        return misfit("it reduces")
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
     large = lane is not None and pays_streamed(stage, lane, machine)
     return PointwisePlan(stage, lane, _STORES[large])

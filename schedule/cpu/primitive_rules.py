@@ -29,8 +29,8 @@ from ..rewrite import refresh_regions
 from ..schedule import Schedule
 from ..state import ScheduleError
 from ..trace import Trace
-from .choices import logger
 from .epilogue import Epilogue
+from .misfit import misfit
 from .plan import Machine, Plan
 from .rules import Rule
 from .stages import analyse, function_name
@@ -56,9 +56,9 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
     def plan(epilogue: Epilogue, machine: Machine) -> Scheduled | None:
         there = {stage.block.name_hint for stage in (epilogue.stage, epilogue.last)}
         if epilogue.stage.block.name_hint not in blocks or not blocks <= there:
-            return None
+            return misfit(f"its trace is of the blocks {', '.join(sorted(blocks))}")
         if functions and functions != {function_name(epilogue.stage.root)}:
-            return None
+            return misfit(f"its trace is of the function {', '.join(map(str, functions))}")
         return _planned(epilogue, lambda sch, block: steps.apply_to_schedule(sch))
 
     return Rule(name, plan, _emit)
@@ -90,18 +90,16 @@ def _planned(epilogue: Epilogue, function: Function) -> Scheduled | None:
     """What a function makes of a stage; None where it refuses, or does nothing."""
     alone = _alone(epilogue)
     if alone is None:
-        return None
+        return misfit("it uses more from outside than buffers, scalars and numbers")
     sch = Schedule.on(ModuleOp([alone.func]), error_render_level="none", restore=False)
     name = alone.func.sym_name.data
     sch.work_on(name)
     try:
         function(sch, sch.get_block(epilogue.stage.block.name_hint, name))
     except ScheduleError as error:
-        logger.debug("at the block '%s' a step is refused: %s", epilogue.stage.block.name_hint, error.message)
-        return None
+        return misfit(f"a step is refused: {error.message}")
     if all(inst.SPEC.only_names for inst in sch.trace.insts):
-        logger.debug("at the block '%s' no step is taken", epilogue.stage.block.name_hint)
-        return None
+        return misfit("it takes no step")
     return Scheduled(alone, epilogue, _is_left(alone))
 
 

@@ -28,6 +28,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue
+from .misfit import misfit
 from .packed import Panels, panels_of
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
@@ -81,17 +82,17 @@ def plan_register_tiles(
     stage = epilogue.stage
     update = update_of(stage)
     if update is None or not stage.reduce:
-        return None
+        return misfit("it is no reduction C = combine(C, term)")
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     lane = _lane_iter(stage, epilogue, allowed, lanes)
     if lane is None:
-        return None
+        return misfit("along no iterator of the result do operands move by steps that this rule takes")
     row = _row_iter(stage, update, lane)
     panels = panels_of(stage, lane, lanes)
     vectors, rows = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if panels is not None and vectors * lanes != panels.width:
         if allowed is not None:
-            return None
+            return misfit("the panels of packed weights are not as wide as the tiles")
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))

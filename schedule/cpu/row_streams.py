@@ -28,6 +28,7 @@ from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .microkernel import StagePlan, pieces, tile_name
+from .misfit import misfit
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import plan_register_tiles
@@ -58,15 +59,23 @@ class RowStreamPlan(StagePlan):
 def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
     """The plan for a reduction, None where this rule does not fit or `register_tiles` reads whole rows as well."""
     tiles = plan_register_tiles(epilogue, machine)
-    if tiles is None or tiles.row is not None or tiles.panels is not None or epilogue.stage.init is None:
+    if tiles is None:
         return None
+    if tiles.row is not None or tiles.panels is not None:
+        return misfit("what is read is used by several rows, or stands in panels")
+    if epilogue.stage.init is None:
+        return misfit("it does not say what it begins with")
     inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]
     width = tiles.lane.extent.constant
-    if not inner or (width is not None and width <= tiles.width) or (inner[0].extent.constant or _STREAMS) < _STREAMS:
-        return None
+    if width is not None and width <= tiles.width:
+        return misfit("a tile is as wide as the result")
+    if not inner or (inner[0].extent.constant or _STREAMS) < _STREAMS:
+        return misfit("there are too few rows to read at once")
     loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
     far = [load for load in loads if _is_far(load, inner[0])]
-    return RowStreamPlan(epilogue, tiles.update, tiles.lane, inner[0], far) if far else None
+    if not far:
+        return misfit("the rows that are read lie close together")
+    return RowStreamPlan(epilogue, tiles.update, tiles.lane, inner[0], far)
 
 
 def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:

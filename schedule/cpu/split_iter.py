@@ -25,6 +25,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
+from .misfit import misfit
 from .plan import Machine, Plan
 from .stages import Iter, Stage, constant_slope, element_type, memory_bits
 
@@ -60,12 +61,19 @@ class InterleavePlan(Plan):
         return self.lane.extent // self.ways if self.higher is None else self.higher.extent
 
 
+_NO_LANE = "it reduces, or no iterator of several lies along what it stores"
+
+
 def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | None:
     """The plan for a stage that takes apart the iterator along which it stores, None where it does not."""
     stage = epilogue.stage
     lane = _lane(stage)
     base = None if lane is None else max((b for b in _bases(stage, lane) if b >= _SHORTEST), default=None)
-    return None if lane is None or base is None else SplitIterPlan(stage, lane, base)
+    if lane is None:
+        return misfit(_NO_LANE)
+    if base is None:
+        return misfit("no index takes that iterator apart, into pieces long enough for vectors")
+    return SplitIterPlan(stage, lane, base)
 
 
 def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | None:
@@ -73,14 +81,18 @@ def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | No
     stage = epilogue.stage
     lane = _lane(stage)
     lanes = machine.vector_bits // memory_bits(stage.buffer)
-    if lane is None or lanes < 2 or element_type(stage.buffer) == i1:
-        return None
+    if lane is None:
+        return misfit(_NO_LANE)
+    if lanes < 2 or element_type(stage.buffer) == i1:
+        return misfit("elements are bits, or as wide as a vector")
     ways = lane.extent.constant or 0
     higher = _above(stage, lane, ways) if ways in _FEW else None
     if higher is None:
         ways = max((b for b in _bases(stage, lane) if b in _FEW), default=0)
     plan = InterleavePlan(stage, lane, higher, ways, lanes)
-    return plan if ways and (plan.count.constant or lanes) >= lanes else None
+    if not ways or (plan.count.constant or lanes) < lanes:
+        return misfit("it does not store two to four elements of each of many places side by side")
+    return plan
 
 
 def _lane(stage: Stage) -> Iter | None:

@@ -24,6 +24,7 @@ from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
+from .misfit import misfit
 from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 
@@ -62,11 +63,17 @@ def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1)
     """The plan for a reduction of at least `fewest` neighbours, None where this rule does not fit."""
     stage = epilogue.stage
     update = update_of(stage)
-    if update is None or type(update.combiner) not in _REDUCTIONS or stage.init is None:
-        return None
+    if update is None:
+        return misfit("it is no reduction C = combine(C, term)")
+    if type(update.combiner) not in _REDUCTIONS:
+        return misfit("elements are combined by something else than a sum, product, maximum or minimum")
+    if stage.init is None:
+        return misfit("it does not say what it begins with")
     lane = next((it for it in reversed(stage.reduce) if _contiguous(stage, update, it)), None)
-    if lane is None or (lane.extent.constant or fewest) < fewest:
-        return None
+    if lane is None:
+        return misfit("along no iterator that is reduced do operands lie in memory, all others staying")
+    if (lane.extent.constant or fewest) < fewest:
+        return misfit("fewer elements are reduced than this rule is for")
     tile = _tile(stage, lane, machine)
     chains = -(-_SUMS[len(tile)] // prod(size for _, size in tile))
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))

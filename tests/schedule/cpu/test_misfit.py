@@ -1,0 +1,99 @@
+"""Why rules of the default schedule do not fit: each says so, and where what it names is otherwise, it does fit."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+
+from tirax.ir.passes.transform import Sequential
+from tirax.lowering.pipelines import OPTIMIZE, make_passes
+from tirax.schedule.cpu.misfit import misfit, told_reasons
+from tirax.schedule.cpu.rules import RULES
+from tirax.script import parse_source
+
+NAMES = [rule.name for rule in RULES]
+NOTE = re.compile(r"the rule '(\w+)' (?:writes|does not fit) the block '\w+' of '\w+'(?:: (.+))?")
+
+
+def notes(caplog, result: str, **shapes: tuple) -> list[tuple[str, str]]:
+    """What is told of the rules that are asked about a program that returns `result`; nothing of one that fits."""
+    params = ", ".join(f'{name}: R.Tensor({shape}, "float32")' for name, shape in shapes.items())
+    body = f"    with R.dataflow():\n        z = {result}\n        R.output(z)\n    return z"
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "tirax.schedule"):
+        Sequential(make_passes([*OPTIMIZE, "plan-schedule"]))(parse_source(f"@R.function\ndef main({params}):\n{body}"))
+    return [(m[1], m[2] or "") for m in map(NOTE.fullmatch, caplog.messages) if m]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "without", "fitting", "others"),
+    [
+        (
+            "vector_reduction", "fewer elements are reduced than this rule is for",
+            ("R.sum(x, axis=[1])", {"x": (30, 5)}), "R.sum(x, axis=[1])", {"x": (30, 8)},
+        ),
+        (
+            "row_streams", "what is read is used by several rows, or stands in panels",
+            ("R.matmul(x, w)", {"x": (7, 4000), "w": (4000, 4000)}),
+            "R.matmul(x, w)", {"x": (1, 4000), "w": (4000, 4000)},
+        ),
+        (
+            "row_streams", "the rows that are read lie close together",
+            ("R.matmul(x, w)", {"x": (1, 900), "w": (900, 900)}),
+            "R.matmul(x, w)", {"x": (1, 4000), "w": (4000, 4000)},
+        ),
+        (
+            "panels", "panels do not pay: few rows use them, or the operand is fast to read as it stands",
+            ("R.matmul(x, w)", {"x": (7, 2000), "w": (2000, 2000)}),
+            "R.matmul(x, w)", {"x": (4000, 2000), "w": (2000, 2000)},
+        ),
+        (
+            "register_tiles", "along no iterator of the result do operands move by steps that this rule takes",
+            ("R.sum(x, axis=[1])", {"x": (30, 5)}), "R.sum(x, axis=[0])", {"x": (5, 30)},
+        ),
+        (
+            "transpose", "it is no copy",
+            ("R.exp(x)", {"x": (70, 90)}), "R.permute_dims(x)", {"x": (70, 90)},
+        ),
+        (
+            "transpose", "it is not read along one iterator and stored along another, each long enough for a square",
+            ("R.permute_dims(x)", {"x": (2, 3)}), "R.permute_dims(x)", {"x": (70, 90)},
+        ),
+    ],
+)  # fmt: skip
+def test_a_rule_fits_where_its_reason_does_not_hold(caplog, rule, reason, without, fitting, others):
+    result, shapes = without
+    told = dict(notes(caplog, result, **shapes))
+    assert reason in told[rule].split("; "), told
+    assert notes(caplog, fitting, **others)[-1] == (rule, "")
+
+
+PROGRAMS = (
+    "R.matmul(x, y)", "R.sum(x)", "R.max(x, axis=[0])", "R.mean(x, axis=[1])", "R.nn.softmax(x)", "R.permute_dims(x)",
+    "R.exp(x)", "R.concat([x, y], axis=1)", "R.repeat(x, 2, axis=1)", "R.prod(x)",
+    "R.stack([x, y], axis=2)", "R.flip(x, axis=1)", "R.nn.layer_norm(x, R.zeros([48], \"float32\"), "
+    "R.ones([48], \"float32\"), axes=[1])", "R.astype(x, \"float16\")", "R.greater(x, y)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("result", PROGRAMS)
+def test_each_rule_that_does_not_fit_says_why_in_the_order_of_the_table(caplog, result):
+    told = notes(caplog, result, x=(48, 48), y=(48, 48))
+    assert told and told[-1][1] == ""
+    at = 0
+    for name, reason in told:
+        assert name == NAMES[at], told
+        at = at + 1 if reason else 0  # a rule that fits is the last one of its stage
+
+
+def test_reasons_are_for_those_who_listen():
+    assert misfit("nobody") is None
+    with told_reasons() as outer:
+        misfit("first")
+        with told_reasons() as inner:
+            misfit("inside")
+        misfit("second")
+        misfit("first")
+    assert (list(outer), list(inner)) == (["first", "second"], ["inside"])
