@@ -70,7 +70,7 @@ def tidy(module: ModuleOp) -> None:
             remove_dead_bindings(func)
             func.ret_type = func.return_op.value.type
         else:
-            erase_unused(list(func.walk())[1:])
+            erase_unused([op for op in func.walk() if op.results])
             _remove_buffers(func)
     while unused := _unreachable(module):
         for func in unused:

@@ -14,6 +14,9 @@ from ...ir.rewriting.edit import erase, inline_before, insert_before
 from .edits import Edit, replaced
 from .search import Rule
 
+_PARTS = tir.ReadsOp | tir.WritesOp | tir.YieldOp
+"""What blocks say of themselves, and ends of expressions."""
+
 
 def _inside(module: ModuleOp) -> Iterator[Operation]:
     for func in ops_of_type(module, tir.FuncOp):
@@ -21,11 +24,9 @@ def _inside(module: ModuleOp) -> Iterator[Operation]:
 
 
 def _statements(module: ModuleOp) -> list[Operation]:
-    """Operations without results: loops, blocks, stores; not what blocks say of themselves."""
+    """Operations without results: loops, blocks, stores."""
     return [
-        op
-        for op in _inside(module)
-        if not op.results and not isinstance(op, tir.ReadsOp | tir.WritesOp) and not op.has_trait(IsTerminator)
+        op for op in _inside(module) if not op.results and not isinstance(op, _PARTS) and not op.has_trait(IsTerminator)
     ]
 
 
