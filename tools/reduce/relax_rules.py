@@ -98,6 +98,12 @@ def _return_instead(value: SSAValue) -> None:
     _give_back(_function_of(op), value)
 
 
+def _return_result(op: Operation) -> None:
+    """The fault may lie in what nothing uses: let the function return it."""
+    if len(op.results) == 1:
+        _give_back(_function_of(op), op.results[0])
+
+
 def _cuttable(module: ModuleOp) -> list[Operation]:
     """Bindings that a parameter can stand for."""
     kinds = relax.DataflowOp | relax.ReturnOp | relax.OutputOp | relax.YieldOp | relax.FuncOp
@@ -190,4 +196,5 @@ RULES: tuple[Rule[ModuleOp], ...] = (
     Edit(_branches, lambda op: _take_branch(1, op), runs=False).rule(),
     Edit(_parameters, _twin).rule(),
     Edit(_blocks, _open_block, runs=False).rule(),
+    Edit(_all_bindings, _return_result, runs=False).rule(),
 )

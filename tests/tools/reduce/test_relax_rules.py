@@ -60,7 +60,20 @@ def reduced(text: str, name: str) -> tuple[ModuleOp, set[str]]:
     return small, {op.name for op in small.walk()} - {"builtin.module", "relax.func", "relax.return"}
 
 
-@pytest.mark.parametrize("text", [BRANCH, CALLS, TUPLE], ids=["branch", "calls", "tuple"])
+UNUSED = """
+@R.function
+def main(x: R.Tensor((4, 6), "float32")):
+    with R.dataflow():
+        a = R.tanh(x)
+        b = R.exp(a)
+        c = R.sigmoid(b)
+        d = R.sqrt(x)
+        R.output(d)
+    return d
+"""
+
+
+@pytest.mark.parametrize("text", [BRANCH, CALLS, TUPLE, UNUSED], ids=["branch", "calls", "tuple", "unused"])
 @pytest.mark.parametrize("name", ["relax.exp", "relax.tanh"])
 def test_one_operator_is_left(text, name):
     small, names = reduced(text, name)
