@@ -95,6 +95,11 @@ def _replay(kind: str, choices: Sequence[int]) -> int:
     return OK if found is None else FAILED
 
 
+def _by_lines(text: str) -> str:
+    """A literal for each line."""
+    return "".join(f"    {line!r}\n" for line in text.splitlines(keepends=True) or [""])
+
+
 def keep(case: Path, folder: Path) -> Path:
     """Write a test that fails while the finding of a file does; gives its path. Raises `TiraxError`."""
     kind, _, message, text = _read(case)
@@ -104,7 +109,7 @@ def keep(case: Path, folder: Path) -> Path:
         f'"""Found by the fuzzer of {kind}."""\n\n'
         "from tirax.tools.fuzz.kinds import KINDS\n\n"
         f"MESSAGE = {message!r}\n"
-        f"CASE = {text!r}\n\n\n"
+        f"CASE = (\n{_by_lines(text)})\n\n\n"
         f"def test_{name}() -> None:\n"
         f'    KINDS["{kind}"].check(CASE)\n'
     )
