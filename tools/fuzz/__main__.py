@@ -95,9 +95,10 @@ def _replay(kind: str, choices: Sequence[int]) -> int:
     return OK if found is None else FAILED
 
 
-def _by_lines(text: str) -> str:
-    """A literal for each line."""
-    return "".join(f"    {line!r}\n" for line in text.splitlines(keepends=True) or [""])
+def _literal(text: str) -> str:
+    """As it stands between triple quotes, where it can."""
+    plain = text.isascii() and text.replace("\n", "").isprintable()
+    return f'"""\\\n{text}"""' if plain and "\\" not in text and '"""' not in text else repr(text)
 
 
 def keep(case: Path, folder: Path) -> Path:
@@ -109,7 +110,7 @@ def keep(case: Path, folder: Path) -> Path:
         f'"""Found by the fuzzer of {kind}."""\n\n'
         "from tirax.tools.fuzz.kinds import KINDS\n\n"
         f"MESSAGE = {message!r}\n"
-        f"CASE = (\n{_by_lines(text)})\n\n\n"
+        f"CASE = {_literal(text)}\n\n\n"
         f"def test_{name}() -> None:\n"
         f'    KINDS["{kind}"].check(CASE)\n'
     )
