@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from operator import attrgetter
 from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self
@@ -20,6 +21,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from .attributes import PyValue
+from .dtypes import float_text
 
 
 def parse_value(parser: Parser) -> SSAValue:
@@ -101,7 +103,7 @@ def print_literal(printer: Printer, value: PyValue, print_item: Callable[[Printe
     if isinstance(value, bool):
         printer.print_string("true" if value else "false")
     elif isinstance(value, float):
-        printer.print_string(repr(value) if "e" in repr(value) or "." in repr(value) else f'"{value}"')
+        printer.print_string(float_text(value) if isfinite(value) else f'"{value}"')
     elif isinstance(value, int):
         printer.print_string(str(value))
     elif isinstance(value, str):

@@ -14,6 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
+from ...ir.names import identifier
 from ...ir.rewriting.walk import has_root_block
 from .document import Document, Expr, Level, atom, infix
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
@@ -135,7 +136,7 @@ class TIRPrinter:
         if isinstance(t, tir.BufferType) and not _is_simple(t):
             given = func.handle_names
             hint = given.data[i].data if given is not None else f"var_{name_of(param) or 'buffer'}"
-            handle = self._names.define(hint)
+            handle = self._names.define(identifier(hint))
             matches.append((param, handle))
             return f"{handle}: {self.doc.tir('handle')}"
         name = self._define(param, "param")
