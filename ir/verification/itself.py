@@ -22,8 +22,13 @@ def verify_itself(op: Operation, by_ends: bool) -> None:
     """Raise what xDSL raises where the op is not well formed; `by_ends`: it looks no deeper than regions' ends."""
     if isinstance(op, ModuleOp) and op.parent is None:
         _MODULE.verify(op)
-    elif not (by_ends and op.has_trait(IsolatedFromAbove) and _is_good(_shell_of(op))):
+    elif not (by_ends and op.has_trait(IsolatedFromAbove) and _is_alone(op) and _is_good(_shell_of(op))):
         op.verify(verify_nested_ops=False)
+
+
+def _is_alone(op: Operation) -> bool:
+    """Whether it takes and gives nothing, as functions do: `_shell_of` leaves that out."""
+    return not op.operands and not op.results
 
 
 def _is_good(op: Operation) -> bool:

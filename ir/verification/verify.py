@@ -100,6 +100,8 @@ class Verifier:
 
 def _roots(module: ModuleOp) -> Sequence[Operation]:
     """The functions of a module, which know nothing of each other's values; the module itself where they do."""
+    if len(module.body.blocks) != 1:  # which is an error of the module
+        return (module,)
     block = module.body.block
     functions = tuple(block.ops)
     return functions if not (block.args or any(f.results or f._operands for f in functions)) else (module,)
