@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "default_schedule"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "extending" / "default_schedule"
 PAGE = (FOLDER / "README.md").read_text()
-RULE, MICROKERNEL = ((FOLDER / f"{name}.py").read_text() for name in ("row_tile", "columns"))
+RULE = (ROOT / "tools" / "plugin_skeleton" / "acme" / "kernel_rule.py").read_text()
+MICROKERNEL = (FOLDER / "columns.py").read_text()
 # Of another size: by time and size Python knows whether a compiled file is still true.
 REFUSED = RULE.replace("sch.unroll(i_1)", "sch.parallel(k)  # refused")
 
@@ -20,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def run(folder: Path, command: list[str], rule: str = RULE) -> subprocess.CompletedProcess[str]:
-    (folder / "row_tile.py").write_text(rule)
+    (folder / "kernel_rule.py").write_text(rule)
     (folder / "columns.py").write_text(MICROKERNEL)
     tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     variables = {"PATH": tools, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
@@ -45,24 +47,24 @@ def test_a_rule_that_is_refused_is_not_taken(tmp_path):
 
 
 def test_the_commands_of_the_page_find_the_plugin(tmp_path):
-    metadata = tmp_path / "row_tile-1.0.dist-info"
+    metadata = tmp_path / "kernel_rule-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: row_tile\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[tirax.plugins]\nrow_tile = row_tile\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernel_rule\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[tirax.plugins]\nkernel_rule = kernel_rule\n")
     done = run(tmp_path, ["bash", "-c", "set -euo pipefail\n" + "".join(blocks("sh"))])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_rule_that_is_refused_says_at_which_step(tmp_path):
     (tmp_path / "product.py").write_text(blocks("sh")[0].split("EOF_PY")[1].split("\n", 1)[1])
-    code = "import row_tile; from tirax.tools.tirax_opt import main; raise SystemExit(main())"
+    code = "import kernel_rule; from tirax.tools.tirax_opt import main; raise SystemExit(main())"
     command = [sys.executable, "-c", code, "product.py", "--pipeline", "optimize", "-p", "plan-schedule"]
     done = run(tmp_path, [*command, "--explain"], REFUSED)
     assert done.returncode == 0, done.stderr
-    reason = "note: the rule 'row tile' does not fit the block 'matmul' of 'matmul': a step is refused: parallel: "
+    reason = "note: the rule 'acme row tile' does not fit the block 'matmul' of 'matmul': a step is refused: parallel: "
     assert reason in done.stderr
     done = run(tmp_path, command, RULE)
-    assert done.stderr == "note: the rule 'row tile' writes the block 'matmul' of 'matmul'\n"
+    assert done.stderr == "note: the rule 'acme row tile' writes the block 'matmul' of 'matmul'\n"
 
 
 def test_the_page_shows_what_the_files_hold():

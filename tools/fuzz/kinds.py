@@ -7,7 +7,7 @@ finding. A case is text alone, so that a finding can be kept as a test and outli
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -178,9 +178,14 @@ def _compared(before: ModuleOp, after: ModuleOp) -> int:
     if str(before) == str(after):
         return 0
     try:
-        found = compare(before, after, private=True, sizes=(5, 0))
+        return _equal_results(before, after, sizes=(5, 0), private=True)
     except UnsupportedError:  # they are lowered below what is interpreted
         return 0
+
+
+def _equal_results(before: ModuleOp, after: ModuleOp, sizes: Sequence[int], private: bool = False) -> int:
+    """How many results were compared. Raises where one differs."""
+    found = compare(before, after, private=private, sizes=sizes)
     checks.demand(found.disagreement is None, str(found.disagreement))
     return sum(found.compared.values())
 
@@ -214,17 +219,10 @@ def _check_rewriting(text: str) -> int:
     run_pass(make_pass(spec, TIRAX_UNIVERSE.all_passes), new_context(), after)
     verify_module(after)
     again = parse_source(print_script(after))
-    compared = _equal_results(module, after)
+    compared = _equal_results(module, after, sizes=(5, 0, 1))
     if not structural_equal(after, again):  # what became constant by the pass is computed where it is read
-        compared += _equal_results(after, again)
+        compared += _equal_results(after, again, sizes=(5, 0, 1))
     return compared
-
-
-def _equal_results(before: ModuleOp, after: ModuleOp) -> int:
-    """How many results were compared. Raises where one differs."""
-    found = compare(before, after, sizes=(5, 0, 1))
-    checks.demand(found.disagreement is None, str(found.disagreement))
-    return sum(found.compared.values())
 
 
 def _signatures(module: ModuleOp) -> dict[str, str]:
