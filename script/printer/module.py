@@ -65,6 +65,9 @@ def _header(doc: Document) -> list[str]:
 
 def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -> None:
     doc.in_module = True
+    for inner in module.body.block.ops:
+        if isinstance(inner, ModuleOp):
+            _function(doc, inner)  # which has no form
     functions = [op for op in module.body.block.ops if _kind(op) is not None and (only is None or op in only)]
     functions.sort(key=lambda f: (_kind(f), cast("tir.FuncOp | relax.FuncOp", f).sym_name.data))
     doc.line("@" + doc.ir("ir_module"))

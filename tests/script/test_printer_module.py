@@ -402,6 +402,13 @@ def test_attributes_of_a_module() -> None:
     assert "module_attrs" not in print_script(module)  # what has no form in TVMScript is left out
 
 
+def test_a_module_inside_of_a_module_is_refused() -> None:
+    """Its functions would be left out without a word."""
+    module = module_of("builtin.module { builtin.module { tir.func @f() {} } }")
+    with pytest.raises(TiraxError, match="builtin.module has no form in TVMScript"):
+        print_script(module)
+
+
 def test_constants_are_numbered_as_the_text_mentions_them() -> None:
     module = module_of(f"""
     relax.func @main(%x: {tensor(2)}) -> {tensor(2)} {{
