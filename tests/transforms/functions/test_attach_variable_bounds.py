@@ -12,7 +12,7 @@ from tirax.transforms.functions.attach_variable_bounds import AttachVariableBoun
 from tirax.transforms.tir.simplify import Simplify
 from tirax.tvm_api.script import from_source
 
-TEXT = """
+SMALL = """
 @I.ir_module
 class Module:
     @T.prim_func(private=True)
@@ -24,26 +24,15 @@ class Module:
             with T.block("y"):
                 v = T.axis.spatial(k, i)
                 Y[v] = T.if_then_else(k <= T.int64(8), X[v], T.float32(0))
-
-    @R.function
-    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-        R.func_attr(ATTRS)
-        n = T.int64()
-        cls = Module
-        with R.dataflow():
-            y = R.call_tir(cls.small, (x,), out_sinfo=R.Tensor((n,), "float32"))
-            R.output(y)
-        return y
-OTHER
 """
-OTHER = """
+CALLER = """
     @R.function
-    def other(x: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
-        R.func_attr(ATTRS)
-        m = T.int64()
+    def {name}(x: R.Tensor(("{n}",), "float32")) -> R.Tensor(("{n}",), "float32"):
+        R.func_attr({attrs})
+        {n} = T.int64()
         cls = Module
         with R.dataflow():
-            y = R.call_tir(cls.small, (x,), out_sinfo=R.Tensor((m,), "float32"))
+            y = R.call_tir(cls.small, (x,), out_sinfo=R.Tensor(({n},), "float32"))
             R.output(y)
         return y
 """
@@ -51,8 +40,9 @@ BOUNDS = "{'tir_var_lower_bound': {'n': 3}, 'tir_var_upper_bound': {'n': 8}}"
 
 
 def module(attrs=BOUNDS, other=None):
-    more = "" if other is None else OTHER.replace("ATTRS", other)
-    return from_source(TEXT.replace("ATTRS", attrs, 1).replace("OTHER", more))
+    """A module of `small` and its callers: `main` of n, and where `other` are its attributes `other` of m."""
+    text = SMALL + CALLER.format(name="main", n="n", attrs=attrs)
+    return from_source(text if other is None else text + CALLER.format(name="other", n="m", attrs=other))
 
 
 def bounds(mod, name="small"):
