@@ -185,17 +185,20 @@ def measure_model(name: str, model: Model, options: argparse.Namespace) -> list[
 
 
 def main() -> None:
-    """Print a row for each model and input."""
+    """Print a row for each model and input, and write them to build/benchmarks/real_models.json."""
     parser = argparse.ArgumentParser(description="real models beside ONNX Runtime and OpenVINO")
     parser.add_argument("--models", default=",".join(MODELS), help="names, with commas")
     parser.add_argument("--packages", type=Path, help="the folder of the packages")
     parser.add_argument("--rounds", type=int, default=15, help="samples of each")
     parser.add_argument("--threads", type=int, default=1, help="threads of the peers")
     options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
     for name in options.models.split(","):
         for row in measure_model(name, MODELS[name], options):
             numbers = (f"{k} {v:.3g}" if isinstance(v, float) else str(v) for k, v in row.items() if k != "model")
             print(f"{name:<15}", "  ".join(numbers), flush=True)
+            rows.append(row)
+    measure.write("real_models", rows)
 
 
 if __name__ == "__main__":
