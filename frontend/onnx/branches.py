@@ -3,7 +3,8 @@
 Three things may be: both sides give tensors of the same ranks, and the program branches; a side contradicts itself for
 the shapes of the model's inputs, so that each run that takes it fails: that run fails at the condition, and the other
 side is all; the sides give other ranks (a dimension that is taken away only where it is 1), so that what follows has no
-type: then what follows is part of both sides (`Scope.run`), and may in turn contradict one of them.
+type: then what follows is part of both sides (`Scope.run`), and may in turn contradict one of them; in a graph whose
+values are those of a node (a branch that is known at import), what follows that node is, too.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ Side = Callable[[], Sequence[Value]]
 
 
 class RanksDiffer(Exception):
-    """The two `bodies` of a branch, taken where `condition` holds and where not, give tensors of other ranks."""
+    """The two `sides` of a branch, taken where `condition` holds and where not, give tensors of other ranks."""
 
-    def __init__(self, condition: Any, bodies: Sequence[Any]):
+    def __init__(self, condition: Any, sides: Sequence[Side]):
         self.condition = condition
-        self.bodies = bodies
+        self.sides = sides
         super().__init__("the sides of a branch differ")
 
 
-def either(builder: BlockBuilder, condition: Any, bodies: Sequence[Any], then: Side, other: Side) -> list[Expr]:
+def either(builder: BlockBuilder, condition: Any, then: Side, other: Side) -> list[Expr]:
     """What `then()` gives where `condition`, a bool scalar, holds, else what `other()` does.
 
-    Raises `RanksDiffer` with `bodies` where they give other ranks, `ModelError` where neither side can be.
+    Raises `RanksDiffer` where they give other ranks, `ModelError` where neither side can be.
     """
     kinds: list[list[tuple[int | None, Any]]] = []
     failed: list[tuple[bool, ModelError]] = []
@@ -47,7 +48,7 @@ def either(builder: BlockBuilder, condition: Any, bodies: Sequence[Any], then: S
                 raise
             kinds.append([(v.type.rank, v.type.element) for v in values])
             if len(kinds) == 2 and kinds[0] != kinds[1]:
-                raise RanksDiffer(condition, bodies)
+                raise RanksDiffer(condition, [then, other])
             return values
 
         return step

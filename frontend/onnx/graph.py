@@ -18,7 +18,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
-from .branches import RanksDiffer, either
+from .branches import RanksDiffer, Side, either
 from .constants import computed
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
@@ -63,6 +63,8 @@ class Scope:
         around: Scope | None = None,
         attributes: Mapping[str, Any] | None = None,
         path: str = "",
+        *,
+        inlined: bool = False,
     ):
         self.world = world
         self.builder = world.builder
@@ -70,6 +72,8 @@ class Scope:
         self.around = around
         self.attributes = attributes or {}
         self.path = path
+        self.inlined = inlined
+        """Whether what this graph gives is all that its node does, in the same block."""
         self.values: dict[str, Result] = {}
 
     # What converters ask of it: `node.Graph`.
@@ -78,9 +82,12 @@ class Scope:
         """A new symbolic size."""
         return self.world.sizes.fresh(hint)
 
-    def subgraph(self, body: GraphProto, inputs: Sequence[Result]) -> list[Result]:
-        """The outputs of a body of a node for these inputs; values around it are visible in it."""
-        inner = Scope(self.world, self.opsets, self, self.attributes, self.path)
+    def subgraph(self, body: GraphProto, inputs: Sequence[Result], *, inlined: bool = False) -> list[Result]:
+        """The outputs of a body of a node for these inputs; values around it are visible in it.
+
+        `inlined`: they are what the node gives, and stand in the same block.
+        """
+        inner = Scope(self.world, self.opsets, self, self.attributes, self.path, inlined=inlined)
         if len(inputs) != len(body.input):
             raise ModelError(f"the body '{body.name}' has other inputs", expected=len(inputs), found=len(body.input))
         inner.values.update(zip((v.name for v in body.input), inputs, strict=True))
@@ -128,18 +135,19 @@ class Scope:
         if self.world.forks > _MOST_FORKS:
             raise UnsupportedOperators(["If"], [f"more than {_MOST_FORKS} branches give tensors of other ranks"])
 
-        def rest(body: GraphProto) -> list[Value]:
+        def rest(side: Side) -> list[Value]:
             inner = Scope(self.world, self.opsets, self, self.attributes, self.path)
-            inner._store(nodes[i], inner.subgraph(body, []), self._sources(nodes[i]))
+            inner._store(nodes[i], side(), self._sources(nodes[i]))
             values = [v for v in inner._run_from(i + 1, nodes, outputs) if isinstance(v, Value)]
             if len(values) < len(outputs):
                 raise UnsupportedOperators(["If"], ["what follows a branch gives sequences or optionals"])
             return values
 
-        sides = [partial(rest, body) for body in fork.bodies]
         try:
-            results = either(self.builder, fork.condition, fork.bodies, *sides)
+            results = either(self.builder, fork.condition, *(partial(rest, side) for side in fork.sides))
         except RanksDiffer as error:
+            if self.inlined:
+                raise
             text = "the ranks of what its graph gives are known only when the program runs"
             raise UnsupportedOperators(["If"], [f"If at {node_name(nodes[i], i)}: {text}"]) from error
         return [self._settled(value, self._sources(nodes[i])) for value in results]
@@ -186,13 +194,14 @@ class Scope:
             raise ModelError(f"the function '{body.name}' calls itself")
         attributes = {a.name: a for a in (*(defaults or {}).values(), *body.attribute_proto, *proto.attribute)}
         opsets = {**self.opsets, **versions(body.opset_import)}
-        inner = Scope(self.world, opsets, None, attributes, f"{name}/")
+        asked = [n for n, outer in zip(body.output, proto.output, strict=False) if outer]
+        inlined = asked == list(body.output)
+        inner = Scope(self.world, opsets, None, attributes, f"{name}/", inlined=inlined)
         for i, n in enumerate(body.input):
             inner.values[n] = inputs[i] if i < len(inputs) else None
         inner.values[""] = None
         self.world.depth += 1
         try:
-            asked = [n for n, outer in zip(body.output, proto.output, strict=False) if outer]
             results = dict(zip(asked, inner.run(body.node, asked), strict=True))
             return [results.get(n) for n in body.output]
         finally:

@@ -34,8 +34,11 @@ class Graph(Protocol):
         """A new symbolic size."""
         ...
 
-    def subgraph(self, body: Any, inputs: Sequence[Result]) -> list[Result]:
-        """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it."""
+    def subgraph(self, body: Any, inputs: Sequence[Result], *, inlined: bool = False) -> list[Result]:
+        """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it.
+
+        `inlined`: they are what the node gives, and stand in the same block.
+        """
         ...
 
 

@@ -23,12 +23,12 @@ def branch(node: Node, condition: Value) -> Any:
     """A condition that is known at import takes its branch; of another one both are built (`branches.py`)."""
     sides = [node.attr("then_branch"), node.attr("else_branch")]
     if condition.array is not None:
-        return tuple(node.graph.subgraph(sides[0 if condition.array.reshape(()).item() else 1], []))
+        return tuple(node.graph.subgraph(sides[0 if condition.array.reshape(()).item() else 1], [], inlined=True))
     if not all(_tensor_typed(o) for side in sides for o in side.output):
         raise node.not_constant(condition, "the condition of branches that give sequences or optionals")
     scalar = condition if condition.rank == 0 else op("reshape", condition, ())
     bodies = [lambda side=side: _tensors(node, node.graph.subgraph(side, [])) for side in sides]
-    return tuple(either(node.graph.builder, scalar, sides, *bodies))
+    return tuple(either(node.graph.builder, scalar, *bodies))
 
 
 def _tensor_typed(info: Any) -> bool:

@@ -97,3 +97,38 @@ def test_what_is_not_known_stays_an_error_of_the_import():
     inputs = {"x": (FLOAT, [3, 4]), "taken": (BOOL, []), "sizes": (INT64, ["k"])}
     with pytest.raises(NotInferred):
         from_onnx(model_of([branch("taken", side, other)], inputs, ["y"]))
+
+
+def test_what_follows_a_branch_that_is_known_is_part_of_both_sides_of_one_in_it():
+    inner = branch(
+        "is_one", [helper.make_node("Squeeze", ["x", "axis"], ["a"])], [helper.make_node("Neg", ["x"], ["b"])]
+    )
+    tail = helper.make_node("ReduceSum", ["u"], ["z"], keepdims=0)
+    outer = helper.make_node("If", ["known"], ["u"], then_branch=body("known", inner), else_branch=body("never", inner))
+    model = model_of([*LENGTH, outer, tail], {"x": ["n", "m"]}, ["z"], {**NUMBERS, "known": np.array(True)})
+    assert_like_reference(model, *([x] for x in X))
+
+
+def test_what_follows_a_function_is_part_of_both_sides_of_a_branch_in_it():
+    opset = [helper.make_opsetid("", 18)]
+    length = [helper.make_node("Constant", [], [n], value_int=v) for n, v in (("last", 1), ("one", 1))]
+    axis = helper.make_node("Constant", [], ["axis"], value_ints=[1])
+    sides = [helper.make_node("Squeeze", ["x", "axis"], ["a"])], [helper.make_node("Neg", ["x"], ["b"])]
+    nodes = [*length, axis, *LENGTH, branch("is_one", *sides)]
+    function = helper.make_function("local", "Squeezed", ["x"], ["y"], nodes, opset)
+    tail = helper.make_node("ReduceSum", ["u"], ["z"], keepdims=0)
+    model = model_of([helper.make_node("Squeezed", ["x"], ["u"], domain="local"), tail], {"x": ["n", "m"]}, ["z"])
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    assert_like_reference(model, *([x] for x in X))
+
+
+def test_of_a_branch_in_one_that_is_computed_too_the_ranks_must_be_known():
+    inner = branch(
+        "is_one", [helper.make_node("Squeeze", ["x", "axis"], ["a"])], [helper.make_node("Neg", ["x"], ["b"])]
+    )
+    outer = helper.make_node("If", ["taken"], ["u"], then_branch=body("t", inner), else_branch=body("e", inner))
+    tail = helper.make_node("ReduceSum", ["u"], ["z"], keepdims=0)
+    inputs = {"x": (FLOAT, ["n", "m"]), "taken": (BOOL, [])}
+    with pytest.raises(UnsupportedOperators, match="If"):
+        from_onnx(model_of([*LENGTH, outer, tail], inputs, ["z"], NUMBERS))
