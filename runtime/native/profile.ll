@@ -1,9 +1,9 @@
 ; What runs when: the code of runtime/profiling/recorder.py. One thread records at a time, the one that is profiled.
 
 %event = type { i64, i64, i64, i64, i64, i64, i64, i64 }
-; time (ns), site, operations, bytes, live bytes, busy ns of all threads, ns that they might have been busy, threads
+; time, site, operations, bytes, live bytes, busy time of all threads, time that they might have been busy, threads
 
-@profile_clock = global i32 0                  ; the clock that is asked
+@profile_clock = global i32 -1                 ; the clock that is asked; -1: the processor's counter
 @profile_most = global i64 0                   ; events above which none is written
 @profile_events = global ptr null
 @profile_count = global i64 0
@@ -12,9 +12,11 @@
 @room = internal global i64 0
 @site = internal global i64 -1                 ; what runs now; -1: nothing that is profiled
 @inside = internal global i32 0                ; whether a parallel loop runs
-@function = internal global ptr null           ; these two: the loop
+@function = internal global ptr null           ; these four: the loop
 @context = internal global ptr null
-%worker = type { i64, i64, [112 x i8] }        ; thread, busy ns; a line of the cache for each
+@from = internal global i64 0
+@to = internal global i64 0
+%worker = type { i64, i64, [112 x i8] }        ; thread, busy time; a line of the cache for each
 @workers = internal global [256 x %worker] zeroinitializer, align 128
 
 declare i32 @clock_gettime(i32, ptr)
@@ -22,10 +24,23 @@ declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 declare i64 @pthread_self()
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.readcyclecounter()
 
-define internal i64 @now() {
-  %time = alloca [2 x i64], align 8
+; The time in ticks of the counter, or in nanoseconds.
+define i64 @profile_now() alwaysinline {
   %clock = load i32, ptr @profile_clock
+  %counts = icmp slt i32 %clock, 0
+  br i1 %counts, label %counter, label %system
+counter:
+  %ticks = call i64 @llvm.readcyclecounter()
+  ret i64 %ticks
+system:
+  %asked = call i64 @ask(i32 %clock)
+  ret i64 %asked
+}
+
+define internal i64 @ask(i32 %clock) noinline {
+  %time = alloca [2 x i64], align 8
   call i32 @clock_gettime(i32 %clock, ptr %time)
   %seconds = load i64, ptr %time
   %rest = getelementptr i64, ptr %time, i64 1
@@ -88,7 +103,7 @@ write:
   store i64 %live, ptr %live.at
   %next = add i64 %count, 1
   store i64 %next, ptr @profile_count
-  %time = call i64 @now()
+  %time = call i64 @profile_now()
   store i64 %time, ptr %event
   ret i64 %before
 }
@@ -134,13 +149,23 @@ none:
   ret ptr null
 }
 
-; A part of the loop, timed.
+; A part of the loop, timed. All of it at once is what lasts anyway: one thread runs it, as a loop that is none of threads.
 define internal void @timed(ptr %unused, i64 %from, i64 %to) {
   %function = load ptr, ptr @function
   %context = load ptr, ptr @context
-  %begin = call i64 @now()
+  %first = load i64, ptr @from
+  %last = load i64, ptr @to
+  %from.first = icmp eq i64 %from, %first
+  %to.last = icmp eq i64 %to, %last
+  %whole = and i1 %from.first, %to.last
+  br i1 %whole, label %alone, label %part
+alone:
   call void %function(ptr %context, i64 %from, i64 %to)
-  %end = call i64 @now()
+  ret void
+part:
+  %begin = call i64 @profile_now()
+  call void %function(ptr %context, i64 %from, i64 %to)
+  %end = call i64 @profile_now()
   %thread = call i64 @pthread_self()
   %at = call ptr @place(i64 %thread)
   %none = icmp eq ptr %at, null
@@ -184,7 +209,9 @@ write:
   %longest = phi i64 [%most, %look], [%most1, %take]
   %count = load i64, ptr @profile_count
   %empty = icmp eq i64 %count, 0
-  br i1 %empty, label %done, label %add
+  %none = icmp eq i64 %threads, 0
+  %nothing = or i1 %empty, %none
+  br i1 %nothing, label %done, label %add
 add:
   %last = sub i64 %count, 1
   %events = load ptr, ptr @profile_events
@@ -221,6 +248,8 @@ outer:
   store i32 1, ptr @inside
   store ptr %function, ptr @function
   store ptr %context, ptr @context
+  store i64 %begin, ptr @from
+  store i64 %end, ptr @to
   call void %pool(ptr @timed, ptr null, i64 %begin, i64 %end, i64 %grain, i64 %limit)
   store i32 0, ptr @inside
   call void @account()

@@ -7,6 +7,9 @@ Instrumented entry points (`convert-host-to-func{profile}`) call
 wherever something else begins to run: a site of the executable, or what ran before, which the call returned. So the
 time of a call is divided without gaps, by one look at the clock for each change. Parallel loops of an executable that
 is recorded run through `profile_parallel_for`, which times their parts. The code: `native/profile.ll`.
+
+The clock is the processor's counter where the system itself tells the time by it: a look at it takes a few nanoseconds
+(some 30 at the system's clock). `clock.py` makes nanoseconds of its ticks.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy as np
 
 from .. import thread_pool
 from ..jit import link_text, native_text
+from .clock import Ticks, counter_is_clock
 
 LAP = "tirax_lap"
 """The function that instrumented entry points call."""
@@ -81,14 +85,17 @@ class _Recorder:
 
     def __init__(self) -> None:
         words = ("profile_events", "profile_count", "profile_lost", "profile_most", "profile_pool")
-        symbols = (LAP, "profile_parallel_for", "profile_reset", "profile_release", "profile_clock", *words)
+        functions = ("profile_parallel_for", "profile_reset", "profile_release", "profile_now")
+        symbols = (LAP, *functions, "profile_clock", *words)
         tracker, addresses = link_text(native_text("profile"), symbols)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
         self.lap: int = addresses[LAP]
         self.parallel_for: int = addresses["profile_parallel_for"]
         self.reset: Any = ctypes.PYFUNCTYPE(None)(addresses["profile_reset"])
         self.release: Any = ctypes.PYFUNCTYPE(None)(addresses["profile_release"])
-        ctypes.c_int32.from_address(addresses["profile_clock"]).value = time.CLOCK_MONOTONIC
+        clock = ctypes.c_int32.from_address(addresses["profile_clock"])
+        clock.value = -1 if counter_is_clock() else time.CLOCK_MONOTONIC
+        self._ticks = Ticks(ctypes.PYFUNCTYPE(ctypes.c_int64)(addresses["profile_now"]))
         address, count, self.lost, most, pool = (ctypes.c_int64.from_address(addresses[word]) for word in words)
         self._address, self._count = address, count
         most.value = MOST_EVENTS
@@ -103,10 +110,13 @@ class _Recorder:
         return Recording(self._events(), self.lost.value, begin, end, result)
 
     def _events(self) -> np.ndarray:
-        """A copy of what was recorded."""
+        """A copy of what was recorded, its times in nanoseconds."""
         count = self._count.value
         data = ctypes.string_at(self._address.value, 8 * len(FIELDS) * count) if count else b""
-        return np.frombuffer(data, np.int64).reshape(-1, len(FIELDS))
+        events = np.frombuffer(data, np.int64).reshape(-1, len(FIELDS)).copy()
+        moment, *durations = (events[:, FIELDS.index(name)] for name in ("time", "busy", "available"))
+        self._ticks.to_nanoseconds(moment, *durations)
+        return events
 
 
 @functools.cache

@@ -116,6 +116,22 @@ def test_the_trace_has_every_segment_and_memory_over_time(report):
     assert [(e["ts"], e["args"]["B"]) for e in trace if e["ph"] == "C"] == [(2.0, 64), (4.0, 64), (6.0, 128)]
 
 
+def test_the_trace_is_of_the_trace_event_format(report):
+    """What viewers require: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU"""
+    trace = json.loads(report.chrome_trace())
+    assert trace["displayTimeUnit"] in ("ms", "ns") and isinstance(trace["otherData"], dict)
+    for event in trace["traceEvents"]:
+        assert {"ph", "name", "pid", "tid"} <= event.keys() and {type(event["pid"]), type(event["tid"])} == {int}
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and isinstance(event["args"]["name"], str)
+        elif event["ph"] == "X":
+            assert event["ts"] >= 0 and event["dur"] >= 0 and isinstance(event.get("args", {}), dict)
+        else:
+            assert event["ph"] == "C" and event["ts"] >= 0 and all(v >= 0 for v in event["args"].values())
+    whole, *parts = ((e["ts"], e["ts"] + e["dur"]) for e in trace["traceEvents"] if e["ph"] == "X")
+    assert all(whole[0] <= begin and end <= whole[1] for begin, end in parts), "slices of a thread nest"
+
+
 def test_the_roofline_has_a_dot_for_each_kernel_and_a_line_for_each_memory(report):
     from xml.etree import ElementTree
 
