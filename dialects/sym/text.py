@@ -28,12 +28,17 @@ def parse_expr(parser: AttrParser) -> SymExpr:
     return require_64_bits(parser, Const(value) if isinstance(value, int) else value)
 
 
+def beyond_64_bits(expr: SymExpr) -> int | None:
+    """A number of the expression itself, not of its operands, that no text may hold; None where there is none."""
+    numbers = [expr.offset, *(n for _, n in expr.terms)] if isinstance(expr, Sum) else [expr.constant or 0]
+    return next((n for n in numbers if not -(2**63) <= n < 2**63), None)
+
+
 def require_64_bits(parser: AttrParser, expr: SymExpr) -> SymExpr:
     """The expression, whose numbers are such as a text may hold: others come of sums of those."""
-    numbers = [expr.offset, *(n for _, n in expr.terms)] if isinstance(expr, Sum) else [expr.constant or 0]
-    for n in numbers:
-        if not -(2**63) <= n < 2**63:
-            parser.raise_error(f"{n} does not fit 64 bits")
+    number = beyond_64_bits(expr)
+    if number is not None:
+        parser.raise_error(f"{number} does not fit 64 bits")
     for child in expr.children():
         require_64_bits(parser, child)
     return expr
@@ -63,8 +68,6 @@ def _parse_sum(parser: AttrParser) -> ExprLike:
             value = value + _parse_product(parser)
         elif parser.parse_optional_punctuation("-") is not None:
             value = value - _parse_product(parser, 2**63)
-        elif (n := parser.parse_optional_integer(allow_boolean=False)) is not None and n < 0:
-            value = value + n
         else:
             return value
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from ...diagnostics import DTypeError, ShapeError, VerifyError, suggestion
 from ...dialects import relax, tir
-from ...dialects.relax.signatures import derive_result
+from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_result
 from ..locations import location_of
 
 
@@ -48,14 +48,17 @@ def _check_relax_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
             found=given,
         )
     if isinstance(callee, relax.FuncOp):
-        _check_arguments(op, callee)
+        _check_types(op, callee)
 
 
-def _check_arguments(op: relax.CallOp, callee: relax.FuncOp) -> None:
+def _check_types(op: relax.CallOp, callee: relax.FuncOp) -> None:
     try:
-        derive_result(f"@{op.callee_name}", callee.callable_type, [a.type for a in op.call_args])
+        result = derive_result(f"@{op.callee_name}", callee.callable_type, [a.type for a in op.call_args])
     except (ShapeError, DTypeError) as error:
         raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
+    if base_check(op.result.type, result) is BaseCheckResult.FAIL_L0:
+        message = f"the call of @{op.callee_name} gives something else"
+        raise VerifyError(message, location=location_of(op), expected=result, found=op.result.type)
 
 
 def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:

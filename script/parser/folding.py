@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i1
 from ...diagnostics import DTypeError
 from ...dialects.sym.expr import ARITHMETIC, Const, SymExpr, i32, i64
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
+from ...dialects.sym.text import beyond_64_bits
 from ...ir.passes.limits import check_limit
 from .values import Imm
 
@@ -97,8 +98,17 @@ _INDEX_TYPES = (i32, i64)
 
 
 def fold_symbolic(kind: str, a: Any, b: Any) -> SymExpr | None:
-    """`a` and `b` under an operator on symbolic integers; None where it is none of these."""
+    """`a` and `b` under an operator on symbolic integers; None where it is none of these.
+
+    Raises `DTypeError` where a number of what they come to does not fit 64 bits.
+    """
     build = ARITHMETIC.get(kind)
     x = as_sym(a, b if isinstance(b, SymExpr) else as_sym(b) if isinstance(b, Imm) else None)
     y = as_sym(b, a if isinstance(a, SymExpr) else as_sym(a) if isinstance(a, Imm) else None)
-    return None if build is None or x is None or y is None else build(x, y)
+    if build is None or x is None or y is None:
+        return None
+    result = build(x, y)
+    number = beyond_64_bits(result)
+    if number is not None:
+        raise DTypeError(f"{number} does not fit 64 bits")
+    return result

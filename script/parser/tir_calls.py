@@ -77,9 +77,10 @@ def _node(kind: str) -> Builder:
 
     def build(p: TirCalls, site: CallSite) -> Any:
         a, b = site.bind("a b")
-        if isinstance(a, SymExpr) or isinstance(b, SymExpr):
-            return p.binary(kind, a, b, site.node)
-        return p.operator(kind, a, b, site.node)
+        symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
+        if symbolic is None or symbolic.constant is not None or symbolic in (a, b):
+            return p.operator(kind, a, b, site.node)
+        return symbolic
 
     return build
 

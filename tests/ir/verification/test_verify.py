@@ -60,6 +60,23 @@ relax.func @f(%x: !relax.tensor<[m, 2], f32>, %y: !relax.tensor<[{}], f32>) -> !
         verify_module(parse(module.format("m + 1")))
 
 
+def test_a_result_that_contradicts_what_the_callee_gives(parse):
+    """A call may say less than is known, or what may be true; not what cannot be."""
+    module = """
+relax.func @g(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n + n], f32> {{
+  %y = relax.concat (%x, %x) : !relax.tensor<[n + n], f32>
+  relax.return %y : !relax.tensor<[n + n], f32>
+}}
+relax.func @f(%x: !relax.tensor<[m], f32>) -> !relax.object {{
+  %z = relax.call @g(%x) : {0}
+  relax.return %z : {0}
+}}"""
+    for said in ("[m * 2], f32", "[k], f32", "[m + 4], f32", "ndim = 1"):
+        verify_module(parse(module.format(f"!relax.tensor<{said}>")))
+    with pytest.raises(VerifyError, match=r"@g gives something else\n(.*\n)*  expected: .*\[m \* 2\]"):
+        verify_module(parse(module.format("!relax.tensor<[m * 2 + 1], f32>")))
+
+
 def test_a_use_before_its_definition(parse):
     module = parse(GOOD)
     ops = [op for op in module.walk() if isinstance(op, relax.CallOp | relax.CallTIROp)]

@@ -11,7 +11,7 @@ from tirax.interpreter import interpret
 from tirax.ir.equality import structural_equal
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.pipelines import make_passes
-from tirax.script import parse_source
+from tirax.script import parse_source, print_script
 from tirax.script.metadata import MetadataError, decode_metadata, encode_metadata
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.fuzz import checks
@@ -73,6 +73,7 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
     [
         ("%i = 0 to 4", "%i = -9223372036854775808 to n", "9223372036854775808 does not fit 64 bits"),
         ("0 to 4", "0 to n + 9223372036854775807 + 1", "9223372036854775808 does not fit 64 bits"),
+        ("0 to 4", "0 to n * 3  2", "Expected '{'|expected"),
         ("0 to 4", "0 to tir.call_intrin", "'tir.call_intrin' is no name of a variable"),
         ("0 to 4", "0 to lambda", "'lambda' is no name of a variable"),
         ("0 to 4", "0 to true", "'true' is no name of a variable"),
@@ -82,6 +83,33 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
 def test_numbers_and_names_that_no_text_can_hold_are_told(old: str, new: str, message: str) -> None:
     with pytest.raises((TiraxError, DiagnosticException), match=message):
         verify_module(parse_mlir(TWICE.replace(old, new)))
+
+
+SIZES = """
+from tvm.script import tir as T
+@T.prim_func
+def main(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "int64")
+    for i in range(n):
+        A[i] = STORED
+"""
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["T.Add(n, T.int64(0))", "T.Mul(n, T.int64(1))", "T.Mul(n, T.int64(0))", "T.FloorDiv(n, T.int64(1))", "n"],
+)
+def test_what_the_arithmetic_of_sizes_would_fold_comes_back(stored: str) -> None:
+    module = parse_source(SIZES.replace("STORED", stored))
+    assert print_script(module).endswith(f"= {stored}")
+    checks.texts(module)
+
+
+def test_a_sum_beyond_64_bits_is_told_where_it_is_written() -> None:
+    with pytest.raises(TiraxError, match="9223372036854775808 does not fit 64 bits") as error:
+        parse_source(SIZES.replace("STORED", "n - T.int64(-9223372036854775808)"))
+    assert error.value.location is not None
 
 
 @pytest.mark.parametrize("bounds", ["-9223372036854775808 for n", "n - 9223372036854775808 for 4"])
