@@ -8,6 +8,7 @@
     }
 
 One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, its kind in TVM's JSON, its arguments.
+Plug-ins `declare` more.
 Instructions are read by hand: their operands stand among other arguments, also in lists and dictionaries.
 
 What the default schedule decides for a function is a sequence that names it, of rules for its blocks:
@@ -43,8 +44,10 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from ..diagnostics import TiraxError
 from .assembly import parse_body, parse_literal, parse_name, parse_optional_value, print_literal
 from .attributes import from_attr, to_attr
+from .relax.operator import OPERATORS
 
 
 @irdl_attr_definition
@@ -556,6 +559,22 @@ INSTRUCTIONS: dict[str, Spec] = {
 """Every instruction by name."""
 
 
+def spec_of(name: str, inputs: Sequence[str], attrs: Sequence[str], result: Result, order: Sequence[str]) -> Spec:
+    """The row of an instruction that a plug-in brings; `order` are its parameters in Python."""
+    return _spec(name, " ".join(inputs), " ".join(attrs), result, order=" ".join(order))
+
+
+def declare(spec: Spec) -> None:
+    """Add an instruction to the dialect. Raises `TiraxError` where it has one of that name or kind already."""
+    taken = next((s for s in INSTRUCTIONS.values() if spec.name == s.name or spec.kind == s.kind), None)
+    if taken is not None and taken != spec:
+        hint = f"begin its name with that of the package: acme_{spec.name}"
+        raise TiraxError(f"the dialect sched has an instruction {taken.name} already", hint=hint)
+    if taken is None:
+        INSTRUCTIONS[spec.name] = spec
+        OPS[spec.name] = _instruction(spec)
+
+
 def _instruction(spec: Spec) -> type[Instruction]:
     body = {"__doc__": f"`{spec.name}` of a schedule.", "name": f"sched.{spec.name}"}
     made: Any = type(f"{spec.kind}Op", (Instruction,), {**body, "traits": traits_def(HasParent(SequenceOp))})
@@ -567,5 +586,14 @@ def _instruction(spec: Spec) -> type[Instruction]:
 OPS: dict[str, type[Instruction]] = {name: _instruction(spec) for name, spec in INSTRUCTIONS.items()}
 """The operation of each instruction."""
 
-_OPERATIONS: list[type[Operation]] = [SequenceOp, RuleOp, *OPS.values()]
-Sched = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType, OperandAttr])
+
+class _SchedDialect(Dialect):
+    """The instructions of plug-ins are looked for when somebody asks for the operations."""
+
+    @property
+    def operations(self) -> Iterator[type[Operation]]:
+        OPERATORS.load()
+        return iter([SequenceOp, RuleOp, *OPS.values()])
+
+
+Sched = _SchedDialect("sched", _attributes=[BlockType, LoopType, IntType, OperandAttr])

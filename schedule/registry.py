@@ -6,7 +6,8 @@
 
 A primitive's name and parameters are those of its row in `dialects.sched.INSTRUCTIONS`. It gets operations and numbers,
 changes the functions of `state.module` in place, and gives operations. Where it refuses, it raises `ScheduleError`; the
-schedule puts everything back as it was.
+schedule puts everything back as it was. One that a plug-in brings has no row: `new_primitive` writes it from the
+signature.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from xdsl.ir import Operation
 
 from ..diagnostics import TiraxError
 from ..dialects import tir
-from ..dialects.sched import INSTRUCTIONS, Spec
+from ..dialects.relax.operator import OPERATORS
+from ..dialects.sched import INSTRUCTIONS, Result, Spec, declare, spec_of
 from .state import ScheduleError
 from .trace import Location
 
@@ -79,6 +81,43 @@ def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -
         return function
 
     return register
+
+
+def new_primitive(function: F) -> F:
+    """Declare an instruction of the name and the parameters of a function, and register it as its primitive.
+
+    Parameters whose annotations are blocks, loops, integers or lists of these may be handles; others are constants.
+    What it gives says the annotation of its result: a block, a loop, an integer, a list of one of these, None. Raises
+    `TiraxError` where that is none of these, and where the dialect has an instruction of that name.
+    """
+    hints = get_type_hints(function)
+    result = hints.pop("return", NoneType)
+    _, *params = inspect.signature(function).parameters
+    inputs = list(kinds_of(function, params))
+    if result not in _RESULTS:
+        expected = ", ".join(str(r) for r in Result if r) + " or nothing, as an annotation of the result"
+        raise TiraxError(f"{function.__name__}: what does it give?", expected=expected, found=str(result))
+    constants = [name for name in params if name not in inputs]
+    declare(spec_of(function.__name__, inputs, constants, _RESULTS[result], params))
+    return primitive()(function)
+
+
+_RESULTS: dict[Any, Result] = {
+    NoneType: Result.NONE,
+    tir.BlockOp: Result.BLOCK,
+    tir.ForOp: Result.LOOP,
+    int: Result.INT,
+    list[tir.BlockOp]: Result.BLOCKS,
+    list[tir.ForOp]: Result.LOOPS,
+    list[int]: Result.INTS,
+}
+
+
+def find_primitive(name: str) -> Primitive | None:
+    """A primitive by name, of plug-ins too; None where there is none. Raises `PluginError`."""
+    if name not in PRIMITIVES:
+        OPERATORS.load()
+    return PRIMITIVES.get(name)
 
 
 _NAMES: dict[type, str] = {

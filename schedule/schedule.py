@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -27,7 +27,7 @@ from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
 from .block_scope import ScheduleState
 from .random import Random
-from .registry import PRIMITIVES, Primitive, require_kinds
+from .registry import PRIMITIVES, Primitive, find_primitive, require_kinds
 from .state import ScheduleError, State, function_of
 from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
@@ -73,10 +73,13 @@ class Schedule:
         """`get_block`, by TVM's name from 0.22 on."""
         return self.get_block(name, func_name)
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """The primitives: `_load_primitives` makes them methods."""
+    def __getattr__(self, name: str) -> Any:
+        """The primitives of plug-ins; `_load_primitives` makes the others methods."""
+        primitive = None if name.startswith("_") else find_primitive(name)
+        if primitive is None:
+            raise AttributeError(f"a schedule has no '{name}'", name=name, obj=self)
+        setattr(Schedule, name, _method(primitive))
+        return getattr(self, name)
 
     @classmethod
     def on(cls, module: ModuleOp, **options: Any) -> Schedule:
@@ -174,7 +177,7 @@ class Schedule:
 
     def step(self, name: str, arguments: dict[str, Any], decision: Any = None) -> list[RV]:
         """Run the primitive `name` with arguments by name; gives handles on its outputs. It is one instruction."""
-        primitive = PRIMITIVES.get(name)
+        primitive = find_primitive(name)
         if primitive is None:
             raise unknown_name("primitive", name, PRIMITIVES)
         targets = self._targets(primitive, arguments)

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import sched, tir
+from ..dialects.relax.operator import OPERATORS
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
 from ..handles.tir.buffers import Stmt
@@ -326,7 +327,12 @@ def _string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-_KINDS = {spec.kind: spec for spec in INSTRUCTIONS.values()} | {"GetSBlock": INSTRUCTIONS["get_block"]}
+def _by_kind() -> dict[str, Spec]:
+    """The instructions by their names in TVM's JSON, those of plug-ins too."""
+    OPERATORS.load()
+    return {spec.kind: spec for spec in INSTRUCTIONS.values()} | {"GetSBlock": INSTRUCTIONS["get_block"]}
+
+
 _LISTS = frozenset({"loops", "factors", "consumer_blocks", "new_order"})
 """Inputs that are lists: TVM writes their elements one by one at the end, or the list."""
 
@@ -338,16 +344,16 @@ def _from_json(json_obj: Any) -> Trace:
         decided = {int(k): v for k, v in decisions}
     except (TypeError, ValueError) as error:
         raise TiraxError("not a trace", expected="[[instruction, …], [[index, decision], …]]") from error
-    out = Trace()
+    out, kinds = Trace(), _by_kind()
     values: dict[str, SSAValue] = {}
     for k, row in enumerate(rows):
         try:
             kind, inputs, attrs, outputs = row
         except (TypeError, ValueError) as error:
             raise TiraxError(f"instruction {k} is no [kind, inputs, attributes, outputs]", found=row) from error
-        spec = _KINDS.get(kind)
+        spec = kinds.get(kind)
         if spec is None:
-            raise unknown_name("instruction", str(kind), _KINDS)
+            raise unknown_name("instruction", str(kind), kinds)
         inst = out.append(spec.name, _arguments(spec, inputs, attrs, values), len(outputs), decided.get(k))
         values.update(zip(outputs, inst.outputs, strict=True))
     return out

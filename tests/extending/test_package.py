@@ -60,6 +60,7 @@ MUTANTS = {
     "tir_pass": ("(product.lhs, product.lhs)", "(product.lhs, product.rhs)"),
     "dialect": ("shape[0] - 1 - i", "shape[0] - i"),
     "kernel_rule": ("!= 3", "!= 4"),
+    "primitive": ("checks.require_complete(blocks[0])", "pass"),
 }
 """A fault in each file."""
 
@@ -79,6 +80,22 @@ def test_the_commands_of_the_page(tmp_path):
     commands = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
     done = run(["bash", "-c", f"set -euo pipefail\n{commands}"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_on_steps_of_schedules(tmp_path):
+    page = (FOLDER.parent / "primitive" / "README.md").read_text()
+    shown, programs, commands = (
+        "".join(re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+        for language in ("py", "python", "sh")
+    )
+    new_plugin("acme", str(tmp_path))
+    package = tmp_path / "acme"
+    install(package)
+    (package / "page.py").write_text(programs)
+    script = f"set -euo pipefail\n{sys.executable} page.py\n{commands}"
+    done = run(["bash", "-c", script], package, PYTHONPATH=str(package))
+    assert done.returncode == 0 and "n - i - T.int64(1)" in done.stdout, done.stdout + done.stderr
+    assert shown in (package / "acme" / "primitive.py").read_text()
 
 
 @pytest.mark.parametrize(("path", "lines", "at_most"), ROWS, ids=[Path(row[0]).stem for row in ROWS])

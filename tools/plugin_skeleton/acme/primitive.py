@@ -1,0 +1,25 @@
+"""A step of schedules: a loop that runs backwards."""
+
+from tirax.dialects import tir
+from tirax.ir.affine.values import Materializer
+from tirax.ir.rewriting.edit import insert_before
+from tirax.schedule import checks
+from tirax.schedule.registry import new_primitive
+from tirax.schedule.state import State, blocks_below, extent_of, fail, loop_expr
+
+
+@new_primitive
+def acme_reverse(state: State, loop: tir.ForOp) -> None:
+    """Let a loop run backwards: `n - 1 - i` in the place of `i`.
+
+    Refused around several blocks, whose order may matter, around a reduction, and where the loop is no plain one.
+    """
+    checks.require_plain(loop, "reversed")
+    blocks = blocks_below(loop)
+    if len(blocks) != 1:
+        fail("a loop around several blocks cannot run backwards", *blocks)
+    checks.require_complete(blocks[0])
+    uses, first = list(loop.loop_var.uses), loop.body.block.first_op
+    index = Materializer(lambda op: insert_before(first, op))(extent_of(loop) - 1 - loop_expr(loop))
+    for use in uses:
+        use.operation.operands[use.index] = index
