@@ -44,7 +44,7 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             return func
         with _rendering():
             op = script.parse_decorated(func)
-        name = _named_by_symbol(op, func.__name__)
+        name = _named_by_symbol(op, _name_in_text(op, func.__name__))
         module = IRModule(op)
         function = (_checked(module) if options.get("check_well_formed", True) else module)[name]
         if isinstance(function, PrimFunc):
@@ -85,6 +85,12 @@ def _rendering() -> Iterator[None]:
         for render in _renderers:
             render(DiagnosticContext([Diagnostic(error.message, error.location)]))
         raise
+
+
+def _name_in_text(module: ModuleOp, name: str) -> str:
+    """What a function is called where it is written: notebooks put something in front of names of a cell's own."""
+    names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
+    return name if name in names else next(n for n in names if name.endswith(n))
 
 
 def _named_by_symbol(module: ModuleOp, name: str) -> str:

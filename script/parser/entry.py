@@ -70,7 +70,7 @@ def parse_class(cls: type) -> ModuleOp:
     source, tree = file_tree(filename, cls.__name__)
     around = _frames_around(filename, cls.__qualname__)
     line = codes[0].co_firstlineno if codes else around[-1].f_lineno if around else 0
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__]
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and _is_name_of(n, cls.__name__)]
     node = next((n for n in reversed(found) if _first_line(n) <= line <= (n.end_lineno or line)), None)
     if node is None:
         raise no_source(cls.__name__)
@@ -145,11 +145,16 @@ def _captured(names: Mapping[str, Any], around: Sequence[FrameType], functions: 
 
 def _node_of(function: Callable[..., Any], tree: ast.Module) -> ast.FunctionDef:
     code = function.__code__
-    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
+    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _is_name_of(n, code.co_name))
     node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
     if node is None:
         raise no_source(code.co_name)
     return node
+
+
+def _is_name_of(node: ast.ClassDef | ast.FunctionDef, name: str) -> bool:
+    """Whether a definition got this name: notebooks put something in front of those that belong to a cell."""
+    return node.name == name or (node.name.startswith("_") and name.endswith(node.name))
 
 
 def _first_line(node: ast.ClassDef | ast.FunctionDef) -> int:

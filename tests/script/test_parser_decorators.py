@@ -7,6 +7,7 @@ import pytest
 
 from tirax.dialects import relax, tir
 from tirax.dialects.sym.expr import Const
+from tirax.handles.from_script import function_decorator
 from tirax.script import ScriptError, in_module_class, parse_class, parse_decorated
 
 
@@ -183,3 +184,25 @@ def test_only_classes_of_tvmscript_are_read_as_a_whole() -> None:
     assert not in_module_class(Plain.alone)
     assert in_module_class(Whole.part)
     assert not in_module_class(scaled)
+
+
+def test_names_that_a_notebook_changes():
+    """In marimo's cells `_local` is `_cell_Xy_local`, in the text it is not."""
+
+    @T.prim_func
+    def _local(A: T.Buffer((4,), "float32")):
+        A[0] = T.float32(1)
+
+    @I.ir_module
+    class _Local:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            A[0] = T.float32(2)
+
+    _local.__code__ = _local.__code__.replace(co_name="_cell_Xy_local")
+    _local.__name__, _Local.__name__ = "_cell_Xy_local", "_cell_Xy_Local"
+    (op,) = parse_decorated(_local).body.block.ops
+    assert op.sym_name.data == "_local"
+    assert function_decorator("tensor functions")(_local).script().count("def _local(") == 1
+    (op,) = parse_class(_Local).body.block.ops
+    assert op.sym_name.data == "main"
