@@ -145,12 +145,16 @@ class PartKind(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an operation's text: the argument `name` of its class, which it has as the attribute `path`."""
+    """A part of an operation's text: the argument `name` of its class, which it has as the attribute `path`.
+
+    `syntax` is what the references show for it.
+    """
 
     name: str
     path: str
     show: Callable[[Printer, Any], object]
     read: Callable[[Parser], Any]
+    syntax: str
 
 
 class FormattedOp(IRDLOperation):
@@ -182,39 +186,42 @@ def operations_in(module: ModuleType) -> list[type[Operation]]:
     return [c for c in dict.fromkeys(classes) if c.__module__ == module.__name__ and "name" in vars(c)]
 
 
-def kind_of_part(show: Callable[[Printer, Any], object], read: Callable[[Parser], Any], before: str = "") -> PartKind:
-    """Parts that have the text `before` in front of them."""
+def kind_of_part(
+    show: Callable[[Printer, Any], object], read: Callable[[Parser], Any], syntax: str, before: str = ""
+) -> PartKind:
+    """Parts that have the text `before` in front of them. In `syntax`, `{}` stands for the part's name."""
 
     def show_behind(printer: Printer, item: Any) -> None:
         printer.print_string(before)
         show(printer, item)
 
     def named(name: str, path: str = "") -> Part:
-        return Part(name, path or name, show_behind, read)
+        return Part(name, path or name, show_behind, read, before + syntax.format(name))
 
     return named
 
 
-value = kind_of_part(Printer.print_ssa_value, parse_value, " ")
+value = kind_of_part(Printer.print_ssa_value, parse_value, "%{}", " ")
 """` %a`"""
-values = kind_of_part(print_values, parse_values)
+values = kind_of_part(print_values, parse_values, "(%{}, …)")
 """`(%a, %b)`"""
-symbol = kind_of_part(Printer.print_attribute, lambda parser: parser.parse_symbol_name().data, " ")
+symbol = kind_of_part(Printer.print_attribute, lambda parser: parser.parse_symbol_name().data, "@{}", " ")
 """` @f`"""
-string = kind_of_part(Printer.print_attribute, Parser.parse_str_literal, " ")
+string = kind_of_part(Printer.print_attribute, Parser.parse_str_literal, '"{}"', " ")
 """` "text"`"""
 integers = kind_of_part(
     lambda printer, numbers: printer.print_string(f" {numbers}"),
     lambda parser: parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer),
+    " [{}, …]",
 )
 """` [0, -1]`"""
-type_of = kind_of_part(Printer.print_attribute, Parser.parse_type, " ")
+type_of = kind_of_part(Printer.print_attribute, Parser.parse_type, "{}", " ")
 """` f32`"""
-typed = kind_of_part(print_type, parse_type)
+typed = kind_of_part(print_type, parse_type, " : {}")
 """` : f32`"""
-region = kind_of_part(Printer.print_region, parse_body, " ")
+region = kind_of_part(Printer.print_region, parse_body, "{{…}}", " ")
 """` {…}`"""
-attr_dict = kind_of_part(print_attr_dict, parse_attr_dict)
+attr_dict = kind_of_part(print_attr_dict, parse_attr_dict, "( attributes {{…}})?")
 """` attributes {…}`, where there are any."""
 
 
@@ -229,4 +236,4 @@ def optional(word: str, part: Part) -> Part:
     def read(parser: Parser) -> Any:
         return None if parser.parse_optional_keyword(word.strip()) is None else part.read(parser)
 
-    return Part(part.name, part.path, show, read)
+    return Part(part.name, part.path, show, read, f"({word}{part.syntax})?")

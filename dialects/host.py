@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -32,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from . import assembly as asm
 from .relax.calls import TIR_VARS
-from .relax.types import Dims, TensorType
+from .relax.types import Dims, TensorType, dims_attr
 from .sym import SymAttr
 from .sym.expr import ExprLike, SymExpr
 from .sym.text import expr_part
@@ -108,8 +108,9 @@ class KernelOp(asm.FormattedOp):
     tir_vars = opt_prop_def(Dims)
     FORMAT: ClassVar = (asm.symbol("callee"), asm.values("args", "call_args"), TIR_VARS)
 
-    def __init__(self, callee: str, args: Sequence[SSAValue], tir_vars: Dims | None = None):
-        super().__init__(operands=[args], properties={"callee": SymbolRefAttr(callee), "tir_vars": tir_vars})
+    def __init__(self, callee: str, args: Sequence[SSAValue], tir_vars: Sequence[ExprLike] | Dims | None = None):
+        dims = tir_vars if tir_vars is None or isinstance(tir_vars, ArrayAttr) else dims_attr(tir_vars)
+        super().__init__(operands=[args], properties={"callee": SymbolRefAttr(callee), "tir_vars": dims})
 
     @property
     def callee_name(self) -> str:

@@ -173,7 +173,13 @@ def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
 
 @irdl_op_definition
 class SequenceOp(IRDLOperation):
-    """A schedule: instructions, one after the other; or, with the name of a function, the rules for its blocks."""
+    """A schedule: instructions, one after the other; or, with the name of a function, the rules for its blocks.
+
+        sched.sequence {…}
+        sched.sequence @main {…}
+
+    What instructions give is known inside of it alone.
+    """
 
     name = "sched.sequence"
     function = opt_prop_def(SymbolRefAttr)

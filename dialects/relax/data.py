@@ -185,6 +185,7 @@ class TensorDataAttr(Data[TensorData]):
 CONTENTS = kind_of_part(
     lambda printer, attr: attr.print_parameter(printer),
     lambda parser: TensorDataAttr(TensorDataAttr.parse_parameter(parser)),
+    "<{}>",
     " ",
 )("value")
 """` <f32 [2] [1.0, 2.0]>` in the `FORMAT` of an operation with the contents `value`."""

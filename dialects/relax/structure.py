@@ -279,9 +279,11 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class ClosureOp(IRDLOperation):
-    """A local function: a value that `relax.call_value` calls; it may use values from outside.
+    """A local function: a value that `relax.call_value` calls.
 
-    %f = relax.closure(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {…}
+        %f = relax.closure(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {…}
+
+    It may use values from outside. `impure` before the body where calls of it may have effects.
     """
 
     name = "relax.closure"
@@ -383,7 +385,7 @@ def _parse_index(parser: Parser) -> int:
         return parser.parse_integer(allow_boolean=False, allow_negative=False)
 
 
-_INDEX = asm.kind_of_part(lambda printer, index: printer.print_string(f"[{index.data}]"), _parse_index)("index")
+_INDEX = asm.kind_of_part(lambda printer, index: printer.print_string(f"[{index.data}]"), _parse_index, "[{}]")("index")
 
 
 @irdl_op_definition

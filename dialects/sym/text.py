@@ -54,9 +54,9 @@ def exprs_text(attrs: Iterable[Data[SymExpr]]) -> str:
     return "[" + ", ".join(expr_text(attr.data) for attr in attrs) + "]"
 
 
-expr_part = kind_of_part(lambda printer, attr: printer.print_string(expr_text(attr.data)), parse_expr, " ")
+expr_part = kind_of_part(lambda printer, attr: printer.print_string(expr_text(attr.data)), parse_expr, "{}", " ")
 """` n * 4 + 1` of a `SymAttr`, in the `FORMAT` of an operation."""
-exprs_part = kind_of_part(lambda printer, attrs: printer.print_string(exprs_text(attrs)), parse_exprs, " ")
+exprs_part = kind_of_part(lambda printer, attrs: printer.print_string(exprs_text(attrs)), parse_exprs, "[{}, …]", " ")
 """` [n, 4]`"""
 
 

@@ -69,7 +69,7 @@ class AllocBufferOp(_BufferDef):
 
 @irdl_op_definition
 class AllocConstOp(asm.FormattedOp):
-    """`%c = tir.alloc_const <f32 [2] [1.0, 2.0]> : !tir.buffer<…>`: a buffer of constants."""
+    """`%c = tir.alloc_const <f32 [2] [1.0, 2.0]>`: a buffer of constants."""
 
     name = "tir.alloc_const"
     value = prop_def(TensorDataAttr)

@@ -175,9 +175,9 @@ class BinaryExpr(IRDLOperation):
 
 
 class ExtremumExpr(BinaryExpr):
-    """The lesser or the greater operand: NaN where one is NaN, the first of equal ones (0 and -0).
+    """`%c = tir.max %a, %b : f32`: the greater operand, or the lesser: NaN where one is NaN, the first of equal ones.
 
-    With `nnan` (`tir.max nnan %a, %b : f32`) either operand may be the result where one is NaN.
+    0 and -0 are equal. With `nnan` (`tir.max nnan %a, %b : f32`) either operand may be the result where one is NaN.
     """
 
     nnan = opt_prop_def(UnitAttr)
@@ -261,7 +261,7 @@ EqOp, NeOp, LtOp, LeOp, GtOp, GeOp = (BINARY[n] for n in ("eq", "ne", "lt", "le"
 
 @irdl_op_definition
 class NotOp(IRDLOperation):
-    """`%b = tir.not %a : i1`."""
+    """`%b = tir.not %a : i1 -> i1`: not a; of a vector lane by lane."""
 
     name = "tir.not"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -512,7 +512,7 @@ def parse_access(parser: Parser) -> tuple[SSAValue, list[SSAValue]]:
 
 @irdl_op_definition
 class RampOp(IRDLOperation):
-    """`%v = tir.ramp %base, %stride : vector<4xi32>`: base, base + stride, …"""
+    """`%v = tir.ramp %base, %stride : i32, i32 -> vector<4xi32>`: base, base + stride, …"""
 
     name = "tir.ramp"
     base = operand_def(IntegerType)
@@ -527,7 +527,7 @@ class RampOp(IRDLOperation):
 
 @irdl_op_definition
 class BroadcastOp(IRDLOperation):
-    """`%v = tir.broadcast %x : f32 -> vector<4xf32>`."""
+    """`%v = tir.broadcast %x : f32 -> vector<4xf32>`: x in each lane."""
 
     name = "tir.broadcast"
     value = operand_def()
@@ -587,7 +587,7 @@ VOID = NoneType()
 
 
 class CallExpr(IRDLOperation):
-    """`%r = tir.call_intrin "exp"(%x) : (f32) -> f32`."""
+    """`%r = tir.call_intrin "exp"(%x) : f32`: a call of something by its name, and what it gives."""
 
     func = prop_def(StringAttr)
     call_args = var_operand_def()
@@ -764,7 +764,7 @@ def address_type(buffer: SSAValue) -> HandleType:
 
 @irdl_op_definition
 class BufferDataOp(asm.FormattedOp):
-    """`%h = tir.buffer_data %X : !tir.buffer<…>`: the pointer to a buffer's memory (`X.data`)."""
+    """`%h = tir.buffer_data %X`: the pointer to a buffer's memory (`X.data`)."""
 
     name = "tir.buffer_data"
     buffer = operand_def(BufferType)

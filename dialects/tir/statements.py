@@ -68,7 +68,7 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class EvaluateOp(IRDLOperation):
-    """`tir.evaluate %v`: evaluates an expression for its effect."""
+    """`tir.evaluate %v : f32`: evaluates an expression for its effect."""
 
     name = "tir.evaluate"
     value = operand_def()
@@ -81,7 +81,7 @@ class EvaluateOp(IRDLOperation):
 
 @irdl_op_definition
 class LetOp(IRDLOperation):
-    """`%x = tir.let %v : i32`: gives an expression a name, evaluated here once (TVM's LetStmt)."""
+    """`%x = tir.let %v : i32 -> i32`: gives an expression a name, evaluated here once (TVM's LetStmt)."""
 
     name = "tir.let"
     value = operand_def()
@@ -114,9 +114,9 @@ def _print_subject(printer: Printer, subject: Attribute | SSAValue) -> None:
         printer.print_attribute(subject)
 
 
-_ABOUT = asm.kind_of_part(_print_subject, lambda parser: parse_optional_value(parser) or parser.parse_attribute(), " ")(
-    "on"
-)
+_ABOUT = asm.kind_of_part(
+    _print_subject, lambda parser: parse_optional_value(parser) or parser.parse_attribute(), "{}", " "
+)("on")
 
 
 @irdl_op_definition

@@ -96,36 +96,50 @@ class CastOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class ExtSIOp(CastOp):
+    """Signed integers as wider ones."""
+
     name = "arith_extras.extsi"
 
 
 @irdl_op_definition
 class ExtUIOp(CastOp):
+    """Unsigned integers as wider ones."""
+
     name = "arith_extras.extui"
 
 
 @irdl_op_definition
 class TruncIOp(CastOp):
+    """Integers as narrower ones: the high bits are dropped."""
+
     name = "arith_extras.trunci"
 
 
 @irdl_op_definition
 class SIToFPOp(CastOp):
+    """Signed integers as floats."""
+
     name = "arith_extras.sitofp"
 
 
 @irdl_op_definition
 class UIToFPOp(CastOp):
+    """Unsigned integers as floats."""
+
     name = "arith_extras.uitofp"
 
 
 @irdl_op_definition
 class FPToSIOp(CastOp):
+    """Floats as signed integers, truncated."""
+
     name = "arith_extras.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(CastOp):
+    """Floats as unsigned integers, truncated."""
+
     name = "arith_extras.fptoui"
 
 
@@ -138,11 +152,15 @@ class _IndexCast(CastOp, ABC):
 
 @irdl_op_definition
 class IndexCastOp(_IndexCast):
+    """Between signed integers and indices."""
+
     name = "arith_extras.index_cast"
 
 
 @irdl_op_definition
 class IndexCastUIOp(_IndexCast):
+    """Between unsigned integers and indices."""
+
     name = "arith_extras.index_castui"
 
 
@@ -179,11 +197,15 @@ class CompareOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class CmpIOp(CompareOp):
+    """Integers or indices compared: an i1 for each element."""
+
     name = "arith_extras.cmpi"
 
 
 @irdl_op_definition
 class CmpFOp(CompareOp):
+    """Floats compared: an i1 for each element."""
+
     name = "arith_extras.cmpf"
 
 

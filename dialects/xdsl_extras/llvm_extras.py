@@ -32,16 +32,22 @@ from .type_guards import is_vector, with_element
 
 @irdl_op_definition
 class FPToSIOp(GenericCastOp):
+    """Floats as signed integers, truncated."""
+
     name = "llvm_extras.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(GenericCastOp):
+    """Floats as unsigned integers, truncated."""
+
     name = "llvm_extras.fptoui"
 
 
 @irdl_op_definition
 class UIToFPOp(GenericCastOp):
+    """Unsigned integers as floats."""
+
     name = "llvm_extras.uitofp"
 
 
@@ -126,7 +132,12 @@ class FCmpOp(IRDLOperation):
 
 @irdl_op_definition
 class SwitchOp(IRDLOperation):
-    """A branch to one of several blocks by an integer; `segments` says how many of the operands each case takes."""
+    """A branch to one of several blocks by an integer; `segments` says how many of the operands each case takes.
+
+        "llvm_extras.switch"(%value, …)[^default, ^case, …] <{cases = …, segments = …, …}> : (i32, …) -> ()
+
+    It has MLIR's generic form alone.
+    """
 
     name = "llvm_extras.switch"
 
