@@ -1,22 +1,78 @@
-"""docs/reference says what the code says, and every public name has a docstring."""
+"""docs/reference says what the code says, its examples are programs, and every public name has a docstring."""
 
-from pathlib import Path
+from __future__ import annotations
+
+import re
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
+from tirax.dialects.sched import SequenceOp
+from tirax.ir.verification.verify import verify_module
+from tirax.schedule.cpu.default_schedule import DefaultSchedule
+from tirax.schedule.schedule import ApplySchedule
+from tirax.script import parse_mlir
 from tirax.tools import reference
+from tirax.tools.reference.examples import FILES
+from tirax.tools.reference.markdown import anchor
+from tirax.tools.reference.operations import DIALECTS
+from tirax.tools.reference.syntax import syntax
+from tirax.universe import TIRAX_UNIVERSE
 
-FOLDER = Path(reference.__file__).parents[1] / "docs" / "reference"
+pytestmark = pytest.mark.skipif(
+    not reference.FOLDER.is_dir(), reason="the documents are in the repository, not in the installed package"
+)
+
+OPERATIONS = [op for name in DIALECTS for op in TIRAX_UNIVERSE.all_dialects[name]().operations]
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_the_page_is_up_to_date(name):
-    if not FOLDER.is_dir():
-        pytest.skip("the documents are in the repository, not in the installed package")
-    assert (FOLDER / name).read_text() == reference.PAGES[name](), "run: python -m tirax.tools.reference"
+    text = (reference.FOLDER / name).read_text(encoding="utf-8")
+    assert text == reference.PAGES[name](), "run: python -m tirax.tools.reference"
+
+
+def test_no_page_is_left_over():
+    pages = {p.relative_to(reference.FOLDER).as_posix() for p in reference.FOLDER.rglob("*.md")}
+    assert pages == set(reference.PAGES)
 
 
 def test_every_public_name_has_a_docstring():
-    lines = [line for line in reference.api().splitlines() if line.startswith("- `")]
-    bare = [line for line in lines if line.endswith(": ")]
-    assert lines and not bare
+    lines = [line for line in (reference.FOLDER / "api.md").read_text().splitlines() if line.lstrip().startswith("- `")]
+    assert len(lines) > 1000
+    assert not [line for line in lines if line.endswith(": ")]
+
+
+def test_headings_of_a_page_are_places_of_their_own():
+    """So that links lead to the one that is meant."""
+    for page in reference.FOLDER.rglob("*.md"):
+        headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        anchors = [anchor(h) for h in headings]
+        assert len(anchors) == len(set(anchors)), page
+
+
+@pytest.mark.parametrize("path", sorted(FILES.glob("*.mlir")), ids=lambda p: p.name)
+def test_examples_are_programs(path):
+    module = parse_mlir(path.read_text(encoding="utf-8"), str(path))
+    verify_module(module)
+    text = str(module)
+    assert str(parse_mlir(text)) == text
+
+
+def test_every_operation_has_an_example_and_a_syntax():
+    shown = {op.name for path in FILES.glob("*.mlir") for op in parse_mlir(path.read_text(encoding="utf-8")).walk()}
+    assert len(OPERATIONS) >= 369
+    assert not {op.name for op in OPERATIONS} - shown
+    assert not [op.name for op in OPERATIONS if not syntax(op)]
+
+
+def test_schedules_among_the_examples_can_be_applied():
+    module = parse_mlir((FILES / "sched.mlir").read_text(encoding="utf-8"))
+    functions = [op for op in module.ops if not isinstance(op, SequenceOp)]
+    sequences = [op for op in module.ops if isinstance(op, SequenceOp)]
+    for sequence in sequences:
+        one = ModuleOp([op.clone() for op in (*functions, sequence)])
+        before = str(one)
+        (ApplySchedule() if sequence.function is None else DefaultSchedule()).apply(None, one)
+        verify_module(one)
+        assert str(one) != before and not any(isinstance(op, SequenceOp) for op in one.ops)

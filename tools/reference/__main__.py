@@ -1,0 +1,5 @@
+"""`python -m tirax.tools.reference`."""
+
+from . import main
+
+main()

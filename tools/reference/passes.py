@@ -1,0 +1,34 @@
+"""docs/reference/passes.md."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import Counter
+from typing import Any
+
+from .markdown import NOTE, first_paragraph
+
+
+def passes() -> str:
+    """The passes with their options."""
+    from ...lowering.pipelines import pipelines_of
+    from ...universe import TIRAX_UNIVERSE
+
+    lines = [NOTE, "# Passes\n"]
+    classes = {name: factory() for name, factory in sorted(TIRAX_UNIVERSE.all_passes.items())}
+    passes_of = Counter(cls.__module__ for cls in classes.values())
+    for name, cls in classes.items():
+        lines.append(f"## `{name}`\n\n{first_paragraph(cls)}\n")
+        if passes_of[cls.__module__] == 1:  # what the file says is about this pass
+            lines.append(f"{first_paragraph(sys.modules[cls.__module__])}\n")
+        pipelines = pipelines_of(name)
+        lines.append(f"Pipelines: {', '.join(f'`{p}`' for p in pipelines) or 'none; for those who ask for it'}.\n")
+        options = [f for f in dataclasses.fields(cls) if f.name != "name"]
+        lines += [f"- `{f.name}: {f.type}`{_default(f)}" for f in options]
+        lines += [""] if options else []
+    return "\n".join(lines)
+
+
+def _default(option: dataclasses.Field[Any]) -> str:
+    return "" if option.default is dataclasses.MISSING else f", default `{option.default!r}`"
