@@ -128,7 +128,7 @@ def section(op: type[Any]) -> list[str]:
     lines = ["", f"## `{op.name}`\n" if issubclass(op, Operator) else f"### `{op.name}`\n", _description(op), ""]
     if issubclass(op, Operator):
         function = f"R.{op.name.removeprefix('relax.')}{inspect.signature(operator_function(op.name))}"
-        lines += ["```python", function, "```", ""]
+        lines += ["```text", function, "```", ""]
     lines += ["```text", syntax(op) or "", "```", ""]
     lines += [f"- {title}: {', '.join(rows)}" for title, rows in _parts(op) if rows]
     text = example(op.name)
