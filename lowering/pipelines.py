@@ -17,6 +17,7 @@ OPTIMIZE = (
     "simplify-inference",
     "quantized-to-integer",
     "flush-denormal-weights",
+    "fuse-layers",
     "pack-weights",
     "sink-reshape",
     "remove-redundant-reshape",
@@ -41,8 +42,9 @@ Products of dequantized bytes are found first: constant weights are not dequanti
 
 Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
 convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
-channels last then are folded once more. Norms and Gelu that are written out are operators, products with a softmax
-between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
+channels last then are folded once more. Norms and Gelu that are written out are operators: they are
+looked for before weights are packed, which brings reshapes, and once more when their constants are computed. Products
+with a softmax between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
 functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")

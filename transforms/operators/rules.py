@@ -70,24 +70,43 @@ def fits_attention(q: Dims, k: Dims, v: Dims) -> bool:
 
 
 def constant_array(value: SSAValue) -> Array | None:
-    """The elements of a constant, or of one that is converted or whose dimensions are permuted; None for all else."""
-    if isinstance(value.owner, relax.ConstantOp):
-        return value.owner.value.numpy()
-    for name, change in _CHANGES.items():
-        op = producer(value, name)
-        array = None if op is None else constant_array(op.operands[0])
-        if op is not None and array is not None:
-            return change(array, op)
-    return None
+    """The elements of a constant, or of one that is converted, dequantized, or whose dimensions are permuted.
+
+    None for all else.
+    """
+    op = value.owner
+    if isinstance(op, relax.ConstantOp):
+        return op.value.numpy()
+    change = _CHANGES.get(op.name) if isinstance(op, Operator) else None
+    if change is None:
+        return None
+    assert isinstance(op, Operator)
+    arrays = [array for operand in op.operands if (array := constant_array(operand)) is not None]
+    return change(op, *arrays) if len(arrays) == len(op.operands) else None
 
 
-def _converted(array: Array, op: Operator) -> Array:
+def _converted(op: Operator, array: Array) -> Array:
     element = cast(TensorType, op.results[0].type).element
     assert element is not None
     return array.astype(numpy_dtype(element))
 
 
-_CHANGES: dict[str, Callable[[Array, Operator], Array]] = {
-    "astype": _converted,
-    "permute_dims": lambda array, op: array.transpose(op.attr("axes")),
+def _permuted(op: Operator, array: Array) -> Array:
+    return array.transpose(op.attr("axes"))
+
+
+def _difference(_: Operator, array: Array, zero: Array) -> Array:
+    return array - zero
+
+
+def _product(_: Operator, array: Array, scale: Array) -> Array:
+    return array * scale
+
+
+_CHANGES: dict[str, Callable[..., Array]] = {
+    "relax.astype": _converted,
+    "relax.permute_dims": _permuted,
+    "relax.subtract": _difference,
+    "relax.multiply": _product,
 }
+"""What constants become; the last two are what bytes with a zero point and a scale are multiplied out by."""

@@ -79,6 +79,36 @@ def test_a_transposed_matrix_is_packed_as_it_was_given():
     assert_same_meaning(before.op, after.op)
 
 
+@pytest.mark.parametrize("zero", ["", " - z"])
+def test_dequantized_bytes_are_packed(zero):
+    text = PROGRAM.format(x='("n", 5)', w="(5, 128)", matrix="w", dtype="float32", options="").replace(
+        'w: R.Tensor((5, 128), "float32")',
+        'w: R.Tensor((5, 128), "int8"), z: R.Tensor((), "float32"), s: R.Tensor((1, 128), "float32")',
+    )
+    dequantized = 'R.astype(w, "float32")'
+    shifted = f"R.subtract({dequantized}, z)" if zero else dequantized
+    mod = from_source(text.replace("m = w", f"m = R.multiply({shifted}, s)"))
+    rng = np.random.default_rng(0)
+    values = {"w": rng.integers(-8, 8, (5, 128)).astype("int8"), "z": np.float32(3), "s": rng.integers(1, 4, (1, 128))}
+    mod = BindParams("main", {n: v if n == "w" else np.asarray(v, "float32") for n, v in values.items()})(mod)
+    after = PackWeights(target=AVX512, min_bytes=0)(mod)
+    assert panels(after) == [(2, 5, 64)]
+    assert_same_meaning(mod.op, after.op)
+
+
+def test_gelu_behind_a_packed_product_is_recognised():
+    body = PROGRAM.format(x='("n", 512)', w="(512, 512)", matrix="w", dtype="float32", options="").replace(
+        "z = R.nn.relu(y)",
+        "a = R.divide(y, R.const(1.4142135623730951, 'float32')); b = R.add(R.erf(a), R.const(1.0, 'float32'));"
+        " z = R.multiply(y, R.multiply(R.const(0.5, 'float32'), b))",
+    )
+    mod = from_source(body.replace("R.matmul(x, m)", "R.matmul(x, w)"))
+    mod = BindParams("main", {"w": np.ones((512, 512), "float32")})(mod)
+    after = Sequential(make_passes(OPTIMIZE, AVX512))(mod)
+    (call,) = (op for op in after.op.walk() if isinstance(op, ops.CallTIROp))
+    assert call.callee_name == "fused_packed_matmul_gelu"
+
+
 def test_what_stands_in_the_panels():
     before = program()
     (shape,) = panels(after := packed(before))
