@@ -15,6 +15,7 @@ from ...dialects import relax, tir
 from ...dialects.dtypes import byte_size
 from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
+from ...dialects.sym import SymAttr
 from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.iterations import iterations
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
@@ -98,7 +99,7 @@ def _is_constant(value: SSAValue) -> bool:
         return False
     if isinstance(value.op, relax.TupleOp):
         return all(_is_constant(f) for f in value.op.fields_)
-    if isinstance(value.op, relax.ShapeOp):
+    if isinstance(value.op, relax.ShapeOp | relax.PrimValueOp):
         return not free_symbolic_vars([value.type])
     return isinstance(value.op, relax.ConstantOp)
 
@@ -110,6 +111,8 @@ def _value(value: SSAValue) -> Any:
         return tuple(_value(f) for f in op.fields_)
     if isinstance(op, relax.ShapeOp):
         return tuple(d.data.constant for d in op.values_)
+    if isinstance(op, relax.PrimValueOp):
+        return op.value.data.constant if isinstance(op.value, SymAttr) else op.value.value.data
     assert isinstance(op, relax.ConstantOp)
     return op.value.numpy()
 

@@ -18,19 +18,18 @@ from ...ir.rewriting.walk import operations
 from .convert_layout import convert_function
 from .layout_rules import MORE_RULES, Desired
 
-_CONVOLUTION = "relax.nn.conv2d"
-_LAST: Desired = {_CONVOLUTION: ["NHWC", "HWIO"]}
-_FIRST: Desired = {_CONVOLUTION: ["NCHW", "OIHW"]}
+_LAST: Desired = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv2d": ["NHWC", "HWIO"]}
+_FIRST: Desired = {"relax.nn.conv1d": ["NCW", "OIW"], "relax.nn.conv2d": ["NCHW", "OIHW"]}
 
 
 @dataclass(frozen=True)
 class ChannelsLast(Pass):
-    """Brings functions of several convolutions with constant kernels into the layout NHWC.
+    """Brings functions of several convolutions with constant kernels into the layouts NWC and NHWC.
 
     What comes before, between and after them follows as in `convert-layout`. A function stays as it was where it has
-    fewer than `least` such convolutions in the layout NCHW, or where more than one tensor for every `least` of them
-    were to be transposed at run time. One whose rows have an unknown length counts as many: vectors along the channels
-    are whole ones, whatever that is.
+    fewer than `least` such convolutions in the layouts NCW and NCHW, or where more than one tensor for every `least` of
+    them were to be transposed at run time. One whose rows have an unknown length counts as many: vectors along the
+    channels are whole ones, whatever that is.
 
     Convolutions in groups have the channels first, as those of one vector need different data; but not where a group
     is one channel.
@@ -41,7 +40,7 @@ class ChannelsLast(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            convolutions = [op for op in operations(func) if isinstance(op, Operator) and op.name == _CONVOLUTION]
+            convolutions = [op for op in operations(func) if isinstance(op, Operator) and op.name in _LAST]
             if not self._convert(func, convolutions) and any(map(_has_groups_last, convolutions)):
                 convert_function(func, lambda op: _FIRST if _has_groups_last(op) else _as_it_is(op), MORE_RULES)
 
@@ -60,13 +59,13 @@ class ChannelsLast(Pass):
 
 
 def _is_wanted(op: Operator) -> bool:
-    """Whether a convolution is in the layout NCHW, with a constant kernel and without groups."""
-    return op.attr("data_layout") == "NCHW" and _is_constant(op.operands[1]) and not _has_groups(op)
+    """Whether a convolution is with the channels first, with a constant kernel and without groups."""
+    return op.attr("data_layout") == _FIRST[op.name][0] and _is_constant(op.operands[1]) and not _has_groups(op)
 
 
 def _has_groups(op: Operator) -> bool:
     """Whether an operator is a convolution in groups of several channels."""
-    return op.name == _CONVOLUTION and op.attr("groups") > 1 and not _is_depthwise(op)
+    return op.name in _LAST and op.attr("groups") > 1 and not _is_depthwise(op)
 
 
 def _is_depthwise(convolution: Operator) -> bool:
@@ -76,14 +75,14 @@ def _is_depthwise(convolution: Operator) -> bool:
 
 
 def _has_groups_last(op: Operator) -> bool:
-    return _has_groups(op) and op.attr("data_layout") == "NHWC"
+    return _has_groups(op) and op.attr("data_layout") == _LAST[op.name][0]
 
 
 def _as_it_is(op: Operator) -> Desired:
     """The layouts that a convolution has."""
-    if op.name != _CONVOLUTION:
+    if op.name not in _LAST:
         return {}
-    return {_CONVOLUTION: [op.attr(name) for name in ("data_layout", "kernel_layout", "out_layout")]}
+    return {op.name: [op.attr(name) for name in ("data_layout", "kernel_layout", "out_layout")]}
 
 
 def _has_known_rows(convolution: Operator) -> bool:
@@ -93,8 +92,18 @@ def _has_known_rows(convolution: Operator) -> bool:
 
 def _moves(func: relax.FuncOp) -> int:
     """How many tensors are transposed when the function runs."""
-    moves = [op for op in operations(func) if isinstance(op, Operator) and op.name == "relax.permute_dims"]
-    return sum(not _is_constant(op.operands[0]) for op in moves)
+    transposed = (op for op in operations(func) if isinstance(op, Operator) and op.name == "relax.permute_dims")
+    return sum(not _is_constant(op.operands[0]) and not _moves_nothing(op) for op in transposed)
+
+
+def _moves_nothing(permute: Operator) -> bool:
+    """Whether all dimensions that are not 1 stay in their order: no element has another place then."""
+    dims = permute.tensor("x").dims
+    if dims is None:
+        return False
+    axes = permute.attr("axes") or range(len(dims))[::-1]
+    kept = [axis % len(dims) for axis in axes if dims[axis].constant != 1]
+    return kept == sorted(kept)
 
 
 def _is_constant(value: SSAValue) -> bool:

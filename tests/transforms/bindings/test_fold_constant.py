@@ -72,3 +72,20 @@ def test_several_results_are_a_tuple_of_constants() -> None:
 def test_constants_leave_blocks_behind_other_bindings() -> None:
     text = folded(BEHIND)
     assert "relax.dataflow" not in text and text.count("relax.constant") == 2
+
+
+SLICE = """
+@R.function
+def main(x: R.Tensor((2, "n"), "float32")):
+    n = T.int64()
+    c = R.strided_slice(R.const([1.0, 2.0, 3.0, 4.0], "float32"), [0], [1], [3])
+    d = R.full((2,), R.const(2.0, "float32"))
+    y = R.add(x, R.expand_dims(R.add(c, d), [1]))
+    z = R.strided_slice(y, [1], [0], [n])
+    return z
+"""
+
+
+def test_places_that_are_known() -> None:
+    text = folded(SLICE)
+    assert text.count("relax.strided_slice") == 1 and "dense" not in text and text.count("relax.add") == 1

@@ -90,6 +90,34 @@ def test_one_of_unknown_rows() -> None:
     assert layouts(ChannelsLast()(before)) == ["NHWC"]
 
 
+LINES = (
+    'x: R.Tensor(({n}, 16, {w}), "float32"), u: R.Tensor((16, 16, 3), "float32"), v: R.Tensor((1, 16, 1), "float32")'
+)
+LINE = """
+a = R.nn.relu(R.nn.conv1d(x, u, padding=1))
+b = R.nn.relu(R.nn.conv1d(a, u, strides=2, padding=1))
+c = R.nn.conv1d(b, u, padding=1)
+y = R.sigmoid(R.nn.conv1d(R.strided_slice(c, [1, 2], [0, 0], [16, 1]), v))
+"""
+
+
+@pytest.mark.parametrize(("n", "w"), [('"n"', 5), (1, '"w"'), (2, 6)])
+def test_one_dimension(n: Any, w: Any) -> None:
+    before = program(LINE, 0, LINES.format(n=n, w=w), bind=False)
+    rng = np.random.default_rng(0)
+    weights = {p: rng.integers(-2, 3, shape) for p, shape in {"u": (16, 16, 3), "v": (1, 16, 1)}.items()}
+    before = BindParams("main", {p: w.astype("float32") for p, w in weights.items()})(before)
+    after = Sequential([ChannelsLast(), PackConvolutions("llvm -mcpu=x86-64-v3")])(before)
+    assert {op.attr("data_layout") for op in after.op.walk() if op.name == "relax.nn.conv1d"} == {"NWC"}
+    assert sum(isinstance(op, ops.CallTIROp) for op in after.op.walk()) == 3
+    assert_same_meaning(before.op, after.op)
+
+
+def test_moving_a_dimension_of_one_is_no_move() -> None:
+    before = program(chain(4), 4, 'x: R.Tensor((4, 16, 1, 1), "float32")')
+    assert set(layouts(ChannelsLast()(before))) == {"NHWC"}
+
+
 NHWC = 'data_layout="NHWC", kernel_layout="HWIO"'
 GROUPS = f"""
 a = R.nn.conv2d(x, v, groups=4, padding=1, {NHWC})
