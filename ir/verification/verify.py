@@ -7,7 +7,8 @@ comparing lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -54,6 +55,32 @@ class Verifier:
         for function in functions:
             self._verify_calls(function, by_name, context)
         self._verified = {id(f.ops[0]): f for f in functions}
+
+    def problems(self, module: ModuleOp) -> list[tuple[Operation, VerifyError]]:
+        """The first error of each function that has one, and of the module itself, with the operation it is of.
+
+        As `verify`, which stops at the first: what is right and does not change is not verified again.
+        """
+        functions = [self._function(root) for root in _roots(module)]
+        by_name = Functions(module, self._signatures)
+        checks: list[tuple[Operation, Callable[[], None]]] = [(module, lambda: self._verify_op(module, ""))]
+        checks += [(f.ops[0], partial(self._verify_function, f, by_name)) for f in functions]
+        found: list[tuple[Operation, VerifyError]] = []
+        for op, check in checks:
+            try:
+                check()
+            except VerifyError as error:
+                found.append((op, error))
+        wrong = {id(op) for op, _ in found}
+        self._verified = {id(f.ops[0]): f for f in functions if id(f.ops[0]) not in wrong}
+        return found
+
+    def _verify_function(self, function: _Function, by_name: Functions) -> None:
+        """All that `verify` looks at in one function."""
+        if self._verified.get(id(function.ops[0])) is not function:
+            function.is_open = bool(check_dominance(function.ops[0], allow_free=True))
+            self._verify_ops(function, "")
+        self._verify_calls(function, by_name, "")
 
     def _function(self, root: Operation) -> _Function:
         """The function as it was verified, where it is still so, or as it is."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import EnumType
 from types import FunctionType, ModuleType
@@ -22,7 +22,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
 from .captured import NotSimpleError, bound, lambda_text, result, surroundings, text_of
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
-from .scope import Scope, is_missing, script_value
+from .scope import Scope, is_missing, names_in, script_value, undefined_names
 from .source import ScriptError, Source
 from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
 
@@ -59,6 +59,17 @@ class Evaluator:
 
     def error(self, node: ast.AST, message: str, **details: Any) -> ScriptError:
         return self.source.error(node, message, **details)
+
+    def check_names(self, function: ast.FunctionDef, symbolic: Iterable[str] = ()) -> set[str]:
+        """The names that occur in `function`. Raises a `ScriptError` that lists every one that nothing defines.
+
+        `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
+        """
+        known = self.scope.environment.names()
+        names, undefined = names_in(function, known)
+        if undefined:
+            raise undefined_names(self.source, undefined, names | known, symbolic)
+        return names
 
     def visit(self, node: ast.AST) -> Any:
         """The value of an expression. Raises a located `TiraxError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -56,6 +56,9 @@ class _PlainEvaluator(Evaluator):
 
 class ModuleParser:
     """Reads the functions of one module; the functions' `ModuleContext`."""
+
+    relax_parser: ClassVar[type[RelaxParser]] = RelaxParser
+    tir_parser: ClassVar[type[TirParser]] = TirParser
 
     def __init__(self, source: Source, environment: Environment):
         self.source = source
@@ -225,14 +228,14 @@ class ModuleParser:
 
     def _signature(self, function: Function) -> Signature:
         if function.signature is None:
-            parser = RelaxParser(self.source, self.environment, self)
+            parser = self.relax_parser(self.source, self.environment, self)
             function.signature = parser.signature(function.node, function.pure)
         return function.signature
 
     def _tir(self, function: Function) -> tir.FuncOp:
         if not isinstance(function.op, tir.FuncOp):
             function.in_progress = True
-            parser = TirParser(self.source, self.environment, self)
+            parser = self.tir_parser(self.source, self.environment, self)
             function.op = parser.parse(function.node, private=function.private)
             function.in_progress = False
         return function.op
@@ -241,7 +244,7 @@ class ModuleParser:
         if isinstance(function.op, relax.FuncOp):
             return function.op
         function.in_progress = True
-        parser = RelaxParser(self.source, self.environment, self)
+        parser = self.relax_parser(self.source, self.environment, self)
         op = parser.parse(function.node, self._signature(function), private=function.private)
         function.in_progress = False
         function.op = op

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -30,20 +30,13 @@ def read_file(source: Source, environment: Environment, tree: ast.Module, chosen
     before it imports are noted by name and constants computed; a name that only a run would give a value is an error
     where the program uses it. Raises `TiraxError`.
     """
-    programs: dict[str, Program] = {}
-    head = _Head(source, environment.copy())
-    for statement in tree.body:
-        head.note_imports(statement)
-        if isinstance(statement, Program) and head.kind(statement) in ("module", "function"):
-            if statement.name in programs:
-                raise source.error(statement, f"'{statement.name}' is defined twice")
-            programs[statement.name] = statement
+    programs = find_programs(source, environment, tree)
     nodes = _choose(source, tree, programs, chosen)
-    head = _Head(source, environment)
+    head = Head(source, environment.copy())
     for statement in tree.body[: tree.body.index(nodes[-1])]:
         if statement not in nodes:
             head.note(statement)
-    head.forget_what_may_have_changed()
+    environment = head.environment_here()
     functions = [n for n in nodes if isinstance(n, ast.FunctionDef)]
     for node in nodes:
         if isinstance(node, ast.ClassDef):
@@ -51,6 +44,19 @@ def read_file(source: Source, environment: Environment, tree: ast.Module, chosen
                 raise source.error(node, f"class '{node.name}' needs one decorator", expected="@I.ir_module")
             return parse_class_node(source, environment, node, functions)
     return parse_function_nodes(source, environment, functions)
+
+
+def find_programs(source: Source, environment: Environment, tree: ast.Module) -> dict[str, Program]:
+    """The programs of a file by name, in its order. Raises `ScriptError` where two have one name."""
+    programs: dict[str, Program] = {}
+    head = Head(source, environment.copy())
+    for statement in tree.body:
+        head.note_imports(statement)
+        if isinstance(statement, Program) and head.kind(statement) in ("module", "function"):
+            if statement.name in programs:
+                raise source.error(statement, f"'{statement.name}' is defined twice")
+            programs[statement.name] = statement
+    return programs
 
 
 def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chosen: str | None) -> list[Program]:
@@ -65,8 +71,14 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
         raise source.error(programs[last], message, expected=expected, found=", ".join(names))
     if chosen is not None and chosen not in programs:
         raise _no_such_program(source, tree, programs, chosen)
-    left = list(programs.values()) if chosen is None else [programs[chosen]]
-    wanted = {node.name for node in left}
+    return with_named(programs, list(programs) if chosen is None else [chosen])
+
+
+def with_named(programs: dict[str, Program], chosen: Sequence[str]) -> list[Program]:
+    """The programs of these names and the functions that they name, in the order of the file."""
+    functions = {name: node for name, node in programs.items() if isinstance(node, ast.FunctionDef)}
+    wanted = set(chosen)
+    left = [programs[name] for name in chosen]
     while left and functions.keys() - wanted:
         named = {n.id for n in ast.walk(left.pop()) if isinstance(n, ast.Name)}
         more = (functions.keys() & named) - wanted
@@ -95,7 +107,7 @@ def _no_such_program(source: Source, tree: ast.Module, programs: dict[str, Progr
     return unknown_name("program", chosen, programs)
 
 
-class _Head:
+class Head:
     """What stands before a program: its names become those of an `Environment`."""
 
     def __init__(self, source: Source, environment: Environment):
@@ -159,13 +171,18 @@ class _Head:
             known = isinstance(target, ast.Name) or isinstance(value, Unknown)
             self._define(name, value if known else Unknown(self._source.place(statement)), statement)
 
-    def forget_what_may_have_changed(self) -> None:
-        """Lists and dictionaries that anything passed over mentions may hold something else by now."""
+    def environment_here(self) -> Environment:
+        """A copy of the names as a program sees them that stands behind what was noted.
+
+        Lists and dictionaries that anything passed over mentions may hold something else by now.
+        """
+        environment = self._environment.copy()
         changeable = {name: v for name, v in self._bound.items() if isinstance(v, list | dict)}
         for name, statement in self._mentioned.items():
             if name in changeable:  # and whatever else is called so
                 for other in [n for n, v in changeable.items() if v is changeable[name]]:
-                    self._environment.define(other, Unknown(self._source.place(statement), "it may change here"))
+                    environment.define(other, Unknown(self._source.place(statement), "it may change here"))
+        return environment
 
     def note_imports(self, statement: ast.stmt) -> None:
         """Note the names that imports bind, also where an `if` or `try` chooses between them.

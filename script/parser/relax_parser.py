@@ -43,7 +43,7 @@ from .relax_calls import (
     sinfo_of,
 )
 from .relax_types import StructInfoEvaluator, symbolic_call
-from .scope import Environment, Scope, check_names
+from .scope import Environment, Scope
 from .source import Source
 from .tir_frames import check_plain_parameters
 from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
@@ -102,7 +102,7 @@ class RelaxParser(RelaxEvaluator):
     def parse(self, function: ast.FunctionDef, signature: Signature, *, private: bool = False) -> relax.FuncOp:
         """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
         symbolic = (v.name for v in free_symbolic_vars(signature.params) if isinstance(v.name, str))
-        self._used_names = check_names(self.source, function, self.scope.environment.names(), symbolic)
+        self._used_names = self.check_names(function, symbolic)
         body, ret, attrs = self._function_body(function, signature)
         self._name_the_rest(body.block)
         op = relax.FuncOp(function.name, body, ret, private=private, attrs=attrs, pure=signature.pure)
@@ -308,9 +308,13 @@ class RelaxParser(RelaxEvaluator):
             visitor = self.visitors.get(type(statement))
             if visitor is None:
                 raise refuse(self.source, statement, "a Relax function")
-            with self.source.located(statement):
-                bound = visitor(self, statement)
+            bound = self.statement(visitor, statement)
         return bound
+
+    def statement(self, visitor: Callable[..., str | None], node: ast.stmt) -> str | None:
+        """Read a statement; gives the name that it binds."""
+        with self.source.located(node):
+            return visitor(self, node)
 
     @contextmanager
     def into(self, block: Block) -> Iterator[dict[str, Any]]:

@@ -188,36 +188,27 @@ class Scope:
         return {n for frame in self._frames for n in frame}
 
 
-def check_names(
-    source: Source, function: ast.FunctionDef, known: Iterable[str], symbolic: Iterable[str] = ()
-) -> set[str]:
-    """The names that occur in `function`. Raises a `ScriptError` that lists every one that nothing defines.
-
-    `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
-    """
+def names_in(function: ast.FunctionDef, known: Iterable[str]) -> tuple[set[str], list[ast.Name]]:
+    """The names that occur in `function`, and the first use of each that nothing defines, `known` being defined."""
     parts: list[ast.AST] = [*function.body]
     parts += [a.annotation for a in function.args.args if a.annotation is not None]
     parts += [function.returns] if function.returns is not None else []
     bound = {a.arg for a in function.args.args}
     used: dict[str, ast.Name] = {}
-    for node in _nodes(parts):
+    for node in nodes_of(parts):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used.setdefault(node.id, node)
         elif isinstance(node, _BINDERS):
             bound.update(_bound_names(node))
     names = used.keys() | bound
     bound.update(known)
-    missing = [node for name, node in used.items() if name not in bound]
-    if missing:
-        visible = sorted(bound - set(BUILTINS) - set(dir(builtins)))
-        raise _undefined(source, missing, visible, set(symbolic))
-    return names
+    return names, [node for name, node in used.items() if name not in bound]
 
 
 _LEAVES = frozenset({ast.Constant, ast.Name})
 
 
-def _nodes(parts: list[ast.AST]) -> Iterator[ast.AST]:
+def nodes_of(parts: list[ast.AST]) -> Iterator[ast.AST]:
     """The nodes of syntax trees in the order of `ast.walk`, in a third of its time."""
     todo = deque(parts)
     while todo:
@@ -233,12 +224,17 @@ def _nodes(parts: list[ast.AST]) -> Iterator[ast.AST]:
                 todo.append(value)
 
 
-def _undefined(source: Source, nodes: list[ast.Name], known: list[str], symbolic: set[str]) -> ScriptError:
-    nodes.sort(key=lambda n: (n.lineno, n.col_offset))
-    names = [f"'{n.id}'" for n in nodes]
-    hints = [(n.id, f"declare it: {n.id} = T.int64()" if n.id in symbolic else suggestion(n.id, known)) for n in nodes]
+def undefined_names(
+    source: Source, nodes: list[ast.Name], names: set[str], symbolic: Iterable[str] = ()
+) -> ScriptError:
+    """The error for uses of names that nothing defines; `names` are all that occur in the function or are known."""
+    nodes = sorted(nodes, key=lambda n: (n.lineno, n.col_offset))
+    known = sorted(names - {n.id for n in nodes} - set(BUILTINS) - set(dir(builtins)))
+    declared = set(symbolic)
+    quoted = [f"'{n.id}'" for n in nodes]
+    hints = [(n.id, f"declare it: {n.id} = T.int64()" if n.id in declared else suggestion(n.id, known)) for n in nodes]
     hint = "; ".join(f"'{name}': {text}" if len(nodes) > 1 else text for name, text in hints if text) or None
-    message = f"undefined name {names[0]}" if len(names) == 1 else f"undefined names {', '.join(names)}"
+    message = f"undefined name {quoted[0]}" if len(nodes) == 1 else f"undefined names {', '.join(quoted)}"
     notes = [source.place(n).render() for n in nodes[1:]]
     return source.error(nodes[0], message, hint=hint, notes=notes)
 

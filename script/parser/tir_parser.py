@@ -23,7 +23,7 @@ from ...ir.buffers.regions import infer_regions
 from .attributes import attribute_dict, plain_value, renumbered
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
-from .scope import Environment, Scope, check_names
+from .scope import Environment, Scope
 from .source import Source
 from .tir_attributes import TirAttributes
 from .tir_buffers import BUFFER_CALLS
@@ -66,7 +66,7 @@ class TirParser(TirAttributes):
 
     def parse(self, function: ast.FunctionDef, *, private: bool = False) -> tir.FuncOp:
         """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
-        check_names(self.source, function, self.scope.environment.names())
+        self.check_names(function)
         self._parameters(function.args)
         self.body(function.body)
         erase_unused(self.entry)
@@ -155,8 +155,12 @@ class TirParser(TirAttributes):
             visitor = self.visitors.get(type(statement))
             if visitor is None:
                 raise refuse(self.source, statement, "a prim_func")
-            with self.source.located(statement):
-                visitor(self, statement)
+            self.statement(visitor, statement)
+
+    def statement(self, visitor: Callable[..., None], node: ast.stmt) -> None:
+        """Read a statement."""
+        with self.source.located(node):
+            visitor(self, node)
 
     def _sub_body(self, statements: Sequence[ast.stmt]) -> Region:
         block = Block()
