@@ -213,6 +213,12 @@ def pass_classes(of_tir: bool) -> dict[str, str]:
     return {name: module for module, name in rows if module.startswith("transforms.tir.") is of_tir}
 
 
+def pass_names(of_tir: bool) -> list[str]:
+    """The passes that work on tensor functions and below them, or those that work on Relax, by name."""
+    below = ("transforms.tir.", "schedule.", "lowering.")
+    return [name for name, path in _PASSES.items() if path.startswith(below) is of_tir]
+
+
 TIRAX_UNIVERSE = Universe(
     all_dialects={name: _lazy(path) for name, path in _DIALECTS.items()},
     all_passes={name: _lazy(path) for name, path in _PASSES.items()},

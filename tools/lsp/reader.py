@@ -1,0 +1,112 @@
+"""What both languages share: what has changed is read again, function by function, and then verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError
+from ...ir.verification.verify import Verifier
+from ..guard import message_of
+from .reading import Piece, Place, Problem, problem_of
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WORDS = re.compile(r"[A-Za-z_][\w$.]*")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, as editors count them."""
+    return _LINE_END.split(text)
+
+
+def words_of(lines: Iterable[str]) -> set[str]:
+    """The names that occur in lines, members of others (`cls.f`) by their own name."""
+    return {part for line in lines for word in _WORDS.findall(line) for part in (word, word.rpartition(".")[2])}
+
+
+def internal(error: Exception, line: int = 0) -> Problem:
+    """What an error that is none of the text comes down to."""
+    return Problem(Place(line, 0, 0), message_of(error).removeprefix("error: "))
+
+
+class Memory:
+    """The pieces of the last reading by all that they depend on."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, Piece] = {}
+        self._now: dict[Hashable, Piece] = {}
+
+    def turn(self) -> None:
+        """Begin a reading: what the last one did not use is forgotten."""
+        self._last, self._now = self._now, {}
+
+    def piece(self, key: Hashable, first: int, read: Callable[[], Piece]) -> Piece:
+        """The piece of a key, read where the last reading had none; it begins at line `first` now."""
+        known = self._last.get(key) if key not in self._now else None
+        piece = read() if known is None else known
+        piece.first = first
+        self._now[key] = piece
+        return piece
+
+
+class Checker:
+    """Verifies the functions of one program, those again that have changed."""
+
+    def __init__(self) -> None:
+        self._module = ModuleOp([])
+        self._verifier = Verifier()
+
+    def check(self, pieces: list[Piece], around: Operation | None = None) -> ModuleOp | None:
+        """Note what is ill-formed in the pieces that were read, and call no function that was not.
+
+        The module has the attributes of `around`. Gives the module, None where a function of it could not be read.
+        """
+        whole = _without_broken(pieces)
+        block = self._module.body.block
+        for op in list(block.ops):
+            op.detach()
+        by_op: dict[Operation, Piece] = {}
+        for piece in whole:
+            if piece.op is not None:
+                if piece.op.parent is not None:  # a module of the parser's
+                    piece.op.detach()
+                by_op[piece.op] = piece
+        block.add_ops(by_op)
+        self._module.attributes = {} if around is None else dict(around.attributes)
+        for piece in pieces:
+            piece.ill_formed = []
+        for op, error in self._verifier.problems(self._module):
+            piece = by_op.get(op, pieces[0])
+            piece.ill_formed.append(problem_of(error, piece.lines, piece.origin))
+        return self._module if len(whole) == len(pieces) else None
+
+    def check_whole(self, piece: Piece, module: ModuleOp) -> None:
+        """Note what is ill-formed in a piece that is a module."""
+        errors = [error for _, error in self._verifier.problems(module)]
+        piece.ill_formed = [problem_of(error, piece.lines, piece.origin) for error in errors]
+
+
+def _without_broken(pieces: list[Piece]) -> list[Piece]:
+    """The pieces that could be read and mention none that could not."""
+    broken = {p.name for p in pieces if p.op is None}
+    whole = [p for p in pieces if p.op is not None]
+    while broken:
+        touched = [p for p in whole if not broken.isdisjoint(p.words)]
+        broken = {p.name for p in touched}
+        whole = [p for p in whole if p not in touched]
+    return whole
+
+
+def readable(read: Callable[[], Operation | None], piece: Piece, silent: tuple[type[TiraxError], ...] = ()) -> None:
+    """Read the operation of a piece; what is raised is its problem, but for what is `silent`: a problem of another."""
+    try:
+        piece.op = read()
+    except silent:
+        pass
+    except TiraxError as error:
+        piece.add(error)
+    except Exception as error:  # noqa: BLE001 - a fault of ours in one function must not end the server
+        piece.problems.append(internal(error))
