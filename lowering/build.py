@@ -15,6 +15,7 @@ from ..ir.passes.transform import PassContext, Sequential, module_op, new_contex
 from ..ir.verification.dominance import check_dominance
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
+from .build_cache import entry_of
 from .host.convert import SITES, ConvertHostToFunc, host_data
 from .llvm_text import print_llvm
 from .object_cache import object_of_module, object_of_texts
@@ -54,14 +55,27 @@ def build(
     resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
     with no_gc():
         op = _copy(mod, params)
-        named = _run_own(op, pipeline, resolved)
-        if not named:
-            return assemble(op, resolved, opt_level)
-        before = op.clone()
-        executable = _from_host(op, named, resolved, opt_level)
-        context = PassContext.current()
-        executable.instrument = lambda: _instrumented(before, named, resolved, opt_level, context)
+        entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
+        executable = None if entry is None else entry.load()
+        if executable is None:
+            executable = _build(op, pipeline, resolved, opt_level)
+            if entry is not None:
+                entry.store(executable)
+        else:
+            executable.instrument = lambda: _build(op.clone(), pipeline, resolved, opt_level).instrumented
         return executable
+
+
+def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
+    """The executable of a module, which is used up."""
+    named = _run_own(op, pipeline, target)
+    if not named:
+        return assemble(op, target, opt_level)
+    before = op.clone()
+    executable = _from_host(op, named, target, opt_level)
+    context = PassContext.current()
+    executable.instrument = lambda: _instrumented(before, named, target, opt_level, context)
+    return executable
 
 
 def _run_own(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target) -> tuple[str, ...]:

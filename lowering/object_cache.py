@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import cache
@@ -46,12 +47,30 @@ def _versions() -> str:
 
 
 @cache
-def _sources() -> str:
-    """Sizes and times of the files that take part from the schedule on."""
-    root = Path(__file__).parents[1]
-    files = sorted(path for room in _ROOMS for path in (root / room).rglob("*.py"))
-    status = [(str(path.relative_to(root)), path.stat()) for path in files]
-    return json.dumps([(name, s.st_size, s.st_mtime_ns) for name, s in status])
+def sources(rooms: tuple[str, ...]) -> str:
+    """Names, sizes and times of the files of rooms, which are folders, and modules (`target.py`)."""
+    root = str(Path(__file__).parents[1])
+    rows: list[tuple[str, int, int]] = []
+    pending = [os.path.join(root, room) for room in rooms if not room.endswith(".py")]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            if entry.is_dir():
+                pending.append(entry.path)
+            elif entry.name.endswith((".py", ".ll")):
+                rows.append(_row(entry.path))
+    return json.dumps([*sorted(rows), *(_row(os.path.join(root, room)) for room in rooms if room.endswith(".py"))])
+
+
+def _row(path: str) -> tuple[str, int, int]:
+    status = os.stat(path)
+    return path, status.st_size, status.st_mtime_ns
+
+
+def machine_parts(target: Target, opt_level: int) -> tuple[str, ...]:
+    """What code depends on besides the program: the target, the versions, limits and settings of the environment."""
+    limits = [limit(name) for name in LIMITS]
+    settings = os.environ.get("TIRAX_SANITIZE", "")
+    return (target.text, f"{target.caches} {target.cores} {limits} {settings}", *_target_parts(target, opt_level))
 
 
 def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
@@ -92,12 +111,10 @@ def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
 
 def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callable[[], Iterable[str]]) -> bytes:
     """The object of a module of entry points and tir functions; `texts` lowers it to LLVM modules if it must."""
-    if not _plain(PassContext.current()):
+    if not is_plain(PassContext.current()):
         return object_of_texts(texts(), target, opt_level)
     with stage("look-up"):
-        limits = [limit(name) for name in LIMITS]  # the environment's: unrolling depends on them
-        machine = f"{target.text} {target.caches} {target.cores} {limits}"
-        key = cache_key("module", _functions(op), machine, *_target_parts(target, opt_level), _sources())
+        key = cache_key("module", _functions(op), *machine_parts(target, opt_level), sources(_ROOMS))
         linked = _linked(_cache.get(key))
     if linked is not None:
         return linked
@@ -113,7 +130,7 @@ def _linked(keys: bytes | None) -> bytes | None:
     return join_objects(objects) if len(objects) == len(codes) else None
 
 
-def _plain(context: PassContext) -> bool:
+def is_plain(context: PassContext) -> bool:
     """Whether passes run as they do by themselves."""
     settings = (context.config, context.disabled_pass, context.required_pass, context.instruments)
     return context.opt_level == PassContext.opt_level and not any(settings) and not are_any()

@@ -1,8 +1,9 @@
-"""The cache of compiled objects on disk: what was compiled once is loaded the next time, also by other processes.
+"""Caches on disk: what was compiled once is loaded the next time, also by other processes.
 
 A file is a code over its key and its content (HMAC-SHA-256), and the content. Native code is loaded from here, so the
 directory must belong to the user alone; one that others can write to is not used. The secret of the code is the user's,
 `$XDG_CONFIG_HOME/tirax/cache.key`: an object that somebody else put there, or under another key, counts as absent.
+Objects are here, whole executables in `executable_cache.py`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,18 @@ import os
 import secrets
 import stat
 import warnings
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from .container import write_atomically
 
 DEFAULT_LIMIT = 256 * 2**20
-_DIGEST = 32
+DIGEST = 32
+"""Bytes of a code."""
+
+T = TypeVar("T")
 
 
 def cache_key(*parts: str | bytes) -> str:
@@ -32,10 +38,10 @@ def cache_key(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
-def default_directory() -> Path:
+def default_directory(name: str = "objects") -> Path:
     """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tirax" / "objects"
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tirax" / name
 
 
 def secret_file() -> Path:
@@ -44,50 +50,59 @@ def secret_file() -> Path:
     return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "tirax" / "cache.key"
 
 
+def secret() -> bytes:
+    """The user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
+    return _secret(secret_file())
+
+
 @cache
 def _secret(path: Path) -> bytes:
-    """The user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
     if path.exists() and _is_private(path, stat.S_IRWXG | stat.S_IRWXO):
         return path.read_bytes()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_DIGEST))
+        file.write(secrets.token_bytes(DIGEST))
     os.replace(temporary, path)  # where another process did so meanwhile: one of them compiles again
     return path.read_bytes()
 
 
-def cache_enabled() -> bool:
-    """False where the environment says `TIRAX_CACHE=0`."""
-    return os.environ.get("TIRAX_CACHE", "1").lower() not in ("0", "off", "false", "no")
+def cache_enabled(name: str = "objects") -> bool:
+    """False where the environment says `TIRAX_CACHE=0`, or the name of another cache only: `TIRAX_CACHE=objects`."""
+    value = os.environ.get("TIRAX_CACHE", "1").lower()
+    return value not in ("0", "off", "false", "no") and (value != "objects" or name == "objects")
 
 
-class ObjectCache:
-    """Objects by key. It never fails: what cannot be read counts as absent, what cannot be written warns."""
+class Cache(Generic[T]):
+    """Files by key. It never fails: what cannot be read counts as absent, what cannot be written warns."""
 
-    def __init__(self, directory: str | os.PathLike[str] | None = None, limit: int = DEFAULT_LIMIT):
-        """`limit` is the size in bytes above which the least recently used objects are removed."""
+    name = ""
+    """Of its directory."""
+    suffix = ""
+    limit = 0
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None, limit: int | None = None):
+        """`limit` is the size in bytes above which the least recently used files are removed."""
         self._directory = None if directory is None else Path(directory)
-        self.limit = limit
+        self.limit = self.limit if limit is None else limit
         self._warned = False
         self._unchecked = 0
 
     @property
     def directory(self) -> Path:
-        """Where the objects are."""
-        return self._directory or default_directory()
+        """Where the files are."""
+        return self._directory or default_directory(self.name)
 
-    def get(self, key: str) -> bytes | None:
-        """The object stored under `key`, None where there is none, it is damaged, or the cache is off."""
-        if not cache_enabled():
+    def load(self, key: str) -> T | None:
+        """What is stored under `key`, None where there is nothing, it is damaged, or the cache is off."""
+        if not cache_enabled(self.name):
             return None
         try:
             path = self._path(key)
             if not _is_private(path.parent):
                 return None
-            data = path.read_bytes()
-            content = data[_DIGEST:]
-            if not hmac.compare_digest(self._code(key, content), data[:_DIGEST]):
+            content = self.read(key, path)
+            if content is None:
                 path.unlink()
                 return None
             os.utime(path)
@@ -95,9 +110,9 @@ class ObjectCache:
             return None  # absent or unreadable: both mean that it has to be compiled
         return content
 
-    def put(self, key: str, content: bytes) -> None:
-        """Store `content`; an object larger than a quarter of the limit is not stored."""
-        if not cache_enabled() or len(content) > self.limit // 4:
+    def store(self, key: str, size: int, chunks: Iterable[bytes | memoryview]) -> None:
+        """Write a file of `size` bytes, unless it is larger than a quarter of the limit."""
+        if not cache_enabled(self.name) or size > self.limit // 4:
             return
         try:
             path = self._path(key)
@@ -105,25 +120,31 @@ class ObjectCache:
             if not _is_private(path.parent):
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
-            write_atomically(path, [self._code(key, content), content])
-            self._evict(len(content))
+            write_atomically(path, chunks)
+            self._evict(size)
         except (OSError, RuntimeError) as error:
             self._warn(str(error))
 
+    def read(self, key: str, path: Path) -> T | None:
+        """What a file holds, None where it is damaged. Raises `OSError`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def code(key: str, content: bytes) -> bytes:
+        """What proves that the user wrote `content` for `key`."""
+        return hmac.digest(secret(), key.encode() + b"\0" + content, "sha256")
+
     def clear(self) -> None:
-        """Remove every object."""
+        """Remove every file."""
         self._remove_down_to(0)
 
-    def _code(self, key: str, content: bytes) -> bytes:
-        return hmac.digest(_secret(secret_file()), key.encode() + b"\0" + content, "sha256")
-
     def _path(self, key: str) -> Path:
-        return self.directory / f"{key}.o"
+        return self.directory / f"{key}{self.suffix}"
 
     def _evict(self, size: int) -> None:
         """Above the limit, go down to three quarters of it: not at every `put` of so many bytes.
 
-        The directory, which may hold thousands of objects, is looked through only after a part of the room that was
+        The directory, which may hold thousands of files, is looked through only after a part of the room that was
         left at the last look has been filled; other processes may have filled as much each.
         """
         self._unchecked -= size
@@ -144,9 +165,9 @@ class ObjectCache:
             total -= size
 
     def _entries(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, size and path of every object; another process may remove some meanwhile."""
+        """Time of last use, size and path of every file; another process may remove some meanwhile."""
         entries: list[tuple[float, int, Path]] = []
-        for path in self.directory.glob("*.o"):
+        for path in self.directory.glob(f"*{self.suffix}"):
             try:
                 status = path.lstat()
             except FileNotFoundError:
@@ -157,7 +178,31 @@ class ObjectCache:
     def _warn(self, reason: str) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(f"the object cache cannot be written: {reason}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"the cache of {self.name} cannot be written: {reason}", RuntimeWarning, stacklevel=3)
+
+
+class ObjectCache(Cache[bytes]):
+    """Objects by key."""
+
+    name, suffix, limit = "objects", ".o", DEFAULT_LIMIT
+
+    def get(self, key: str) -> bytes | None:
+        """The object stored under `key`, None where there is none, it is damaged, or the cache is off."""
+        return self.load(key)
+
+    def put(self, key: str, content: bytes) -> None:
+        """Store `content`; an object larger than a quarter of the limit is not stored."""
+        self.store(key, len(content), self._chunks(key, content))
+
+    def _chunks(self, key: str, content: bytes) -> Iterator[bytes]:
+        yield self.code(key, content)
+        yield content
+
+    def read(self, key: str, path: Path) -> bytes | None:
+        """The object in a file, None where it is damaged. Raises `OSError`."""
+        data = path.read_bytes()
+        content = data[DIGEST:]
+        return content if hmac.compare_digest(self.code(key, content), data[:DIGEST]) else None
 
 
 def _is_private(path: Path, refused: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:

@@ -138,15 +138,8 @@ class Executable:
 
         Packed functions, `external` ones too, are not in it: they have to be registered where the file is loaded.
         """
-        header = {
-            "tirax": _version(),
-            "abi": abi.fingerprint(),
-            "target": asdict(self.target),
-            "functions": [function.to_json() for function in self.functions.values()],
-            "slots": self.slots,
-            "constants": [{"dtype": c.dtype.name, "shape": c.shape} for c in self.constants],
-        }
-        write_container(path, header, [self.code, *(c.reshape(-1).view(np.uint8).data for c in self.constants)])
+        header = {"tirax": _version(), "abi": abi.fingerprint(), **self.to_json()}
+        write_container(path, header, [self.code, *map(constant_bytes, self.constants)])
 
     export_library = save
 
@@ -160,20 +153,35 @@ class Executable:
         header, blobs = read_container(path)
         name = os.fspath(path)
         try:
-            target = _target(header["target"])
-            _check_compatible(name, header, target)
-            executable = cls(
-                blobs[0].tobytes(),
-                [FunctionInfo.from_json(data) for data in header["functions"]],
-                slots=[tuple(slot) for slot in header["slots"]],
-                target=target,
-            )
-            executable.constants = tuple(_constant(d, b) for d, b in zip(header["constants"], blobs[1:], strict=True))
+            _check_compatible(name, header, _target(header["target"]))
+            return cls.from_json(header, blobs[0].tobytes(), blobs[1:])
         except ExecutableFileError:
             raise
         except (TiraxError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise DamagedFileError(f"{name} is damaged: its metadata are malformed", notes=[str(error)]) from error
-        return executable
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the code and the contents of the constants, as data of JSON."""
+        return {
+            "target": asdict(self.target),
+            "functions": [function.to_json() for function in self.functions.values()],
+            "slots": self.slots,
+            "constants": [{"dtype": c.dtype.name, "shape": c.shape} for c in self.constants],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], code: bytes, contents: Sequence[np.ndarray]) -> Executable:
+        """The inverse of `to_json`; `contents` are the bytes of the constants, which are copied if not aligned.
+
+        Raises `MetadataError`, `KeyError`, `TypeError`, `ValueError` for other data.
+        """
+        return cls(
+            code,
+            [FunctionInfo.from_json(function) for function in data["functions"]],
+            slots=[tuple(slot) for slot in data["slots"]],
+            constants=[_constant(row, b) for row, b in zip(data["constants"], contents, strict=True)],
+            target=_target(data["target"]),
+        )
 
 
 def load_module(path: str | os.PathLike[str]) -> Executable:
@@ -209,6 +217,11 @@ def _is_immutable(array: np.ndarray) -> bool:
     while isinstance(owner, np.ndarray):
         owner = owner.base
     return isinstance(owner, bytes) or (isinstance(owner, memoryview) and owner.readonly)
+
+
+def constant_bytes(constant: np.ndarray) -> memoryview:
+    """The bytes of a constant of an executable."""
+    return constant.reshape(-1).view(np.uint8).data
 
 
 def _constant(data: Mapping[str, Any], blob: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
     strength.set_full(bool(config.getoption("--full")))
     os.environ.setdefault("XDG_CACHE_HOME", str(config.rootpath / "build" / "cache"))
+    os.environ.setdefault("TIRAX_CACHE", "objects")  # whole executables would hide what is done to build them
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
 
 

@@ -125,7 +125,7 @@ class TransposedConvolution(Convolution):
 def _convolution(rank: int) -> type[Operator]:
     letters = SPATIAL[rank]
     doc = f"The sum over input channels and window of data times weight, for data of {rank} spatial dimensions."
-    cls = type(f"Conv{rank}d", (Convolution,), {"__doc__": doc})
+    cls = type(f"Conv{rank}d", (Convolution,), {"__doc__": doc, "__module__": __name__})
     attrs: dict[str, Any] = {"strides": [1] * rank, "padding": [0] * (2 * rank), "dilation": [1] * rank, "groups": 1}
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"OI{letters}", "out_layout": f"NC{letters}"}
     return of_rank(rank, operator(f"relax.nn.conv{rank}d", "data weight", **attrs, **layouts, out_dtype=DTYPE)(cls))
@@ -134,7 +134,7 @@ def _convolution(rank: int) -> type[Operator]:
 def _transposed(rank: int) -> type[Operator]:
     letters = SPATIAL[rank]
     doc = f"The transpose of the convolution over {rank} spatial dimensions."
-    cls = type(f"Conv{rank}dTranspose", (TransposedConvolution,), {"__doc__": doc})
+    cls = type(f"Conv{rank}dTranspose", (TransposedConvolution,), {"__doc__": doc, "__module__": __name__})
     attrs: dict[str, Any] = {"strides": [1] * rank, "padding": [0] * (2 * rank), "output_padding": [0] * rank}
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
     more: dict[str, Any] = {"dilation": [1] * rank, "groups": 1, **layouts, "out_dtype": DTYPE}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_NUMBERS = 64
 _most_bytes: ContextVar[int | None] = ContextVar("most_bytes", default=None)
+_collected: ContextVar[list[TensorData] | None] = ContextVar("collected", default=None)
 _folder: ContextVar[str | None] = ContextVar("folder", default=None)
 _SAMPLES = 64
 """Bytes that are looked at for a hash: contents of many megabytes are not read for one."""
@@ -45,6 +46,17 @@ def elided_contents(above: int | None) -> Generator[None]:
         yield
     finally:
         _most_bytes.reset(token)
+
+
+@contextmanager
+def collected_contents() -> Generator[list[TensorData]]:
+    """Inside, contents are printed as `elided` and added to the list, so that text and list are all of a program."""
+    collected: list[TensorData] = []
+    token = _collected.set(collected)
+    try:
+        yield collected
+    finally:
+        _collected.reset(token)
 
 
 @contextmanager
@@ -148,8 +160,10 @@ class TensorDataAttr(Data[TensorData]):
         with printer.in_angle_brackets():
             printer.print_attribute(data.dtype)
             printer.print_string(f" [{', '.join(map(str, data.shape))}] ")
-            array, most = data.numpy(), _most_bytes.get()
-            if most is not None and len(data.raw) > most:
+            array, most, collected = data.numpy(), _most_bytes.get(), _collected.get()
+            if collected is not None:
+                collected.append(data)
+            if collected is not None or (most is not None and len(data.raw) > most):
                 printer.print_string("elided")
             elif data.file is not None and data.key is not None:
                 name = os.path.relpath(data.file, _folder.get() or ".").replace(os.sep, "/")

@@ -242,7 +242,7 @@ _COMPARE: dict[str, str] = {
 
 def _family(rows: dict[str, str], base: type[Operator], args: str) -> dict[str, type[Operator]]:
     def row(name: str, doc: str) -> type[Operator]:
-        cls = type(name.replace(".", "_"), (base,), {"__doc__": doc})
+        cls = type(name.replace(".", "_"), (base,), {"__doc__": doc, "__module__": __name__})
         return operator(f"relax.{name}", args)(cls)
 
     return {name: row(name, doc) for name, doc in rows.items()}

@@ -89,7 +89,7 @@ class PoolBackward(Pool):
 def _backward(kind: str, rank: int) -> type[Operator]:
     which = "the greatest point of each window, the first of equals" if kind == "max" else "all points of each window"
     doc = f"The gradient of `nn.{kind}_pool{rank}d` by its data: what `output_grad` says goes to {which}."
-    cls = type(f"{kind.title()}Pool{rank}dBackward", (PoolBackward,), {"__doc__": doc})
+    cls = type(f"{kind.title()}Pool{rank}dBackward", (PoolBackward,), {"__doc__": doc, "__module__": __name__})
     specs: dict[str, Any] = dict(POOLS[(kind, rank)].ATTR_SPECS)
     defined: Any = operator(f"relax.grad.{kind}_pool{rank}d_backward", "output_grad data", **specs)(cls)
     defined.KIND = kind

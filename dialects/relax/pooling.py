@@ -114,7 +114,7 @@ class AdaptivePool(Windowed):
 
 def _pool(kind: str, rank: int) -> type[Operator]:
     doc = f"The {'greatest' if kind == 'max' else 'mean'} of each window, for data of {rank} spatial dimensions."
-    cls = type(f"{kind.title()}Pool{rank}d", (Pool,), {"__doc__": doc})
+    cls = type(f"{kind.title()}Pool{rank}d", (Pool,), {"__doc__": doc, "__module__": __name__})
     attrs: dict[str, Any] = {"pool_size": [1] * rank, "strides": [1] * rank, "dilation": [1] * rank}
     attrs |= {"padding": [0] * (2 * rank), "ceil_mode": False, "count_include_pad": kind == "avg" and rank != 2}
     layout = f"NC{SPATIAL[rank]}"
@@ -125,7 +125,7 @@ def _pool(kind: str, rank: int) -> type[Operator]:
 
 def _adaptive(rank: int) -> type[Operator]:
     doc = f"{AdaptivePool.__doc__} Data has {rank} spatial dimensions."
-    cls = type(f"AdaptiveAvgPool{rank}d", (AdaptivePool,), {"__doc__": doc})
+    cls = type(f"AdaptiveAvgPool{rank}d", (AdaptivePool,), {"__doc__": doc, "__module__": __name__})
     layout = f"NC{SPATIAL[rank]}"
     name = f"relax.nn.adaptive_avg_pool{rank}d"
     return of_rank(rank, operator(name, "data", output_size=Attr(types=(list,)), layout=layout, out_layout=layout)(cls))

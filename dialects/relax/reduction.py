@@ -81,7 +81,9 @@ _REDUCTIONS: dict[str, tuple[type[ReduceOp], str]] = {
 
 
 def _reduction(name: str, base: type[ReduceOp], doc: str) -> type[Operator]:
-    return operator(f"relax.{name}", "x", axis=AXES, keepdims=False)(type(name, (base,), {"__doc__": doc}))
+    return operator(f"relax.{name}", "x", axis=AXES, keepdims=False)(
+        type(name, (base,), {"__doc__": doc, "__module__": __name__})
+    )
 
 
 REDUCTIONS = {name: _reduction(name, *row) for name, row in _REDUCTIONS.items()}

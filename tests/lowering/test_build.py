@@ -94,7 +94,7 @@ def test_the_cache_is_used(monkeypatch, tmp_path):
     from tirax.lowering import machine
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("TIRAX_CACHE", "1")
+    monkeypatch.setenv("TIRAX_CACHE", "objects")
     compiled = []
     before = machine.compile_object
     monkeypatch.setattr(machine, "compile_object", lambda *a: (compiled.append(1), before(*a))[1])

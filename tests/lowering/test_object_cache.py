@@ -24,7 +24,7 @@ class Module:
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("TIRAX_CACHE", "1")
+    monkeypatch.setenv("TIRAX_CACHE", "objects")
     return tmp_path / "tirax" / "objects"
 
 
@@ -90,7 +90,7 @@ def test_limits_of_the_environment_make_other_objects(monkeypatch):
 
 def test_changed_sources_are_compiled_again(monkeypatch):
     built(module())
-    monkeypatch.setattr(object_cache, "_sources", lambda: "a changed pass")
+    monkeypatch.setattr(object_cache, "sources", lambda rooms: "a changed pass")
     assert built(module())[1]
 
 

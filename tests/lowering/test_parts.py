@@ -46,7 +46,7 @@ def with_kernels(mod):
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("TIRAX_CACHE", "1")
+    monkeypatch.setenv("TIRAX_CACHE", "objects")
     return tmp_path / "tirax" / "objects"
 
 

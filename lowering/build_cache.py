@@ -1,0 +1,83 @@
+"""A program that was built before is not even optimized again: executables by the module that was given.
+
+    module, target, passes  ->  key  ->  executable, its constants mapped
+
+The key says all that an executable depends on: the module's text and what its constants contain, the passes, the target
+and the machine, versions, and what the sources of tirax are. What it cannot say is not looked up: passes that are given
+as objects, settings of a `PassContext`, rules, operators and functions that are not tirax's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from io import StringIO
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.printer import Printer
+
+from ..dialects.relax.data import collected_contents
+from ..dialects.relax.external import external_functions
+from ..ir.passes.transform import PassContext
+from ..ir.rewriting.walk import operations
+from ..runtime.cache import cache_enabled, cache_key, secret
+from ..runtime.checksum import checksum
+from ..runtime.executable import Executable
+from ..runtime.executable_cache import ExecutableCache
+from ..target import Target
+from ..universe import TIRAX_UNIVERSE
+from .object_cache import is_plain, machine_parts, sources
+from .timings import stage
+
+_cache = ExecutableCache()
+_ROOMS = (
+    *("dialects", "ir", "interpreter", "handles", "te", "topi", "transforms", "schedule", "lowering", "runtime"),
+    *("target.py", "hardware.py", "universe.py"),
+)
+_OWN = ("tirax.", "xdsl.")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program's place in the cache, and the bytes of its constants."""
+
+    key: str
+    contents: tuple[np.ndarray, ...]
+
+    def load(self) -> Executable | None:
+        """The executable, None where there is none."""
+        with stage("look-up"):
+            return _cache.get(self.key, self.contents)
+
+    def store(self, executable: Executable) -> None:
+        """Keep it for the next time."""
+        if not executable.external and not executable.sites:
+            with stage("store"):
+                _cache.put(self.key, executable, self.contents)
+
+
+def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int) -> Entry | None:
+    """The place of a module that these passes compile; None where it has none (see above)."""
+    if not (cache_enabled(_cache.name) and passes and is_plain(PassContext.current()) and _is_own(op, passes)):
+        return None
+    with stage("look-up"):
+        out = StringIO()
+        with collected_contents() as contents:
+            Printer(out).print_op(op)
+        arrays = tuple(np.frombuffer(data.raw, np.uint8) for data in contents)
+        try:
+            sums = [checksum(array, secret()) for array in arrays]
+        except (OSError, RuntimeError):  # there is no home for a secret
+            return None
+        program = ("program", out.getvalue(), b"".join(sums), " ".join(passes), version("numpy"))
+        return Entry(cache_key(*program, *machine_parts(target, opt_level), sources(_ROOMS)), arrays)
+
+
+def _is_own(op: ModuleOp, passes: Sequence[str]) -> bool:
+    """Whether nothing of a program or its passes is what others wrote."""
+    if external_functions(op) or not all(name in TIRAX_UNIVERSE.all_passes for name in passes):
+        return False
+    values = {type(v.type) for inner in operations(op) for v in inner.results}
+    return all(kind.__module__.startswith(_OWN) for kind in {*map(type, operations(op)), *values})
