@@ -1,5 +1,5 @@
 # make demo       set up and run the digit classifier; make example-filetypes: files by their type, a model from ONNX
-# make course     the notebooks of docs/course, in a browser
+# make course     the notebooks of docs/course, in a browser; make docs: the pages of docs/ as a site, build/site/index.html
 # make test       set up and run all checks, in some minutes: before every commit
 # make test-all   the tests of which `make test` draws less or takes fewer rows, at full strength: after it
 # make test-models   the tests of importers that need torch, which it installs (large): after a change of frontend/
@@ -16,7 +16,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo example-filetypes course test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo example-filetypes course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -55,6 +55,12 @@ example-filetypes: $(VENV)/demo.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[onnx]'
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps magika
 	$(BIN)/python examples/filetypes/classify.py
+
+# Every link is checked: one that leads nowhere is an error.
+docs: $(VENV)/demo.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "build/site/index.html"
 
 course: $(VENV)/demo.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[course]'

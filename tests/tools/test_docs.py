@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-NEEDED = {"bring_a_model.md": ("torch",)}
+NEEDED = {"bring_a_model.md": ("torch",), "how_to.md": ()}
 """Packages that the programs of a page need; these are one program together, as such packages load slowly."""
 
 
@@ -60,10 +60,3 @@ def test_python_programs(page, tmp_path):
             [sys.executable, str(path)], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr[-3000:]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page):
-    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
-        assert (page.parent / target).exists(), target

@@ -35,7 +35,7 @@ from .syntax import syntax
 
 _HEAD = """\
 A page for each dialect, and one for [Relax's operators](operators.md). On them `?` may be absent, `*` is any number.
-The examples are out of whole programs in [examples/](examples/), which a test reads and verifies.
+The examples are out of whole programs, which a test reads and verifies: for instance [tir.mlir](examples/tir.mlir).
 """
 
 DIALECTS = tuple(TIRAX_UNIVERSE.all_dialects)
@@ -80,8 +80,13 @@ def dialect(name: str) -> str:
 
 
 def _operations(name: str) -> list[type[Any]]:
+    """The operations of a dialect that are neither operators nor a plug-in's."""
     ops: list[Any] = list(TIRAX_UNIVERSE.all_dialects[name]().operations)
-    return sorted((op for op in ops if op.name not in OPERATORS), key=lambda op: op.name)
+    return sorted((op for op in ops if op.name not in OPERATORS and _is_ours(op)), key=lambda op: op.name)
+
+
+def _is_ours(op: type[Any]) -> bool:
+    return not issubclass(op, Instruction) or PRIMITIVES[op.SPEC.name].function.__module__.startswith("tirax.")
 
 
 def _module(name: str) -> Any:
