@@ -61,6 +61,7 @@ _PASSES: dict[str, str] = {
     "fuse-layers": "transforms.operators.fuse_layers:FuseLayers",
     "fuse-transpose-matmul": "transforms.operators.fuse_transpose_matmul:FuseTransposeMatmul",
     "fold-batchnorm-to-conv2d": "transforms.operators.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
+    "scale-after-product": "transforms.operators.scale_after_product:ScaleAfterProduct",
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",

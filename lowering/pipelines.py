@@ -18,6 +18,7 @@ OPTIMIZE = (
     "quantized-to-integer",
     "flush-denormal-weights",
     "fuse-layers",
+    "scale-after-product",
     "pack-weights",
     "sink-reshape",
     "remove-redundant-reshape",
@@ -38,13 +39,14 @@ OPTIMIZE = (
 )
 """relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
 
-Products of dequantized bytes are found first: constant weights are not dequantized then.
+Products of dequantized bytes are found first: constant weights are not dequantized then. Where one factor alone is
+bytes the product is scaled, and its weights are packed as bytes.
 
 Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
 convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
-channels last then are folded once more. Norms and Gelu that are written out are operators: they are
-looked for before weights are packed, which brings reshapes, and once more when their constants are computed. Products
-with a softmax between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
+channels last then are folded once more. Norms and Gelu that are written out are operators: they are looked for before
+weights are packed, which brings reshapes, and once more when their constants are computed. Products with a softmax
+between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
 functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")

@@ -207,10 +207,18 @@ def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows:
     loads = [op for op in _loads(operand) if op.buffer is not stage.buffer]
     if not loads or any(constant_slope(load, lane) not in (0, 1) for load in loads):
         return bool(loads)
+    if _is_converted(operand) and group is None:
+        return True
     if group is not None and (lane.extent.constant or _SHORT_ROW) < _SHORT_ROW:
         return True
     inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
     return inner is not None and any(_span(load, inner) >= _FAR_BYTES for load in loads)
+
+
+def _is_converted(operand: SSAValue) -> bool:
+    """Whether an operand is a byte that is converted: so is a panel once, instead of for each tile of rows."""
+    conversion = operand.owner
+    return isinstance(conversion, tir.CastOp) and bit_width(conversion.value.type) == 8 < bit_width(operand.type)
 
 
 def _span(load: tir.LoadOp, it: Iter) -> int:

@@ -26,7 +26,7 @@ from ...te import reduction
 from ...te.axis import IterVar
 from ...te.tensor import Tensor, compute
 from .pack_dots import packed_product
-from .rules import constant_array
+from .rules import bytes_of, constant_array
 from .te_calls import call_tensor_functions
 
 _VECTORS, _FEW_VECTORS = 4, 2
@@ -49,8 +49,9 @@ class PackWeights(Pass):
     y = call_tir(padded_matmul, (x, p)). Matrices of less than four panels are not padded.
 
     Matrices that are transposed first are packed as they were given. Those of less than `min_bytes` stay in the caches
-    in any order, and stay. For products of bfloat16 and of bytes, which there are instructions for, matrices of all
-    sizes are packed in steps of these (`pack_dots`).
+    in any order, and stay. Bytes that are converted to floating-point numbers are packed as bytes, whatever their size,
+    and converted where they are read. For products of bfloat16 and of bytes, which there are instructions for, matrices
+    of all sizes are packed in steps of these (`pack_dots`).
     """
 
     name = "pack-weights"
@@ -74,9 +75,15 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
         return None
     rows, columns = matrix.shape
     width = _width(target, t.element)
-    if rows * columns * byte_size(t.element) < min_bytes or (columns % width and columns < _FEWEST_PANELS * width):
+    kept = bytes_of(weights)
+    small = rows * columns * byte_size(t.element) < min_bytes and kept is None
+    if small or (columns % width and columns < _FEWEST_PANELS * width):
         return None
-    packed = insert_before(op, relax.ConstantOp(_packed(matrix, width, t.element))).result
+    if kept is not None:
+        contents = _packed(kept.value.numpy(), width, kept.value.data.dtype)
+    else:
+        contents = _packed(matrix, width, t.element)
+    packed = insert_before(op, relax.ConstantOp(contents)).result
     if columns % width:
         return partial(padded_matmul, columns=columns), [x, packed], "padded_matmul"
     return packed_matmul, [x, packed], "packed_matmul"
@@ -129,7 +136,7 @@ def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
 
     def element(*i: PrimExpr) -> Any:
         *left, panel, j = i
-        return reduction.sum(a(*left, k) * panels(panel, k, j), axis=k)
+        return reduction.sum(a(*left, k) * panels(panel, k, j).astype(a.type), axis=k)
 
     return compute([*a.dims[:-1], count, width], element, "matmul")
 
@@ -142,6 +149,6 @@ def padded_matmul(a: Tensor, panels: Tensor, columns: int) -> Tensor:
 
     def element(*i: PrimExpr) -> Any:
         *left, j = i
-        return reduction.sum(a(*left, k) * panels(j // width, k, j % width), axis=k)
+        return reduction.sum(a(*left, k) * panels(j // width, k, j % width).astype(a.type), axis=k)
 
     return compute([*a.dims[:-1], Const(columns)], element, "matmul")

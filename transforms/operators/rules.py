@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
-from ...dialects.dtypes import is_float, numpy_dtype
+from ...dialects.dtypes import is_float, numpy_dtype, ui8
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
@@ -83,6 +84,13 @@ def constant_array(value: SSAValue) -> Array | None:
     assert isinstance(op, Operator)
     arrays = [array for operand in op.operands if (array := constant_array(operand)) is not None]
     return change(op, *arrays) if len(arrays) == len(op.operands) else None
+
+
+def bytes_of(value: SSAValue) -> relax.ConstantOp | None:
+    """The constant matrix of bytes that is converted to floating-point numbers; None for all else."""
+    converted = producer(value, "astype")
+    constant = None if converted is None or len(dims_of(value) or ()) != 2 else converted.operands[0].owner
+    return constant if isinstance(constant, relax.ConstantOp) and constant.value.data.dtype in (i8, ui8) else None
 
 
 def _converted(op: Operator, array: Array) -> Array:

@@ -9,6 +9,7 @@ from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.transforms.operators.pack_weights import PackWeights
+from tirax.transforms.operators.scale_after_product import ScaleAfterProduct
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import BindParams
 from tirax.tvm_api.script import from_source
@@ -79,21 +80,50 @@ def test_a_transposed_matrix_is_packed_as_it_was_given():
     assert_same_meaning(before.op, after.op)
 
 
-@pytest.mark.parametrize("zero", ["", " - z"])
-def test_dequantized_bytes_are_packed(zero):
-    text = PROGRAM.format(x='("n", 5)', w="(5, 128)", matrix="w", dtype="float32", options="").replace(
-        'w: R.Tensor((5, 128), "float32")',
-        'w: R.Tensor((5, 128), "int8"), z: R.Tensor((), "float32"), s: R.Tensor((1, 128), "float32")',
-    )
-    dequantized = 'R.astype(w, "float32")'
-    shifted = f"R.subtract({dequantized}, z)" if zero else dequantized
-    mod = from_source(text.replace("m = w", f"m = R.multiply({shifted}, s)"))
+def dequantized(zero="", rows=5, columns=128):
+    """A product with bytes that are converted and scaled by columns; where `zero`, less a zero point."""
+    shifted = f'R.astype(w, "float32"){zero and ", z"}'
+    text = PROGRAM.format(x=f'("n", {rows})', w="", matrix="", dtype="float32", options="")
+    text = text.replace(
+        'w: R.Tensor(, "float32")',
+        f'w: R.Tensor(({rows}, {columns}), "int8"), z: R.Tensor((), "float32"), s: R.Tensor((1, {columns}), "float32")',
+    ).replace("m = ", f"m = R.multiply({f'R.subtract({shifted})' if zero else shifted}, s)")
     rng = np.random.default_rng(0)
-    values = {"w": rng.integers(-8, 8, (5, 128)).astype("int8"), "z": np.float32(3), "s": rng.integers(1, 4, (1, 128))}
-    mod = BindParams("main", {n: v if n == "w" else np.asarray(v, "float32") for n, v in values.items()})(mod)
-    after = PackWeights(target=AVX512, min_bytes=0)(mod)
+    scales = rng.integers(1, 4, (1, columns)).astype("float32")
+    values = {"w": rng.integers(-128, 128, (rows, columns)).astype("int8"), "z": np.float32(3), "s": scales}
+    return BindParams("main", {name: np.asarray(value) for name, value in values.items()})(from_source(text)), values
+
+
+def test_dequantized_weights_are_packed():
+    mod, _ = dequantized("less")
+    after = PackWeights(target=AVX512, min_bytes=0)(ScaleAfterProduct()(mod))
     assert panels(after) == [(2, 5, 64)]
     assert_same_meaning(mod.op, after.op)
+
+
+@pytest.mark.parametrize("columns", [128, 300])
+def test_bytes_stay_bytes(columns):
+    mod, values = dequantized(columns=columns)
+    after = Sequential([ScaleAfterProduct(), PackWeights(target=AVX512)])(mod)
+    (constant,) = (
+        op.value for op in after.op.walk() if isinstance(op, ops.ConstantOp) and len(op.value.data.shape) > 2
+    )
+    assert constant.numpy().dtype == np.int8 and constant.data.shape == (-(-columns // 64), 5, 64)
+    np.testing.assert_array_equal(constant.numpy()[1], values["w"][:, 64:128])
+    assert_same_meaning(mod.op, after.op)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [128, 300])
+def test_bytes_native(columns, target):
+    """Few rows convert what they read, many convert panels."""
+    mod, values = dequantized(rows=70, columns=columns)
+    main = relax.build(mod, target=target)["main"]
+    weights = values["w"].astype("float64") * values["s"]
+    for rows in (0, 1, 2, 23, 24, 61):
+        x = np.random.default_rng(rows).standard_normal((rows, 70), dtype=np.float32)
+        wanted = np.maximum(x @ weights, 0)
+        np.testing.assert_allclose(main(x), wanted, rtol=1e-5, atol=1e-5 * max(1, abs(wanted).max(initial=0)))
 
 
 def test_gelu_behind_a_packed_product_is_recognised():

@@ -1,0 +1,44 @@
+"""Multiply a product by the scales of its weights, instead of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...dialects.relax.operator import Operator
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import bytes_of, constant_array, dims_of, producer
+
+
+@dataclass(frozen=True)
+class ScaleAfterProduct(Pass):
+    """Matrix products with constant bytes that are converted, and scaled by columns, are scaled themselves.
+
+    y = matmul(x, astype(q) * s)  ->  y = matmul(x, astype(q)) * s
+
+    The weights can stay bytes then, a quarter of the memory (`pack-weights`). s is a constant that is the same for all
+    rows of q, a matrix. Each element is rounded once instead of each weight.
+    """
+
+    name = "scale-after-product"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, {"relax.matmul": _matmul})
+
+
+def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
+    x, weights = op.operands
+    scaled, rank = producer(weights, "multiply"), len(dims_of(x) or ())
+    if scaled is None or rank < 2:
+        return None
+    converted, scale = scaled.operands
+    dims = dims_of(scale)
+    if bytes_of(converted) is None or dims is None or converted.type != weights.type or constant_array(scale) is None:
+        return None
+    if len(dims) == 2 and dims[0].constant != 1:
+        return None
+    return emit("multiply", emit("matmul", x, converted, out_dtype=op.attr("out_dtype")), scale)
