@@ -22,11 +22,12 @@ from ..ir.verification.verify import Verifier
 from ..lowering.host.symbols import KERNEL_PREFIX
 from ..script.mlir_text import reading_context
 from ..universe import whole_universe
+from .bisect_schedule import first_wrong_step
 from .checking import MeaningCheck, interpreted, plain_name, save_reproducer
 from .driver import all_passes
 from .guard import OK
+from .models import program_of
 from .reproducer import PROGRAM
-from .source import read_program
 
 _PIPELINE = ("pipeline", "default-cpu")
 
@@ -141,7 +142,7 @@ def bisect(options: Namespace) -> int:
     """Print the first pass that is wrong, the function, and how to go on. Raises `TiraxError` where none is."""
     passes = all_passes(options.steps or (_PIPELINE,), whole_universe().all_passes)
     stages = Stages(passes, options.sizes)
-    module = read_program(options.file, options.format).parse()
+    module = program_of(options.file, options.format)
     Verifier().verify(module)
     stages.run(module)
     change = stages.first_change()
@@ -160,9 +161,25 @@ def _changed(stages: Stages, change: Change) -> Iterator[str]:
     yield f"{first}, is the first after which the program computes something else"
     yield from () if change.exact else ("  or it is one behind it: from here on native code is compared",)
     yield f"  function: @{found.function.removeprefix(KERNEL_PREFIX)}"
+    decision = _decision(stages, change)
+    yield from () if decision is None else (f"  decision: {decision}",)
     yield from (f"  {line.strip()}" for line in str(found).split("\n"))
     yield f"  comparisons: {stages.compared}"
     yield from _reproducer(stages, change.since, change.at, found.inputs, "meaning-changes")
+
+
+def _decision(stages: Stages, change: Change) -> str | None:
+    """The first decision that is wrong, where the pass is a schedule that the interpreter runs after."""
+    if not change.exact:
+        return None
+    before, step = stages.programs[change.at - 1], stages.passes[change.at - 1]
+    function = change.difference.function.removeprefix(KERNEL_PREFIX)
+
+    def differs(after: ModuleOp) -> bool:
+        check = MeaningCheck(stages.sizes, (function,))
+        return check.difference(before.clone(), after, "the decisions", step.name) is not None
+
+    return first_wrong_step(before, step, function, differs)
 
 
 def _not_well_formed(stages: Stages, error: VerifyError) -> Iterator[str]:

@@ -10,7 +10,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +29,30 @@ class Outcome:
 
 def in_fork(body: Callable[[], Any], seconds: float) -> Outcome:
     """What `body` gives, as JSON has it, in a process of its own that may take so long."""
+    return in_forks([body], seconds)[0]
+
+
+def in_forks(bodies: Sequence[Callable[[], Any]], seconds: float) -> list[Outcome]:
+    """What each gives, all at once, in processes of their own that may take so long."""
+    children = [_child(body) for body in bodies]
+    deadline = time.monotonic() + seconds
+    data = _all_of([pipe for _, pipe in children], deadline)
+    return [_outcome(pid, data[pipe], seconds) for pid, pipe in children]
+
+
+def _child(body: Callable[[], Any]) -> tuple[int, int]:
+    """The number of a process that does `body`, and the pipe that it says what it gives to."""
     read, write = os.pipe()
     pid = forked(lambda: say(write, body()))
     os.close(write)
-    data, hangs = _all_of(read, seconds)
-    os.close(read)
-    if hangs:
+    return pid, read
+
+
+def _outcome(pid: int, data: bytes | None, seconds: float) -> Outcome:
+    if data is None:
         os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if hangs:
+    if data is None:
         return Outcome(None, "hang", f"more than {seconds:.0f} s")
     return Outcome(None, "crash", how(code)) if code else Outcome(json.loads(data))
 
@@ -70,14 +85,19 @@ def say(pipe: int, report: Any) -> None:
         data = data[os.write(pipe, data) :]
 
 
-def _all_of(pipe: int, seconds: float) -> tuple[bytes, bool]:
-    """What is written into a pipe until its end, and whether that did not come in time."""
-    data, deadline = b"", time.monotonic() + seconds
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        if not (chunk := os.read(pipe, 1 << 20)):
-            return data, False
-        data += chunk
-    return data, True
+def _all_of(pipes: Sequence[int], deadline: float) -> dict[int, bytes | None]:
+    """What is written into pipes until they end, None where that is not in time; they are closed."""
+    data: dict[int, bytes] = dict.fromkeys(pipes, b"")
+    still = set(pipes)
+    while still and (ready := select.select(list(still), [], [], max(0.0, deadline - time.monotonic()))[0]):
+        for pipe in ready:
+            chunk = os.read(pipe, 1 << 20)
+            data[pipe] += chunk
+            if not chunk:
+                still.discard(pipe)
+    for pipe in pipes:
+        os.close(pipe)
+    return {pipe: None if pipe in still else data[pipe] for pipe in pipes}
 
 
 def how(code: int) -> str:

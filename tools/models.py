@@ -15,6 +15,7 @@ from ..dialects.relax.data import TensorDataAttr
 from ..frontend.importing.summary import Summary
 from ..lowering.timings import stage
 from .guard import UsageError
+from .source import read_program
 
 Shapes = Mapping[str, list[int | str]]
 
@@ -90,6 +91,13 @@ def import_model(path: str, shapes: Shapes) -> ModuleOp:
         raise UsageError("this is no model", expected=f"a file {' or '.join(FORMATS)}", found=path)
     with stage(f"import {os.path.basename(path)}"):
         return model.read(path, shapes)
+
+
+def program_of(path: str, language: str | None = None) -> ModuleOp:
+    """What a file holds: a model, or a program's text, in `language` where its extension does not say it."""
+    if format_of(path) is not None:
+        return import_model(path, {})
+    return read_program(path, language).parse()
 
 
 def store_weights(module: ModuleOp, path: str) -> int:

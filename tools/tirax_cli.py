@@ -82,13 +82,17 @@ def _add_fault_commands(commands: Any) -> None:
     add(
         "--predicate",
         metavar="NAME",
-        help="the fault that passes (default-cpu) have with it: crash, verify-error, meaning-changes, native-differs",
+        help="the fault that passes (default-cpu) have with it: crash, verify-error, meaning-changes, native-differs, "
+        "slower",
     )
     add(
         "--command", dest="command_line", metavar="'CMD {}'", help="a command that ends with 0 where the fault is there"
     )
     add("-o", "--output", metavar="FILE", help="the .mlir or .py file to write (stdout)")
     add("--seconds", type=float, default=300.0, help="time for all of it (300)")
+    add("--than", metavar="PASSES|TIME", help="slower than what: pipelines or passes, or a time such as 200us")
+    add("--ratio", type=float, default=2.0, help="how many times as slow as that (2)")
+    add("-j", "--jobs", type=int, metavar="N", help="how many programs to try at once (one a core)")
     add("--limit", type=float, default=60.0, metavar="SECONDS", help="time for one program (60)")
 
     bisect = commands.add_parser("bisect", help="the first pass after which a program computes something else")
@@ -99,7 +103,7 @@ def _add_fault_options(parser: argparse.ArgumentParser) -> None:
     parser.register("type", "sizes", sizes)
     passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}
     add = parser.add_argument
-    add("file", help="a .mlir or .py (TVMScript) file; file.py:NAME")
+    add("file", help="a .mlir or .py (TVMScript) file; file.py:NAME; a model (.onnx, .pt2)")
     add("-f", "--format", choices=["mlir", "py", "tvmscript"], help="language of the input (by its extension)")
     add("-p", "--passes", metavar="PASSES", help="passes to run, as for tirax-opt", **passes)
     add("--pipeline", metavar="NAME", help="a pipeline to run", **passes)

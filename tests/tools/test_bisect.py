@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from pathlib import Path
@@ -10,9 +11,14 @@ import pytest
 from wrong_passes import change_constant, forget_reshape, swap_differences
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.ir import Operation
 
+from tirax.dialects import tir
 from tirax.lowering.pipelines import PIPELINES
 from tirax.lowering.tir_to_scf.convert import ConvertTirToScf
+from tirax.schedule.cpu.choices import Decision
+from tirax.schedule.registry import PRIMITIVES
+from tirax.schedule.state import State
 from tirax.script import parse_mlir
 from tirax.tools.reduce.edits import operations
 from tirax.transforms.bindings.normalize import Normalize
@@ -105,6 +111,69 @@ def test_a_program_that_is_not_well_formed(cli, spoil, model, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert cli(*after(said, "make it smaller")[1:]).code == 0
     assert operations(parse_mlir(Path("small.mlir").read_text())) <= 10
+
+
+def top(op: Operation) -> ModuleOp:
+    """The module around an operation."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    assert isinstance(op, ModuleOp)
+    return op
+
+
+def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
+    """A rule that writes 3 for 2: the second one of the function."""
+    right = Decision.put
+
+    def put(self: Decision[object]) -> None:
+        module = top(self.roots[-1])
+        right(self)
+        if any(stage.name == "tir.for" for stage in module.walk()) and self.rule.name == "pointwise":
+            change_constant(module)
+
+    monkeypatch.setattr(Decision, "put", put)
+    said = cli("bisect", small, "--sizes", "2").out
+    assert "'default-schedule', is the first after which the program computes something else" in said
+    assert re.search(r'decision: 2 of 3, sched.rule "pointwise" on "scale"', said), said
+
+
+SCHEDULED = """
+tir.func @main(%A: !tir.buffer<[8], f32>, %B: !tir.buffer<[8], f32>) {
+  tir.for %i = 0 for 8 {
+    tir.block "B" (%vi = spatial(%i, 8)) {
+      tir.reads %A[%vi]
+      tir.writes %B[%vi]
+      %x = tir.load %A[%vi] : f32
+      %two = tir.const 2.0 : f32
+      %y = tir.mul %x, %two : f32
+      tir.store %y, %B[%vi]
+    }
+  }
+}
+sched.sequence {
+  %b = sched.get_block(name = "B") : block
+  %l = sched.get_loops(block = %b) : loop
+  %o, %i = sched.split(loop = %l, factors = [2, 4]) : loop, loop
+  sched.vectorize(loop = %i)
+  sched.unroll(loop = %o)
+}
+"""
+
+
+def test_the_step_of_a_schedule_is_named(cli, tmp_path, monkeypatch):
+    right = PRIMITIVES["vectorize"]
+
+    def vectorize(state: State, loop: tir.ForOp) -> None:
+        right.function(state, loop)
+        change_constant(state.module)
+
+    monkeypatch.setitem(PRIMITIVES, "vectorize", dataclasses.replace(right, function=vectorize))
+    path = tmp_path / "scheduled.mlir"
+    path.write_text(SCHEDULED)
+    said = cli("bisect", path, "-p", "normalize,apply-schedule", "--sizes", "2").out
+    assert "pass 2 of 2, 'apply-schedule'" in said and "function: @main" in said
+    decision = re.search("decision: (.*)", said)[1]
+    assert decision.startswith("4 of 5, sched.vectorize(loop = ") and decision.endswith(f"at {path}:18:3")
 
 
 def test_passes_that_change_nothing_are_an_error(cli, model):

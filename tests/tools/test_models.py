@@ -182,3 +182,10 @@ def test_exported_programs(cli, exported, tmp_path):
     assert 'in "m.safetensors" : ' in (tmp_path / "m.mlir").read_text()
     shaped = cli("run", path, "--shape", "x=2,64")
     assert shaped.code == 2 and "what it was exported with" in shaped.err
+
+
+def test_a_model_becomes_a_small_program(cli, model, tmp_path):
+    small = tmp_path / "small.py"
+    result = cli("reduce", model[0], "--command", "grep -q R.nn.relu {}", "-o", small)
+    assert result.code == 0, result.err
+    assert "R.nn.relu" in small.read_text() and "matmul" not in small.read_text()

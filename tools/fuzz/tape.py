@@ -34,7 +34,7 @@ class Tape(random.Random):
 
 def shrunk(choices: Choices, fails: Callable[[Choices], bool], seconds: float) -> Choices:
     """Fewer and smaller choices on which `fails` still holds, as far as the time goes."""
-    return search.shrunk(list(choices), _RULES, fails, seconds)
+    return search.shrunk(list(choices), _RULES, lambda cases: [fails(case) for case in cases], seconds)
 
 
 def _without(choices: list[int], start: int, size: int) -> list[int]:

@@ -10,35 +10,45 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ...diagnostics import TiraxError, unknown_name
+from ...hardware import usable_cores
 from ...ir.verification.verify import Verifier
+from ...lowering.pipelines import PIPELINES
 from ...universe import whole_universe
 from ..driver import all_passes
 from ..guard import OK, UsageError, as_usage, report
+from ..models import program_of
 from ..outputs import write_output
-from ..source import read_program
+from ..specs import parse_specs
 from .edits import operations
-from .predicates import PREDICATES, Predicate, built_in, of_command
+from .predicates import PREDICATES, Predicate, Question, built_in, of_command
 from .program import Reduction
+from .speed import limit_of
 
 _PIPELINE = ("pipeline", "default-cpu")
+_NATIVE = ("native-differs", "slower")
+"""What is asked of native code: passes go on to it."""
+_TIMES = 3
+"""What is measured may lie at the limit: it is asked again so often."""
 
 
 def reduce(options: Namespace) -> int:
     """Make a program smaller and write it. Raises `TiraxError` where the program itself does not have the fault."""
     write = _writer(options)
     predicate, what = _predicate(options, write)
-    module = read_program(options.file, options.format).parse()
+    jobs = _jobs(options)
+    module = program_of(options.file, options.format)
     Verifier().verify(module)
     start = time.monotonic()
-    sign = predicate(module)
+    (sign,) = predicate([module])
     if sign is None:
         raise TiraxError("the program does not have the fault", expected=what, hint="nothing was written")
     report(f"reduce: {operations(module)} operations; {sign}")
-    reduction = Reduction(predicate, sign)
+    reduction = Reduction(predicate, sign, jobs)
     small = reduction.run(module, options.seconds)
-    if predicate(small) != sign:
+    if not any(predicate([small]) == [sign] for _ in range(_TIMES)):
         raise TiraxError("the fault comes and goes: the smaller program had it, and does not any more")
     write_output(options.output, write(small).encode())
     seconds = time.monotonic() - start
@@ -46,6 +56,15 @@ def reduce(options: Namespace) -> int:
     counts = f"{operations(module)} operations to {operations(small)}"
     report(f"reduce: {counts}, {reduction.asked} programs tried in {seconds:.1f} s{late}")
     return OK
+
+
+def _jobs(options: Namespace) -> int:
+    """How many programs are tried at once: what is timed runs alone. Raises `UsageError`."""
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageError("-j is how many programs are tried at once", expected="1 or more", found=str(options.jobs))
+    if options.predicate == "slower":
+        return 1
+    return options.jobs or usable_cores()
 
 
 def _predicate(options: Namespace, write: Callable[[ModuleOp], str]) -> tuple[Predicate, str]:
@@ -57,12 +76,30 @@ def _predicate(options: Namespace, write: Callable[[ModuleOp], str]) -> tuple[Pr
     name = options.predicate
     if name not in PREDICATES:
         raise as_usage(unknown_name("predicate", name, PREDICATES))
+    if (name == "slower") != (options.than is not None):
+        raise UsageError("slower than what?", expected="--predicate slower --than PIPELINE, or a time: 200us")
+    return built_in(name, _question(options), options.limit), PREDICATES[name][1]
+
+
+def _question(options: Namespace) -> Question:
+    """What the passes and the other options of the command ask."""
     steps: list[tuple[str, str]] = [*(options.steps or ())]
-    to_native = name == "native-differs" and not any(kind == "pipeline" for kind, _ in steps)
+    to_native = options.predicate in _NATIVE and not any(kind == "pipeline" for kind, _ in steps)
     if to_native or not steps:
         steps.append(_PIPELINE)
     passes = all_passes(steps, whole_universe().all_passes)
-    return built_in(name, passes, options.sizes, options.limit), PREDICATES[name][1]
+    limit = None if options.than is None else limit_of(options.than)
+    than = () if limit is not None or options.than is None else _named(options.than)
+    return Question(passes, options.sizes, than, limit, options.ratio)
+
+
+def _named(text: str) -> tuple[ModulePass, ...]:
+    """The passes of pipelines and passes with commas between them. Raises `UsageError`."""
+    steps = [
+        ("pipeline", spec.name) if spec.name in PIPELINES else ("passes", str(spec))
+        for spec in parse_specs(text, "--than")
+    ]
+    return all_passes(steps, whole_universe().all_passes)
 
 
 def _known() -> str:

@@ -57,10 +57,19 @@ def smaller_and_sound(copy: ModuleOp, module: ModuleOp) -> ModuleOp | None:
 
 
 def _weight(module: ModuleOp) -> int:
-    """How large a program is: constants weigh less than what can be computed, parameters count."""
-    constants = (*relax.LEAVES, tir.ConstOp)
-    inner = sum(1 if isinstance(op, constants) else 2 for op in module.walk())
+    """How large a program is: constants of few numbers weigh less than what can be computed, parameters count."""
+    inner = sum(1 if _is_small(op) else 2 for op in module.walk())
     return inner + sum(len(block.args) for op in module.walk() for region in op.regions for block in region.blocks)
+
+
+def _is_small(op: Operation) -> bool:
+    if isinstance(op, relax.ConstantOp):
+        return len(op.value.data.raw) <= _SMALL
+    return isinstance(op, (*relax.LEAVES, tir.ConstOp))
+
+
+_SMALL = 64
+"""Bytes of a constant that is read at a glance; a parameter is simpler than a larger one."""
 
 
 def tidy(module: ModuleOp) -> None:

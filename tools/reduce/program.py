@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from . import numbers, relax_rules, tir_rules
+from . import constants, numbers, relax_rules, tir_rules
 from .predicates import Predicate
 from .search import shrunk
 
-RULES = (*relax_rules.RULES, *tir_rules.RULES, *numbers.RULES)
+RULES = (*relax_rules.RULES, *tir_rules.RULES, *constants.RULES, *numbers.RULES)
 
 
 @dataclass
 class Reduction:
-    """Asks a predicate for the sign that the program itself has, no program twice; `asked` counts."""
+    """Asks a predicate for the sign that the program itself has, no program twice, `jobs` at once; `asked` counts."""
 
     predicate: Predicate
     sign: str
+    jobs: int = 1
     asked: int = 0
 
     def __post_init__(self) -> None:
         self._known: dict[str, bool] = {}
 
-    def holds(self, module: ModuleOp) -> bool:
-        """Whether a program has the fault."""
-        text = str(module)
-        if text not in self._known:
-            self.asked += 1
-            self._known[text] = self.predicate(module) == self.sign
-        return self._known[text]
+    def holds(self, modules: Sequence[ModuleOp]) -> list[bool]:
+        """Whether programs have the fault."""
+        texts = [str(module) for module in modules]
+        new = {text: module for text, module in zip(texts, modules, strict=True) if text not in self._known}
+        self.asked += len(new)
+        signs = self.predicate(list(new.values())) if new else ()
+        self._known.update(zip(new, (sign == self.sign for sign in signs), strict=True))
+        return [self._known[text] for text in texts]
 
     def run(self, module: ModuleOp, seconds: float) -> ModuleOp:
         """The smallest program that is reached in time."""
-        return shrunk(module, RULES, self.holds, seconds)
+        return shrunk(module, RULES, self.holds, seconds, self.jobs)

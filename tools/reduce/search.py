@@ -25,34 +25,50 @@ class Rule(Generic[T]):
     runs: bool = True
 
 
-def shrunk(case: T, rules: Sequence[Rule[T]], holds: Callable[[T], bool], seconds: float) -> T:
+Verdicts = Callable[[Sequence[T]], Sequence[bool]]
+"""Whether something holds, of several cases at once."""
+
+
+def shrunk(case: T, rules: Sequence[Rule[T]], holds: Verdicts[T], seconds: float, ahead: int = 1) -> T:
     """A smaller case on which `holds` is true, as far as the time goes; the same each time where that suffices.
 
-    `holds` must be true of `case`. Rules are followed in turn until none of them makes the case smaller.
+    `holds` must be true of `case`. Rules are followed in turn until none of them makes the case smaller. `holds` is
+    asked of `ahead` cases at once, those that follow where the ones before do not hold: the result is the same.
     """
     deadline = time.monotonic() + seconds
     before: T | None = None
     while case is not before and time.monotonic() < deadline:
         before = case
         for rule in rules:
-            case = _by_rule(case, rule, holds, deadline)
+            case = _by_rule(case, rule, holds, deadline, ahead)
     return case
 
 
-def _by_rule(case: T, rule: Rule[T], holds: Callable[[T], bool], deadline: float) -> T:
+def _by_rule(case: T, rule: Rule[T], holds: Verdicts[T], deadline: float, ahead: int) -> T:
     size = rule.sites(case) if rule.runs else min(1, rule.sites(case))
     while size:
         start = 0
-        while start < rule.sites(case):
+        while start < (sites := rule.sites(case)):
             if time.monotonic() > deadline:
                 return case
-            candidate = rule.smaller(case, start, size)
-            if candidate is not None and holds(candidate):
-                case = candidate
-            else:
-                start += size
+            candidates, end = _candidates(case, rule, range(start, sites, size), ahead)
+            verdicts = holds([candidate for _, candidate in candidates])
+            first = next((c for c, verdict in zip(candidates, verdicts, strict=True) if verdict), None)
+            start, case = (end, case) if first is None else first
         size //= 2
     return case
+
+
+def _candidates(case: T, rule: Rule[T], starts: range, most: int) -> tuple[list[tuple[int, T]], int]:
+    """The next smaller cases with where each begins, and where those behind them do."""
+    candidates: list[tuple[int, T]] = []
+    for start in starts:
+        candidate = rule.smaller(case, start, starts.step)
+        if candidate is not None:
+            candidates.append((start, candidate))
+        if len(candidates) == most:
+            return candidates, start + starts.step
+    return candidates, starts.stop
 
 
 def gist(message: str) -> str:

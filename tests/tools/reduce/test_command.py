@@ -13,9 +13,11 @@ from wrong_passes import MODEL, change_constant, forget_reshape, look_up_softmax
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.ir.verification.verify import Verifier
+from tirax.lowering.pipelines import OPTIMIZE, PIPELINES, make_passes
 from tirax.script import parse_mlir, parse_source
 from tirax.tools.checking import MeaningCheck
 from tirax.tools.reduce.edits import operations
+from tirax.tools.reduce.predicates import PREDICATES, Question
 from tirax.transforms.bindings.normalize import Normalize
 from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 
@@ -49,10 +51,26 @@ def test_a_model_with_a_wrong_pass_becomes_small(cli, spoil, model, tmp_path, pr
     assert again.code == 0 and again.out == small.read_text(), "it has the fault, and nothing more can go"
 
 
-def test_the_smallest_is_the_same_each_time(cli, spoil, model):
+def test_the_smallest_is_the_same_each_time_and_however_many_are_tried_at_once(cli, spoil, model):
     spoil(Normalize, look_up_softmax)
-    first, second = (cli("reduce", model, "--predicate", "crash", "-p", "normalize").out for _ in range(2))
-    assert first == second
+    first, second = (cli("reduce", model, "--predicate", "crash", "-p", "normalize", "-j", n).out for n in (1, 3))
+    assert first == second != ""
+
+
+SLOW = """
+@R.function
+def main(x: R.Tensor((96, 96), "float32"), w: R.Tensor((96, 96), "float32")):
+    return R.matmul(x, w)
+"""
+
+
+def test_what_is_slower_than_other_passes_and_than_a_time():
+    slow, fast = (make_passes([*OPTIMIZE, *PIPELINES[name]]) for name in ("lower-cpu-unscheduled", "lower-cpu"))
+    ask, module = PREDICATES["slower"][0], parse_source(SLOW)
+    assert ask(Question(slow, (2,), fast, ratio=1.5), module) == "it is slower"
+    assert ask(Question(fast, (2,), slow, ratio=1.5), module) is None
+    assert ask(Question(fast, (2,), limit=1e-9), module) == "it is slower"
+    assert ask(Question(fast, (2,), limit=1e3), module) is None
 
 
 def test_a_command_says_what_is_kept(cli, model, tmp_path):
@@ -84,6 +102,11 @@ def test_a_program_without_the_fault_is_refused(cli, model, tmp_path):
         (("--command", "no-such-command {}"), "there is no command 'no-such-command'"),
         (("--command", "true {}", "-p", "normalize"), "passes belong to --predicate"),
         (("--predicate", "crash", "--sizes", "-1"), "argument --sizes: invalid 'sizes' value"),
+        (("--predicate", "slower"), "slower than what?"),
+        (("--predicate", "crash", "--than", "1us"), "slower than what?"),
+        (("--predicate", "slower", "--than", "default-cpus"), "unknown pass 'default-cpus'"),
+        (("--predicate", "slower", "--than", "0us"), "a time is longer than nothing"),
+        (("--predicate", "crash", "-p", "normalize", "-j", "0"), "-j is how many programs are tried at once"),
     ],
 )
 def test_command_lines_that_make_no_sense(cli, model, options, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
@@ -53,8 +55,8 @@ def main(x: R.Tensor((4, 6), "float32")):
 
 
 def reduced(text: str, name: str) -> tuple[ModuleOp, set[str]]:
-    def has(module: ModuleOp) -> str | None:
-        return name if any(op.name == name for op in module.walk()) else None
+    def has(modules: Sequence[ModuleOp]) -> list[str | None]:
+        return [name if any(op.name == name for op in module.walk()) else None for module in modules]
 
     small = Reduction(has, name).run(parse_source(text), 60)
     return small, {op.name for op in small.walk()} - {"builtin.module", "relax.func", "relax.return"}

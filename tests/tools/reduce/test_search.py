@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
 from tirax.script import parse_mlir
 from tirax.tools.reduce import numbers
 from tirax.tools.reduce.search import Rule, gist, shrunk
@@ -9,26 +13,27 @@ from tirax.tools.reduce.search import Rule, gist, shrunk
 DROP: Rule[str] = Rule(len, lambda text, start, size: text[:start] + text[start + size :])
 
 
-def test_what_is_needed_is_left():
-    asked: list[str] = []
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_what_is_needed_is_left_however_many_are_asked_at_once(ahead):
+    asked: list[int] = []
 
-    def holds(text: str) -> bool:
-        asked.append(text)
-        return "x" in text and text.count("b") >= 2
+    def holds(texts: Sequence[str]) -> list[bool]:
+        asked.append(len(texts))
+        return ["x" in text and text.count("b") >= 2 for text in texts]
 
-    assert shrunk("abcabc" * 10 + "x" + "abc" * 20, [DROP], holds, 60) in ("bbx", "xbb", "bxb")
-    assert len(asked) < 200, "runs go at once"
+    assert shrunk("abcabc" * 10 + "x" + "abc" * 20, [DROP], holds, 60, ahead) == "xbb"
+    assert max(asked) == ahead and len(asked) < 200 // ahead, "runs go at once"
 
 
 def test_without_time_nothing_is_tried():
-    assert shrunk("abc", [DROP], lambda text: True, 0) == "abc"
+    assert shrunk("abc", [DROP], lambda texts: [True for _ in texts], 0) == "abc"
 
 
 def test_numbers_are_the_same_everywhere():
     program = "relax.func @f(%x: T) -> T { relax.return %x : T }".replace("T", "!relax.tensor<[64, 8], f32>")
-    small = shrunk(parse_mlir(program), numbers.RULES, lambda module: "[64," in str(module), 60)
+    small = shrunk(parse_mlir(program), numbers.RULES, lambda asked: ["[64," in str(m) for m in asked], 60)
     assert "[64, 1], f32" in str(small) and "8" not in str(small)
-    small = shrunk(parse_mlir(program), numbers.RULES, lambda module: "1]" not in str(module), 60)
+    small = shrunk(parse_mlir(program), numbers.RULES, lambda asked: ["1]" not in str(m) for m in asked], 60)
     assert "[1, 2], f32" in str(small)
 
 

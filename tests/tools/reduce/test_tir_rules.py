@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,8 +27,8 @@ def main(A: T.Buffer((8, 6), "float32"), B: T.Buffer((8, 6), "float32")):
 
 
 def reduced(text: str, *names: str) -> ModuleOp:
-    def has(module: ModuleOp) -> str | None:
-        return "here" if set(names) <= {op.name for op in module.walk()} else None
+    def has(modules: Sequence[ModuleOp]) -> list[str | None]:
+        return ["here" if set(names) <= {op.name for op in module.walk()} else None for module in modules]
 
     return Reduction(has, "here").run(parse_source(text), 60)
 
