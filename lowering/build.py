@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
-from ..dialects.relax.external import external_functions
-from ..ir.passes.extern import check_calls
-from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass, verifying
+from ..ir.passes.transform import PassContext, module_op, new_context, no_gc
 from ..ir.verification.dominance import check_dominance
-from ..runtime.executable import Executable, TargetInfo
+from ..runtime.executable import Executable
 from ..target import Target
 from .build_cache import entry_of
-from .host.convert import SITES, ConvertHostToFunc, host_data
-from .llvm_text import print_llvm
-from .object_cache import object_of_module, object_of_texts
-from .parts import Part, check_declared, divide
-from .pipelines import HOST, LOWERING, PIPELINES, make_passes, pipeline_passes
+from .pipelines import HOST, LOWERING, PIPELINES, TO_HOST, make_passes, pipeline_passes
+from .run import run_passes
 from .timings import Timings, stage
 
-__all__ = ["Timings", "assemble", "build", "lower", "run_passes", "stage"]
+__all__ = ["Timings", "build", "lower", "run_passes", "stage"]
 
 
 _EXEC_MODES = ("compiled", "bytecode")
-_TO_HOST = HOST[-1]
-"""After this pass a module has all that its executable needs but code."""
 
 
 def build(
@@ -68,39 +60,25 @@ def build(
 
 def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
     """The executable of a module, which is used up."""
+    from .assemble import assemble, from_host, instrumented
+
     named = _run_own(op, pipeline, target)
     if not named:
         return assemble(op, target, opt_level)
     before = op.clone()
-    executable = _from_host(op, named, target, opt_level)
+    executable = from_host(op, named, target, opt_level)
     context = PassContext.current()
-    executable.instrument = lambda: _instrumented(before, named, target, opt_level, context)
+    executable.instrument = lambda: instrumented(before, named, target, opt_level, context)
     return executable
 
 
 def _run_own(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target) -> tuple[str, ...]:
     """Run what a pipeline has before the passes of the host; the names of those that are left, none for code."""
     named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
-    at = named.index(HOST[0]) if _TO_HOST in named else len(named)
+    at = named.index(HOST[0]) if TO_HOST in named else len(named)
     passes = make_passes(named[:at], target.text) if named else _passes(pipeline, target)
     run_passes(passes, new_context(), op, verify_each=not isinstance(pipeline, str))
     return named[at:] or (LOWERING if _is_high_level(op) else ())
-
-
-def _from_host(op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, profile: bool = False) -> Executable:
-    """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
-    at = named.index(_TO_HOST)
-    passes = [*make_passes(named[:at], target.text), ConvertHostToFunc(profile)]
-    run_passes(passes, new_context(), op, verify_each=False)
-    return assemble(op, target, opt_level, named[at + 1 :])
-
-
-def _instrumented(
-    op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, context: PassContext
-) -> Executable:
-    """An executable that says what runs when; kernels are those of the other one."""
-    with no_gc(), context:
-        return _from_host(op.clone(), named, target, opt_level, profile=True)
 
 
 def lower(
@@ -157,63 +135,3 @@ def _pass(step: Any) -> Any:
 
 def _is_high_level(op: ModuleOp) -> bool:
     return any(inner.name in ("relax.func", "tir.func") for inner in op.body.block.ops)
-
-
-def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_each: bool = True) -> None:
-    """Run passes in place, each a stage of `Timings`.
-
-    The module is verified after each of them, or, without `verify_each`, where it leaves relax and tir for good: from
-    there on LLVM verifies what comes out, and xDSL takes long for functions of many blocks.
-    """
-    with verifying(op) as verifier:  # one for all of them: what a pass leaves as it is, is not verified again
-        for i, p in enumerate(passes):
-            name = getattr(p, "name", type(p).__name__)
-            if not verify_each and name == LOWERING[0]:
-                with stage("verify"):
-                    verifier.verify(op, after=passes[i - 1].name if i else None)
-            with stage(name):
-                _run(p, context, op, verify_each)
-
-
-def _run(p: Any, context: Context, op: ModuleOp, verify_each: bool) -> None:
-    where = PassContext.current()
-    with where.quietly(verify=where.verify and verify_each):
-        if verify_each or getattr(p, "name", "") not in LOWERING:
-            Sequential([p]).apply(context, op)
-        else:
-            run_pass(p, context, op)
-
-
-def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:
-    """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
-    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run.
-    """
-    target = target or Target.host()
-    data = host_data(op)
-    check_calls(op)
-
-    def texts() -> Iterator[str]:
-        lowering = make_passes(passes, target.text)
-        profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
-        parts = divide(op, **profiled) if passes else [Part(op)]
-        exported = frozenset(name for part in parts for name in part.exported)
-        for part in parts:
-            run_passes(lowering, new_context(), part.module, verify_each=False)
-            check_declared(part.module, exported)
-            part.export()
-            with stage("print-llvm"):
-                text = print_llvm(part.module)
-            yield text
-
-    code = object_of_module(op, target, opt_level, texts) if passes else object_of_texts(texts(), target, opt_level)
-    info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
-    with stage("executable"):
-        return Executable(
-            code,
-            data.functions,
-            slots=data.slots,
-            constants=data.constants,
-            target=info,
-            external=external_functions(op),
-            sites=data.sites,
-        )

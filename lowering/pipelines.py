@@ -53,6 +53,8 @@ SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
 HOST = ("lift-closures", "report-indices", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-func")
 """relax functions -> entry points."""
+TO_HOST = HOST[-1]
+"""After this pass a module has all that its executable needs but code."""
 KERNELS = (
     "lower-narrow-types",
     "lower-init-block",

@@ -17,10 +17,11 @@ from ..interpreter import InterpreterError
 from ..interpreter.environment import Environment
 from ..interpreter.foreign import C_TYPES
 from ..ir.passes.transform import new_context
-from ..lowering.build import assemble, run_passes
+from ..lowering.assemble import assemble
 from ..lowering.host.convert import SLOTS
 from ..lowering.host.symbols import KERNEL_PREFIX, kernel_symbol
 from ..lowering.pipelines import BACKEND, HOST, KERNELS, make_passes
+from ..lowering.run import run_passes
 from ..lowering.tir_to_scf.signature import kernel_signature
 from ..runtime import empty
 from ..runtime.engine import load_object

@@ -158,7 +158,7 @@ def test_a_build_that_fails_leaves_nothing(own_cache, monkeypatch):
         raise RuntimeError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tirax.lowering.build.assemble", fail)
+        patch.setattr("tirax.lowering.assemble.assemble", fail)
         with pytest.raises(RuntimeError):
             build(module())
     assert not own_cache.exists() and built()[1]

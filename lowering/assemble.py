@@ -1,0 +1,74 @@
+"""From the passes of the host on: entry points and kernels become the code of an executable.
+
+What a program needs that has been built before is not here, so that it need not be imported (`build.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.relax.external import external_functions
+from ..ir.passes.extern import check_calls
+from ..ir.passes.transform import PassContext, new_context, no_gc
+from ..runtime.executable import Executable, TargetInfo
+from ..target import Target
+from .host.convert import SITES, ConvertHostToFunc, host_data
+from .llvm_text import print_llvm
+from .object_cache import object_of_module, object_of_texts
+from .parts import Part, check_declared, divide
+from .pipelines import TO_HOST, make_passes
+from .run import run_passes
+from .timings import stage
+
+
+def from_host(op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, profile: bool = False) -> Executable:
+    """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
+    at = named.index(TO_HOST)
+    passes = [*make_passes(named[:at], target.text), ConvertHostToFunc(profile)]
+    run_passes(passes, new_context(), op, verify_each=False)
+    return assemble(op, target, opt_level, named[at + 1 :])
+
+
+def instrumented(
+    op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, context: PassContext
+) -> Executable:
+    """An executable that says what runs when; kernels are those of the other one."""
+    with no_gc(), context:
+        return from_host(op.clone(), named, target, opt_level, profile=True)
+
+
+def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:
+    """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
+    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run.
+    """
+    target = target or Target.host()
+    data = host_data(op)
+    check_calls(op)
+
+    def texts() -> Iterator[str]:
+        lowering = make_passes(passes, target.text)
+        profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
+        parts = divide(op, **profiled) if passes else [Part(op)]
+        exported = frozenset(name for part in parts for name in part.exported)
+        for part in parts:
+            run_passes(lowering, new_context(), part.module, verify_each=False)
+            check_declared(part.module, exported)
+            part.export()
+            with stage("print-llvm"):
+                text = print_llvm(part.module)
+            yield text
+
+    code = object_of_module(op, target, opt_level, texts) if passes else object_of_texts(texts(), target, opt_level)
+    info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
+    with stage("executable"):
+        return Executable(
+            code,
+            data.functions,
+            slots=data.slots,
+            constants=data.constants,
+            target=info,
+            external=external_functions(op),
+            sites=data.sites,
+        )

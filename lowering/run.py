@@ -1,0 +1,38 @@
+"""Passes on a module that is built, each a stage of its timings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..ir.passes.transform import PassContext, Sequential, run_pass, verifying
+from .pipelines import LOWERING
+from .timings import stage
+
+
+def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_each: bool = True) -> None:
+    """Run passes in place, each a stage of `Timings`.
+
+    The module is verified after each of them, or, without `verify_each`, where it leaves relax and tir for good: from
+    there on LLVM verifies what comes out, and xDSL takes long for functions of many blocks.
+    """
+    with verifying(op) as verifier:  # one for all of them: what a pass leaves as it is, is not verified again
+        for i, p in enumerate(passes):
+            name = getattr(p, "name", type(p).__name__)
+            if not verify_each and name == LOWERING[0]:
+                with stage("verify"):
+                    verifier.verify(op, after=passes[i - 1].name if i else None)
+            with stage(name):
+                _run(p, context, op, verify_each)
+
+
+def _run(p: Any, context: Context, op: ModuleOp, verify_each: bool) -> None:
+    where = PassContext.current()
+    with where.quietly(verify=where.verify and verify_each):
+        if verify_each or getattr(p, "name", "") not in LOWERING:
+            Sequential([p]).apply(context, op)
+        else:
+            run_pass(p, context, op)
