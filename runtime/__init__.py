@@ -5,6 +5,7 @@ from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
 from .dtypes import dtype_name, to_dtype
 from .executable import Executable, TargetInfo, VirtualMachine, load_module
+from .library.load import Library, load_library
 from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from .module import Module
 from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
@@ -21,10 +22,10 @@ from .thread_pool import num_threads, set_num_threads
 from .timing import BenchmarkResult
 
 __all__ = [
-    "BenchmarkResult", "Device", "Executable", "FunctionInfo", "Module", "NDArray", "ObjectCache", "ObjectInfo",
-    "PackedFunc", "Parameter", "PrimInfo", "ShapeInfo", "ShapeTuple", "TargetInfo", "TensorInfo", "TupleInfo",
-    "VirtualMachine", "array", "builtins", "cache_key", "convert", "cpu", "cuda", "device", "dtype_name", "empty",
-    "from_dlpack", "get_global_func", "held_memory", "list_global_func_names", "load_module", "metal", "num_threads",
-    "opencl", "register_func", "release_memory", "remove_global_func", "rocm", "set_held_memory", "set_num_threads",
-    "to_dtype", "vulkan",
+    "BenchmarkResult", "Device", "Executable", "FunctionInfo", "Library", "Module", "NDArray", "ObjectCache",
+    "ObjectInfo", "PackedFunc", "Parameter", "PrimInfo", "ShapeInfo", "ShapeTuple", "TargetInfo", "TensorInfo",
+    "TupleInfo", "VirtualMachine", "array", "builtins", "cache_key", "convert", "cpu", "cuda", "device", "dtype_name",
+    "empty", "from_dlpack", "get_global_func", "held_memory", "list_global_func_names", "load_library", "load_module",
+    "metal", "num_threads", "opencl", "register_func", "release_memory", "remove_global_func", "rocm",
+    "set_held_memory", "set_num_threads", "to_dtype", "vulkan",
 ]  # fmt: skip

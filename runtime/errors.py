@@ -6,7 +6,7 @@ from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, U
 
 __all__ = [
     "AbiError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError", "DeviceError",
-    "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LoadError", "NameLookupError",
+    "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LibraryError", "LoadError", "NameLookupError",
     "NewerFileError", "OutsideError", "RegistryError", "ShapeError", "StackError", "TiraxError", "UnsupportedError",
     "unknown_name",
 ]  # fmt: skip
@@ -38,6 +38,10 @@ class RegistryError(TiraxError, ValueError):
 
 class LoadError(TiraxError, RuntimeError):
     """Native code that cannot be loaded."""
+
+
+class LibraryError(TiraxError, RuntimeError):
+    """A library for programs without Python that cannot be built, or that is none of tirax."""
 
 
 class AbiError(LoadError):

@@ -26,6 +26,7 @@ from .errors import (
     TiraxError,
     unknown_name,
 )
+from .library.load import Library, load_library
 from .metadata import FunctionInfo, MetadataError
 from .module import Module
 from .ndarray import ALIGNMENT, array, empty
@@ -141,7 +142,29 @@ class Executable:
         header = {"tirax": _version(), "abi": abi.fingerprint(), **self.to_json()}
         write_container(path, header, [self.code, *map(constant_bytes, self.constants)])
 
-    export_library = save
+    def export_library(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        header: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        weights: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Write a library for programs without Python: `.so`, `.a`, `.o`; under another name what `save` writes.
+
+        Each function becomes `NAME_function` on tensors of DLPack, and `NAME_function_raw` on plain memory; `header` is
+        the C header to write, `name` that of the library (by default the file's). Constants lie in the library, or in
+        the file `weights`, which is mapped before the first call. `load_library` calls it from Python, too.
+
+        Raises `LibraryError` where no C compiler is found or it fails, `UnsupportedError` for packed functions and
+        where no function has a form in C, `OSError`.
+        """
+        if not os.fspath(path).endswith(SUFFIXES):
+            return self.save(path)
+        from .library.export import export_library
+
+        rest = self.code, self.functions.values(), self.slots, self.constants, self.target
+        return export_library(path, *rest, header=header, name=name, weights=weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Executable:
@@ -184,9 +207,15 @@ class Executable:
         )
 
 
-def load_module(path: str | os.PathLike[str]) -> Executable:
-    """`Executable.load` under TVM's name."""
-    return Executable.load(path)
+def load_module(path: str | os.PathLike[str]) -> Executable | Library:
+    """What `export_library` wrote, under TVM's name: an executable, or a shared library. Raises as their loaders do."""
+    with open(path, "rb") as file:
+        is_library = file.read(4) == b"\x7fELF"
+    return load_library(path) if is_library else Executable.load(path)
+
+
+SUFFIXES = (".so", ".a", ".o")
+"""The names of libraries for programs without Python."""
 
 
 def _version() -> str:
@@ -277,7 +306,7 @@ class VirtualMachine:
 
     def __init__(
         self,
-        executable: Executable | Module,
+        executable: Executable | Module | Library,
         device: Device | Sequence[Device] = CPU,
         memory_cfg: Any = None,
         profile: bool = False,
@@ -288,7 +317,7 @@ class VirtualMachine:
         """
         for each in [device] if isinstance(device, Device) else device:
             require_cpu(each)
-        if not isinstance(executable, (Executable, Module)):
+        if not isinstance(executable, (Executable, Module, Library)):
             found = type(executable).__name__
             raise ArgumentError("not an executable", expected="what relax.build returns", found=found)
         self.module = executable.fresh_module() if isinstance(executable, Executable) else executable

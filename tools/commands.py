@@ -18,6 +18,7 @@ from ..ir.names import function_names
 from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
 from ..runtime.errors import ArgumentError
+from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
 from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
@@ -109,9 +110,12 @@ def _checked(options: Namespace, executable: Executable, name: str, values: list
 
 def build(options: Namespace) -> int:
     """Compile to a file."""
+    extra = {key: getattr(options, key) for key in ("header", "name", "weights")}
+    if not options.output.endswith(SUFFIXES) and any(extra.values()):
+        raise UsageError("--header, --name and --weights are for libraries", expected=f"-o FILE{', '.join(SUFFIXES)}")
     executable = _compile(options)
     try:
-        executable.save(options.output)
+        executable.export_library(options.output, **extra)
     except OSError as error:
         raise TiraxError(f"cannot write '{options.output}': {error.strerror}") from error
     print(f"{options.output}: {', '.join(executable.functions)}")

@@ -50,7 +50,11 @@ def command_line() -> argparse.ArgumentParser:
 
     build = commands.add_parser("build", aliases=["compile"], help="compile a program to a file")
     _add_compile_options(build, _PROGRAMS)
-    build.add_argument("-o", "--output", required=True, metavar="FILE", help="the executable to write")
+    add = build.add_argument
+    add("-o", "--output", required=True, metavar="FILE", help="what to write: an executable, or a library .so, .a, .o")
+    add("--header", metavar="FILE.h", help="the C header of a library, to write")
+    add("--name", metavar="NAME", help="what the functions of a library are called after (the file)")
+    add("--weights", metavar="FILE", help="the file of a library's weights, to be mapped (they are inside)")
 
     import_ = commands.add_parser("import", help="a model as a program: MLIR text beside a file of its weights")
     import_.add_argument("file", help="a model: .onnx, .pt2")

@@ -25,7 +25,7 @@ from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versi
 from .node import Node
 from .shape_arithmetic import followed
 from .sizes import Declared, Sizes
-from .table import Converters
+from .table import Converter, Converters, absent_input
 from .tensors import TensorReader
 from .values import Result, TensorSequence, Value
 
@@ -172,7 +172,11 @@ class Scope:
         results = followed(node, inputs)
         if results is None:
             convert = self.world.converters.lookup(domain, proto.op_type, version)
-            results = self._by_body(schema, proto, inputs, name, version) if convert is None else convert(node, *inputs)
+            if convert is None:
+                results = self._by_body(schema, proto, inputs, name, version)
+            else:
+                _check_present(proto, convert, inputs)
+                results = convert(node, *inputs)
         self._store(proto, results, self._sources(proto))
 
     def _by_body(self, schema: Any, proto: NodeProto, inputs: list[Result], name: str, version: int) -> list[Result]:
@@ -294,6 +298,15 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
         ) from error
     except (LookupError, ValueError, TypeError, ArithmeticError) as error:  # of an attribute that no operator takes
         raise ModelError(f"{node.op_type}: {type(error).__name__}: {error}", node=name) from error
+
+
+def _check_present(node: NodeProto, convert: Converter, inputs: Sequence[Result]) -> None:
+    """Raise `ModelError` where an input is absent that the operator needs."""
+    absent = absent_input(convert, inputs)
+    if absent is not None:
+        raise ModelError(
+            f"the input {absent} is absent, which the operator needs", found=", ".join(map(repr, node.input))
+        )
 
 
 def _check_count(schema: Any, proto: NodeProto) -> None:

@@ -37,8 +37,10 @@ How a row is written (the files of `operators/`, a family a file with the names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import Parameter, signature
 from typing import Any
 
 from ...dialects.relax.operator import OPERATORS
@@ -98,6 +100,25 @@ def lookup(domain: str, name: str, version: int) -> Converter | None:
     """
     table = _ROWS.get((domain, name), ())
     return next((row.convert for row in table if row.since <= version), None)
+
+
+@cache
+def _asks(convert: Converter) -> tuple[tuple[str, ...], bool]:
+    """The inputs that a converter has as `Value`, "" for those that may be absent; whether all others are needed."""
+    params = list(signature(convert).parameters.values())[1:]
+    names = [p.name if p.annotation in ("Value", Value) and p.default is Parameter.empty else "" for p in params]
+    several = bool(params) and params[-1].kind is Parameter.VAR_POSITIONAL
+    return tuple(names[:-1] if several else names), several and bool(names[-1])
+
+
+def absent_input(convert: Converter, inputs: Sequence[object]) -> str | None:
+    """The name of an input that a converter needs and that is not there; None where all are."""
+    names, all_others = _asks(convert)
+    for i, name in enumerate(names):
+        if name and (i >= len(inputs) or inputs[i] is None):
+            return name
+    rest = range(len(names), len(inputs)) if all_others else ()
+    return next((f"number {i}" for i in rest if inputs[i] is None), None)
 
 
 class Converters:

@@ -139,3 +139,17 @@ def test_bounds_of_loops_are_integers(loops: str) -> None:
     text = f"@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    for {loops}:\n        A[0] = T.float32(0)\n"
     with pytest.raises(ScriptError, match=r"(T\.grid|range): a bound of a loop must be an int|an integer is expected"):
         parse_source(text)
+
+
+@pytest.mark.parametrize("extent", ["2", '"n"'])
+@pytest.mark.parametrize("operator", ["max_pool1d", "avg_pool1d"])
+def test_pools_of_which_no_window_fits_are_empty(operator, extent):
+    """As ONNX Runtime has it, where the extent comes to 0; beyond that it is refused (`test_operators.py`)."""
+    result = "0" if extent == "2" else '"n - 2"'
+    source = f"""from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3, {extent}), "float32")) -> R.Tensor((2, 3, {result}), "float32"):
+        return R.nn.{operator}(x, 3)"""
+    assert build(parse_source(source))["main"](np.ones((2, 3, 2), np.float32)).shape == (2, 3, 0)

@@ -86,7 +86,7 @@ def test_results_and_functions_outlive_the_executable(ex: Executable):
 
 
 def test_save_and_load(ex: Executable, tmp_path: Path):
-    path = tmp_path / "lib.so"
+    path = tmp_path / "lib.tirax"
     ex.export_library(path)
     for loaded in (Executable.load(path), load_module(str(path))):
         np.testing.assert_array_equal(loaded["add"](X, X[::-1]), X + X[::-1])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tirax.runtime import load_library
 
 SCRIPT = """
 from tvm.script import ir as I
@@ -95,6 +98,18 @@ def test_built_file_runs_and_says_what_it_is(cli, model, tmp_path):
     shown = cli("inspect", exe)
     assert "main(x: Tensor((n, 6), float32), w: Tensor((6, 4), float32)) -> Tensor((n, 4), float32)" in shown.out
     assert "result 0: float32[2, 4] min 6" in cli("run", exe, "--input", "x=ones:2x6", "--input", "w=ones").out
+
+
+def test_a_library_and_its_header(cli, model, tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("libraries are built with a C compiler")
+    library, header = tmp_path / "model.so", tmp_path / "some.h"
+    assert cli("compile", model, "-o", library, "--header", header, "--name", "some").code == 0
+    assert "int some_main(const DLTensor *x, const DLTensor *w, DLManagedTensor **result);" in header.read_text()
+    x, w = np.ones((2, 6), np.float32), np.ones((6, 4), np.float32)
+    assert np.array_equal(load_library(library)["main"](x, w), np.full((2, 4), 6))
+    result = cli("build", model, "-o", tmp_path / "m.tirax", "--header", header)
+    assert result.code == 2 and "are for libraries" in result.err
 
 
 def test_env_and_cache(cli, model):

@@ -7,7 +7,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="models are read with the package onnx: tirax[onnx]")
 
-from graphs import assert_like_reference, compile_model, model_of  # noqa: E402
+from graphs import INT64, assert_like_reference, compile_model, model_of  # noqa: E402
 from onnx import helper  # noqa: E402
 
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
@@ -263,3 +263,25 @@ def test_attributes_that_no_operator_takes_are_errors_of_the_node(node):
     model = model_of([node], {"x": [2, 3]}, ["y"], {"pads": np.zeros(4, "int64"), "far": np.array([9])})
     with pytest.raises(ModelError, match="wrong"):
         from_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "named"),
+    [
+        ("Gather", ["x", ""], "indices"),
+        ("Reshape", ["", "x"], "data"),
+        ("ReduceLogSumExp", [""], "x"),
+        ("Concat", ["x", "", "x"], "number 1"),
+    ],
+)
+def test_inputs_that_are_absent_and_needed_are_told(kind: str, inputs: list[str], named: str) -> None:
+    node = helper.make_node(kind, inputs, ["y"], **({"axis": 0} if kind == "Concat" else {}))
+    with pytest.raises(ModelError, match=f"the input {named} is absent"):
+        from_onnx(model_of([node], {"x": (INT64, [3])}, ["y"]))
+
+
+def test_inputs_that_may_be_absent_may() -> None:
+    node = helper.make_node("Clip", ["x", "", "most"], ["y"])
+    assert_like_reference(
+        model_of([node], {"x": [5]}, ["y"], {"most": np.float32(1)}), [np.arange(5, dtype=np.float32)]
+    )

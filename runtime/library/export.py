@@ -1,0 +1,166 @@
+"""`Executable.export_library`: a shared library, a static one, or an object, with a header for C."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..container import write_atomically
+from ..engine import split_objects
+from ..errors import UnsupportedError
+from ..metadata import FunctionInfo
+from ..ndarray import ALIGNMENT
+from ..slots import SlotSpec
+from ..thread_pool import pool_text
+from .signature import NoForm, Signature, c_name, signature_of
+from .source import INFO, Interface, Weights
+from .toolchain import Toolchain, find_toolchain
+
+_MAGIC = b"TIRAXWTS"
+
+
+def export_library(
+    path: str | os.PathLike[str],
+    code: bytes,
+    functions: Iterable[FunctionInfo],
+    slots: Sequence[SlotSpec],
+    constants: Sequence[np.ndarray],
+    target: Any,
+    *,
+    header: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    weights: str | os.PathLike[str] | None = None,
+) -> None:
+    """What `Executable.export_library` says."""
+    output = Path(path)
+    interface = interface_of(name or _name_of(output), functions, slots, target, _laid_out(constants, weights))
+    toolchain = find_toolchain(target.triple)
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        blob = room / "weights"
+        if constants:
+            _write_weights(blob, constants, interface.weights)
+        inside = str(blob) if constants and weights is None else None
+        source = room / "library.c"
+        source.write_text(interface.source(slots, constants, inside), encoding="utf-8")
+        objects = [room / "library.o", *_written(room, code, target)]
+        toolchain.compile(source, objects[0])
+        _link(toolchain, objects, interface, room, output)
+        if weights is not None:
+            _moved(blob, Path(weights))
+    if header is not None:
+        write_atomically(header, [interface.header().encode()])
+
+
+def interface_of(
+    name: str, functions: Iterable[FunctionInfo], slots: Sequence[SlotSpec], target: Any, weights: Weights
+) -> Interface:
+    """What a library would offer. Raises `UnsupportedError` where code calls Python, or nothing has a form in C."""
+    packed = sorted({payload for kind, payload in slots if kind == "packed"})
+    if packed:
+        hint = "Executable.save writes a file that Python reads"
+        raise UnsupportedError(
+            f"the program calls packed functions, which a library has not: {', '.join(packed)}", hint=hint
+        )
+    known: list[Signature] = []
+    left_out: dict[str, str] = {}
+    for function in functions:
+        try:
+            known.append(signature_of(function))
+        except NoForm as reason:
+            left_out[function.name] = str(reason)
+    if not known:
+        notes = [f"{function}: {reason}" for function, reason in left_out.items()]
+        raise UnsupportedError("no function of the program has a form in C", notes=notes)
+    return Interface(name, known, left_out, f"{target.triple}, {target.cpu}", weights)
+
+
+def _name_of(output: Path) -> str:
+    """`model` for `libmodel.so`, as linkers have it."""
+    return c_name(output.name.split(".")[0].removeprefix("lib") or "model")
+
+
+def _laid_out(constants: Sequence[np.ndarray], file: str | os.PathLike[str] | None) -> Weights:
+    """Constants one behind the other, each at a multiple of 64 bytes."""
+    offsets: list[int] = []
+    end = 0
+    digest = hashlib.sha256()
+    for constant in constants:
+        offsets.append(end)
+        end += -(-constant.nbytes // ALIGNMENT) * ALIGNMENT
+        if file is not None:
+            digest.update(_bytes_of(constant))
+    return Weights(offsets, end, digest.digest(), Path(file).name if file is not None and constants else None)
+
+
+def _bytes_of(constant: np.ndarray) -> memoryview:
+    return constant.reshape(-1).view(np.uint8).data
+
+
+def _write_weights(path: Path, constants: Sequence[np.ndarray], weights: Weights) -> None:
+    with path.open("wb") as file:
+        if weights.file is not None:
+            file.write((_MAGIC + weights.digest).ljust(ALIGNMENT, b"\0"))
+        for constant in constants:
+            file.write(_bytes_of(constant))
+            file.write(bytes(-constant.nbytes % ALIGNMENT))
+
+
+def _written(room: Path, code: bytes, target: Any) -> list[Path]:
+    """The objects of an executable, and that of the pool where they have parallel loops."""
+    parts = [*split_objects(code), _pool_object(target)]
+    paths = [room / f"part{i}.o" for i in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(part)
+    return paths
+
+
+def _pool_object(target: Any) -> bytes:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    architecture = target.triple.split("-")[0]
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=",".join(f"+{f}" for f in target.features), opt=2, reloc="pic", codemodel="default"
+    )
+    text = pool_text("linux" if "linux" in target.triple else "", architecture)
+    plain = re.sub(r"^target (triple|datalayout) = .*$", "", text, flags=re.MULTILINE)
+    module = llvm.parse_assembly(f'target triple = "{target.triple}"\n{plain}')
+    return machine.emit_object(module)
+
+
+def _link(toolchain: Toolchain, objects: Sequence[Path], interface: Interface, room: Path, output: Path) -> None:
+    result = room / f"result{output.suffix}"
+    if output.suffix == ".so":
+        exports = room / "exports"
+        exports.write_text("{ global: " + " ".join(f"{s};" for s in (*interface.exports, INFO)) + " local: *; };")
+        toolchain.link_shared(objects, exports, result)
+    else:
+        whole = result.with_suffix(".o")
+        toolchain.link_object(objects, interface.exports, whole)
+        if output.suffix == ".a":
+            toolchain.archive([whole], result)
+    _moved(result, output)
+
+
+def _moved(source: Path, target: Path) -> None:
+    """Move a file so that readers see the old file or the whole new one. Raises `OSError`."""
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        shutil.copyfile(source, beside)
+        if target.suffix == ".so":
+            beside.chmod(0o755)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

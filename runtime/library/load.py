@@ -1,0 +1,188 @@
+"""Libraries that `Executable.export_library` wrote, called from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..abi import ABI_VERSION
+from ..arguments import bind_keywords, normalize_arguments
+from ..dtypes import to_dtype
+from ..errors import LibraryError, TiraxError, unknown_name
+from ..metadata import FunctionInfo, PrimInfo, ShapeInfo, TupleInfo
+from ..ndarray import NDArray, empty
+from ..timing import Evaluator
+from .signature import Leaf, Signature, signature_of
+from .source import INFO, dlpack_type
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int), ("device_id", ctypes.c_int32)]
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+_CPU = 1
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Library:
+    """The functions of a library by name: `load_library("model.so")["main"](x)`."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        """Raises `LibraryError` for a file that is no such library, or of another version of tirax."""
+        file = Path(path).resolve()
+        try:
+            library = ctypes.CDLL(str(file))
+            text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, INFO)))
+            said: Any = json.loads(text)
+            functions = [FunctionInfo.from_json(row) for row in said["functions"]]
+            name, abi = str(said["name"]), said["abi"]
+            why = library[f"{name}_error"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, TiraxError) as error:
+            raise LibraryError(f"'{path}' is no library of tirax", notes=[str(error)]) from error
+        if abi != ABI_VERSION:
+            raise LibraryError(f"'{path}' is of another version of tirax", expected=ABI_VERSION, found=abi)
+        why.restype = ctypes.c_char_p
+        self.functions: Mapping[str, FunctionInfo] = {info.name: info for info in functions}
+        self._callables = {
+            info.name: _callable(library[info.symbol], signature_of(info), why, library) for info in functions
+        }
+
+    @property
+    def function_names(self) -> list[str]:
+        """The names of all functions."""
+        return list(self._callables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._callables
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function by name, which takes and gives what that of the executable does. Raises `NameLookupError`.
+
+        What goes wrong while it runs is a `LibraryError` with the library's own words.
+        """
+        function = self._callables.get(name)
+        if function is None:
+            raise unknown_name("function", name, self._callables)
+        return function
+
+    get_function = __getitem__
+
+    def time_evaluator(self, func_name: str, *args: Any, **options: Any) -> Evaluator:
+        """As `Module.time_evaluator`."""
+        return Evaluator(self[func_name], *args, **options)
+
+
+def load_library(path: str | os.PathLike[str]) -> Library:
+    """A shared library that `Executable.export_library` wrote. It is machine code: load only what you trust.
+
+    Raises `LibraryError`.
+    """
+    return Library(path)
+
+
+def _callable(function: Any, signature: Signature, why: Any, library: object) -> Callable[..., Any]:
+    info = signature.info
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = normalize_arguments(info, *bind_keywords(info, args, kwargs))
+        taken = [_taken(leaf, _at(values, leaf.path)) for leaf in signature.params]
+        places = [_place(leaf) for leaf in signature.results]
+        if function(*taken, *map(ctypes.byref, places)):
+            text = why()
+            raise LibraryError("unknown" if text is None else text.decode(errors="replace"))
+        found = {leaf.path: _given(leaf, p) for leaf, p in zip(signature.results, places, strict=True)}
+        return _nested(found, (), info.result) if found else None
+
+    call.__name__, call.__doc__ = info.name, str(info)
+    call.library = library  # pyright: ignore[reportFunctionMemberAccess]
+    return call
+
+
+def _at(values: Any, path: tuple[int, ...]) -> Any:
+    for i in path:
+        values = values[i]
+    return values
+
+
+def _taken(leaf: Leaf, value: Any) -> Any:
+    if isinstance(leaf.info, PrimInfo):
+        return _number(leaf.info.dtype)(value)
+    if isinstance(leaf.info, ShapeInfo):
+        return (ctypes.c_int64 * max(leaf.info.ndim, 1))(*value)
+    return ctypes.byref(_tensor(value))
+
+
+def _number(dtype: str) -> Any:
+    if dtype == "bool":
+        return ctypes.c_bool
+    return ctypes.c_double if "float" in dtype else ctypes.c_uint64 if dtype == "uint64" else ctypes.c_int64
+
+
+def _tensor(array: np.ndarray) -> _Tensor:
+    shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+    dtype = _DataType(*dlpack_type(array.dtype.name), 1)
+    return _Tensor(array.ctypes.data, _Device(_CPU, 0), array.ndim, dtype, shape, None, 0)
+
+
+def _place(leaf: Leaf) -> Any:
+    """Where the library writes a result."""
+    if isinstance(leaf.info, PrimInfo):
+        return _number(leaf.info.dtype)()
+    if isinstance(leaf.info, ShapeInfo):
+        return (ctypes.c_int64 * max(leaf.info.ndim, 1))()
+    return ctypes.POINTER(_Managed)()
+
+
+def _given(leaf: Leaf, place: Any) -> Any:
+    if isinstance(leaf.info, PrimInfo):
+        return place.value
+    if isinstance(leaf.info, ShapeInfo):
+        return tuple(place[: leaf.info.ndim])
+    return _array(place, to_dtype(str(leaf.info.dtype)))
+
+
+def _array(place: Any, dtype: np.dtype[Any]) -> NDArray:
+    """A tensor of the library's as an array, with which it ends."""
+    tensor = place.contents.tensor
+    shape = tuple(tensor.shape[: tensor.ndim])
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    deleter, address = _Deleter(place.contents.deleter), ctypes.addressof(place.contents)
+    if size == 0:
+        deleter(address)
+        return empty(shape, dtype)
+    memory: Any = (ctypes.c_uint8 * size).from_address(tensor.data)
+    weakref.finalize(memory, deleter, address)
+    return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape).view(NDArray)
+
+
+def _nested(found: Mapping[tuple[int, ...], Any], path: tuple[int, ...], info: Any) -> Any:
+    if isinstance(info, TupleInfo):
+        return tuple(_nested(found, (*path, i), each) for i, each in enumerate(info.fields))
+    return found[path]

@@ -1,0 +1,146 @@
+"""What the functions of an executable are in C: tuples written out field by field, sizes as parameters.
+
+Functions that take or give what C has no form for (objects, tensors of unknown rank or dtype) are left out, with the
+reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..metadata import Dim, FunctionInfo, Info, ObjectInfo, PrimInfo, ShapeInfo, TensorInfo, TupleInfo, dim_vars
+
+_KEYWORDS = frozenset((
+    "alignas", "alignof", "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double",
+    "else", "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "nullptr", "register",
+    "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "typeof",
+    "union", "unsigned", "void", "volatile", "while", "and", "asm", "catch", "class", "delete", "export", "friend",
+    "namespace", "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
+    "try", "using", "virtual", "xor",
+))  # fmt: skip
+"""Of C and C++."""
+
+Path = tuple[int, ...]
+"""Where a field lies in a tuple: the position in each tuple on the way."""
+LeafInfo = TensorInfo | PrimInfo | ShapeInfo
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A parameter or result of the C function, or a field of one that is a tuple."""
+
+    name: str
+    path: Path
+    info: LeafInfo
+    written: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function: its leaves, and the symbolic sizes that the plain form takes besides (None: it has none)."""
+
+    info: FunctionInfo
+    params: tuple[Leaf, ...]
+    results: tuple[Leaf, ...]
+    sizes: tuple[str, ...] | None
+
+    def name_of_size(self, variable: str) -> str:
+        """The C name of a symbolic size, which a number among the parameters may be."""
+        for leaf in self.params:
+            if isinstance(leaf.info, PrimInfo) and leaf.info.value == ("var", variable):
+                return leaf.name
+        return c_name(variable, {leaf.name for leaf in (*self.params, *self.results)})
+
+
+class NoForm(Exception):
+    """Something has no form in C; the message says what."""
+
+
+def signature_of(info: FunctionInfo) -> Signature:
+    """The C signature of a function. Raises `NoForm`."""
+    taken: set[str] = set()
+    params: list[Leaf] = []
+    for i, p in enumerate(info.params):
+        for path, leaf in _leaves(p.info, f"'{p.name}'"):
+            params.append(Leaf(_unique(_joined(p.name, path), taken), (i, *path), leaf, p.access != "read"))
+    results: list[Leaf] = []
+    if not (isinstance(info.result, ObjectInfo) and any(leaf.written for leaf in params)):
+        for path, leaf in _leaves(info.result, "its result"):
+            results.append(Leaf(_unique(_joined("result", path), taken), path, leaf, True))
+    return Signature(info, tuple(params), tuple(results), _sizes(params, results))
+
+
+def _leaves(info: Info, what: str, path: Path = ()) -> Iterator[tuple[Path, LeafInfo]]:
+    if isinstance(info, TupleInfo):
+        for i, each in enumerate(info.fields):
+            yield from _leaves(each, what, (*path, i))
+    elif isinstance(info, ObjectInfo) or (isinstance(info, TensorInfo) and info.dtype is None) or _rank(info) < 0:
+        raise NoForm(f"{what} is {info}")
+    else:
+        yield path, info
+
+
+def _rank(info: Info) -> int:
+    return info.ndim if isinstance(info, TensorInfo | ShapeInfo) else 0
+
+
+def _joined(name: str, path: Path) -> str:
+    return "_".join((name, *map(str, path)))
+
+
+def c_name(name: str, taken: Iterable[str] = ()) -> str:
+    """A name that C and C++ take, and that is none of those `taken`."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+    if plain[0].isdigit() or plain in _KEYWORDS:
+        plain = f"_{plain}"
+    while plain in taken:
+        plain += "_"
+    return plain
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    result = c_name(name, taken)
+    taken.add(result)
+    return result
+
+
+def _sizes(params: list[Leaf], results: list[Leaf]) -> tuple[str, ...] | None:
+    """The symbolic sizes of the parameters in order; None where they do not say how large all memory is."""
+    known: dict[str, None] = {}
+    numbers: set[str] = set()
+    for leaf in params:
+        if isinstance(leaf.info, PrimInfo):
+            numbers |= dim_vars(leaf.info.value) if leaf.info.value is not None else set()
+        for dim in dims_of(leaf.info) or ():
+            if not isinstance(dim, int) and dim[0] == "var":
+                known[dim[1]] = None
+    memory = [*params, *results]
+    if any(isinstance(leaf.info, TensorInfo) and leaf.info.shape is None for leaf in memory):
+        return None
+    used = set[str]().union(*(dim_vars(d) for leaf in memory for d in dims_of(leaf.info) or ()))
+    return None if used - known.keys() - numbers else tuple(v for v in known if v not in numbers)
+
+
+def dims_of(info: Info) -> tuple[Dim, ...] | None:
+    """The extents of a tensor, the values of a shape; None where they are unknown."""
+    return info.shape if isinstance(info, TensorInfo) else info.values if isinstance(info, ShapeInfo) else None
+
+
+_CALLS = {"//": "floor_div", "%": "floor_mod", "min": "least", "max": "greatest"}
+
+
+def dim_in_c(dim: Dim, names: Mapping[str, str]) -> str:
+    """A dimension as a C expression of `int64_t`, over the C names of variables."""
+    if isinstance(dim, int):
+        return f"INT64_C({dim})" if dim > -(2**63) else "INT64_MIN"
+    op, *rest = dim
+    if op == "var":
+        return names[rest[0]]
+    args = [dim_in_c(d, names) for d in rest]
+    if op in _CALLS:
+        return f"{_CALLS[op]}({', '.join(args)})"
+    if op == "select":
+        return f"({args[0]} ? {args[1]} : {args[2]})"
+    return f"({args[0]} {'/' if op == 'truncdiv' else op} {args[1]})"

@@ -1,0 +1,443 @@
+"""The C source and the header of a library: its table, and functions that C programs call.
+
+For each function of the executable, `NAME` being that of the library:
+
+    int NAME_main(const DLTensor *x, DLManagedTensor **result);          tensors of DLPack; the results are the caller's
+    int NAME_main_raw(const float *x, int64_t n, float *result);         plain memory, where sizes say all there is
+
+Both give 0, or -1 where `NAME_error()` says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..abi import ABI_VERSION, ARRAY_LAYOUT, FIXED_SLOTS, TABLE_SYMBOL, TUPLE_ITEMS, TUPLE_SIZE, Slot
+from ..dtypes import DTYPES
+from ..metadata import PrimInfo, ShapeInfo, TensorInfo
+from ..slots import SlotSpec
+from .signature import Leaf, Signature, dim_in_c, dims_of
+
+_HERE = Path(__file__).parent
+
+_C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t"}
+"""The C types of elements; integers are `int8_t`, …, and other floats of 8 bits `uint8_t`."""
+_DLPACK_CODES = {
+    "bfloat16": 4, "bool": 6, "float8_e3m4": 7, "float8_e4m3": 8, "float8_e4m3b11fnuz": 9, "float8_e4m3fn": 10,
+    "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13, "float8_e8m0fnu": 14, "float4_e2m1fn": 17,
+}  # fmt: skip
+"""DLDataTypeCode, but 0 for int, 1 for uint, 2 for float."""
+
+_SLOTS = {
+    Slot.NDARRAY_TYPE: "&array_kind",
+    Slot.TIRAX_NDARRAY_TYPE: "&array_kind",
+    Slot.NEW_FROM_DESCR: "new_from_descr",
+    Slot.EMPTY: "empty_array",
+    Slot.SET_BASE_OBJECT: "set_base_object",
+    Slot.TUPLE_TYPE: "&tuple_kind",
+    Slot.LONG_TYPE: "&long_kind",
+    Slot.FLOAT_TYPE: "&float_kind",
+    Slot.BOOL_TYPE: "&bool_kind",
+    Slot.NONE: "&none_object",
+    Slot.TRUE: "&true_object",
+    Slot.FALSE: "&false_object",
+}
+"""What stands for the fixed slots; for types of errors any object."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Where each constant begins in the weights, their size, and the file to map (None: they are in the library)."""
+
+    offsets: Sequence[int]
+    size: int
+    digest: bytes
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a library offers, and what it is made for."""
+
+    name: str
+    functions: Sequence[Signature]
+    left_out: Mapping[str, str]
+    target: str
+    weights: Weights
+
+    def header(self) -> str:
+        """The header for C and C++."""
+        guard = f"{self.name.upper()}_H"
+        return "\n".join(
+            [
+                f"/* {self.name}: compiled by tirax for {self.target}.",
+                "",
+                f"Functions give 0, or -1 where {self.name}_error() says why. They may be called from several threads.",
+                "DLTensor arguments are dense and lie in the processor's memory; a DLManagedTensor that is given is",
+                "the caller's: result->deleter(result) ends it. Memory of *_raw functions is dense, too. */",
+                f"#ifndef {guard}",
+                f"#define {guard}",
+                "",
+                "#include <stdbool.h>",
+                (_HERE / "dlpack.h").read_text(encoding="utf-8"),
+                "#ifdef __cplusplus",
+                'extern "C" {',
+                "#endif",
+                "",
+                *self._declarations(),
+                "#ifdef __cplusplus",
+                "}",
+                "#endif",
+                "",
+                "#endif",
+                "",
+            ]
+        )
+
+    def _declarations(self) -> Iterator[str]:
+        for function in self.functions:
+            yield f"/* {function.info} -> {function.info.result} */"
+            yield f"{self._prototype(function, raw=False)};"
+            yield (
+                "/* no plain form: sizes do not say how large all memory is */"
+                if function.sizes is None
+                else f"{self._prototype(function, raw=True)};"
+            )
+            yield ""
+        for name, reason in self.left_out.items():
+            yield f"/* {name} has no form in C: {reason} */"
+        yield "/* Why the last call of this thread failed. */"
+        yield f"const char *{self.name}_error(void);"
+        yield "/* How many threads a call may use: TIRAX_NUM_THREADS, or all cores, at first. */"
+        yield f"void {self.name}_set_threads(int32_t count);"
+        if self.weights.file is not None:
+            yield f"/* Map the weights, {self.weights.file}; beside the library if that is not called. */"
+            yield f"int {self.name}_open(const char *path);"
+        yield ""
+
+    @property
+    def exports(self) -> list[str]:
+        """All symbols that programs may use, but `INFO`."""
+        forms = [
+            [self._symbol(f), *([self._symbol(f) + "_raw"] if f.sizes is not None else [])] for f in self.functions
+        ]
+        opener = [f"{self.name}_open"] if self.weights.file is not None else []
+        return [s for each in forms for s in each] + [f"{self.name}_error", f"{self.name}_set_threads", *opener]
+
+    def _symbol(self, function: Signature) -> str:
+        return f"{self.name}_{function.info.name}"
+
+    def _prototype(self, function: Signature, raw: bool) -> str:
+        params = [_declared(leaf, raw) for leaf in function.params]
+        if raw:
+            params += [f"int64_t {function.name_of_size(v)}" for v in function.sizes or ()]
+        params += [_declared_result(leaf, raw) for leaf in function.results]
+        return f"int {self._symbol(function)}{'_raw' * raw}({', '.join(params) or 'void'})"
+
+    def source(self, slots: Sequence[SlotSpec], constants: Sequence[np.ndarray], blob: str | None) -> str:
+        """The C source; `blob` is the file of weights that goes into the library."""
+        return "\n".join(
+            [
+                "#define _GNU_SOURCE",
+                self.header(),
+                (_HERE / "python.c").read_text(encoding="utf-8"),
+                (_HERE / "calls.c").read_text(encoding="utf-8"),
+                *_layout(),
+                *_descriptions(),
+                *_constants(slots, constants),
+                *_objects(slots, {f.info.name: f"{f.info}" for f in self.functions}),
+                *self._table(slots),
+                *self._weights(blob),
+                *(line for function in self.functions for line in self._function(function)),
+                f"PUBLIC const char *{self.name}_error(void) {{ return error_text; }}",
+                f"PUBLIC void {self.name}_set_threads(int32_t count) {{ pool_set_threads(count < 1 ? 1 : count); }}",
+                f"PUBLIC const char {INFO}[] = {c_string(self._info())};",
+                "",
+            ]
+        )
+
+    def _info(self) -> str:
+        functions = [{**f.info.to_json(), "symbol": self._symbol(f)} for f in self.functions]
+        return json.dumps({"abi": ABI_VERSION, "name": self.name, "functions": functions})
+
+    def _table(self, slots: Sequence[SlotSpec]) -> Iterator[str]:
+        fixed = [_fixed_slot(slot) for slot in Slot]
+        own = [_own_slot(kind, payload, i) for i, (kind, payload) in enumerate(slots)]
+        yield f"extern void *{TABLE_SYMBOL}[{FIXED_SLOTS + len(slots)}];"
+        yield "static void *const table[] = {"
+        yield from (f"  (void *){value}," for value in (*fixed, *own))
+        yield "};"
+        yield "static void fill_table(const unsigned char *weights) {"
+        yield f"  memcpy({TABLE_SYMBOL}, table, sizeof table);"
+        yield "  (void)weights;"
+        for i, (kind, payload) in enumerate(slots):
+            if kind == "constant":
+                at = self.weights.offsets[payload]
+                yield f"  {TABLE_SYMBOL}[{FIXED_SLOTS + i}] = (void *)(weights + {at});"
+            elif kind == "constant_object":
+                yield f"  constant_{payload}.data = (void *)(weights + {self.weights.offsets[payload]});"
+        yield "}"
+
+    def _weights(self, blob: str | None) -> Iterator[str]:
+        """How weights come in: `start` for those in the library, `open_weights` for those in a file."""
+        if self.weights.file is not None:
+            digest = ", ".join(map(str, self.weights.digest))
+            yield f"static const unsigned char weights_digest[] = {{{digest}}};"
+            yield f"static const char weights_file[] = {c_string(self.weights.file)};"
+            yield f"enum {{ WEIGHTS_SIZE = {self.weights.size} }};"
+            yield (_HERE / "mapped_weights.c").read_text(encoding="utf-8")
+            yield f"PUBLIC int {self.name}_open(const char *path) {{ return open_weights(path) ? 0 : -1; }}"
+            return
+        yield "static inline bool ready(void) { return true; }"
+        if blob is not None:
+            path = blob.replace("\\", "\\\\").replace('"', '\\"')
+            included = c_string(f'.incbin "{path}"\n')
+            yield '__asm__(".section .rodata\\n.balign 64\\ntirax_weights:\\n"'
+            yield f'        {included} ".text\\n");'
+            yield 'extern const unsigned char tirax_weights[] __attribute__((visibility("hidden")));'
+        yield "__attribute__((constructor)) static void start(void) {"
+        yield f"  fill_table({'NULL' if blob is None else 'tirax_weights'});"
+        yield "  start_threads();"
+        yield "}"
+
+    def _function(self, function: Signature) -> Iterator[str]:
+        yield f"extern Object *entry_of_{function.info.name}(Object *, Object *const *, int64_t)"
+        yield f"    __asm__({c_string(function.info.entry)});"
+        yield from _FunctionText(function, raw=False).lines(self._prototype(function, raw=False))
+        if function.sizes is not None:
+            yield from _FunctionText(function, raw=True).lines(self._prototype(function, raw=True))
+
+
+INFO = "tirax_library"
+"""The symbol of the text that says what a library has, as JSON."""
+
+
+def c_string(text: str) -> str:
+    """A C string literal."""
+    plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
+    return '"' + "".join(plain) + '"'
+
+
+def dlpack_type(dtype: str) -> tuple[int, int]:
+    """The code and the bits of elements as DLPack has them."""
+    code = _DLPACK_CODES.get(dtype, 2 if dtype.startswith("float") else int(dtype.startswith("uint")))
+    return code, DTYPES[dtype].itemsize * 8
+
+
+def c_type(dtype: str) -> str:
+    """The C type of an element as it lies in memory."""
+    if dtype in _C_TYPES:
+        return _C_TYPES[dtype]
+    size = DTYPES[dtype].itemsize * 8
+    return f"{'' if dtype.startswith('int') else 'u'}int{size}_t"
+
+
+def _number_type(dtype: str) -> str:
+    return (
+        "bool" if dtype == "bool" else "double" if "float" in dtype else "uint64_t" if dtype == "uint64" else "int64_t"
+    )
+
+
+def _declared(leaf: Leaf, raw: bool) -> str:
+    info = leaf.info
+    if isinstance(info, PrimInfo):
+        return f"{_number_type(info.dtype)} {leaf.name}"
+    if isinstance(info, ShapeInfo):
+        return f"const int64_t *{leaf.name}"
+    constant = "" if leaf.written else "const "
+    return f"{constant}{c_type(str(info.dtype))} *{leaf.name}" if raw else f"const DLTensor *{leaf.name}"
+
+
+def _declared_result(leaf: Leaf, raw: bool) -> str:
+    info = leaf.info
+    if isinstance(info, PrimInfo):
+        return f"{_number_type(info.dtype)} *{leaf.name}"
+    if isinstance(info, ShapeInfo):
+        return f"int64_t *{leaf.name}"
+    return f"{c_type(str(info.dtype))} *{leaf.name}" if raw else f"DLManagedTensor **{leaf.name}"
+
+
+# The table and what is in it.
+
+
+def _layout() -> Iterator[str]:
+    """That the objects of this file are laid out as the code reads them."""
+    fields = {"ob_type": "head.kind", "data": "data", "nd": "nd", "dims": "dims", "strides": "strides", "base": "base"}
+    for name, member in {**fields, "descr": "descr", "flags": "flags"}.items():
+        yield f'_Static_assert(offsetof(Array, {member}) == {ARRAY_LAYOUT[name]}, "{name}");'
+    yield f'_Static_assert(offsetof(Tuple, size) == {TUPLE_SIZE} && offsetof(Tuple, items) == {TUPLE_ITEMS}, "tuple");'
+
+
+def _descriptions() -> Iterator[str]:
+    yield 'static const Kind descr_kind = {"dtype", NULL, NULL};'
+    for slot in Slot:
+        name = _dtype_of(slot)
+        if name is not None:
+            code, bits = dlpack_type(name)
+            head = "{FOREVER, &descr_kind}"
+            yield f'static const Descr descr_{name} = {{{head}, "{name}", {{{code}, {bits}, 1}}, {bits // 8}}};'
+
+
+def _dtype_of(slot: Slot) -> str | None:
+    name = slot.name.removeprefix("DTYPE_").lower()
+    return name if slot.name.startswith("DTYPE_") and name in DTYPES else None
+
+
+def _fixed_slot(slot: Slot) -> str:
+    name = _dtype_of(slot)
+    return f"&descr_{name}" if name is not None else _SLOTS.get(slot, "&error_object")
+
+
+def _constants(slots: Sequence[SlotSpec], constants: Sequence[np.ndarray]) -> Iterator[str]:
+    for kind, payload in slots:
+        if kind == "constant_object":
+            array = constants[payload]
+            dims = ", ".join(map(str, array.shape)) or "0"
+            yield f"static int64_t constant_{payload}_dims[] = {{{dims}}};"
+            fields = f".nd = {array.ndim}, .dims = constant_{payload}_dims, .descr = &descr_{array.dtype.name}"
+            head = ".head = {FOREVER, &array_kind}"
+            yield f"static Array constant_{payload} = {{{head}, {fields}, .flags = CONTIGUOUS | ALIGNED}};"
+
+
+def _objects(slots: Sequence[SlotSpec], signatures: Mapping[str, str]) -> Iterator[str]:
+    for i, (kind, payload) in enumerate(slots):
+        if kind == "fail":
+            texts = [payload.get(key) for key in ("message", "expected", "found")]
+            yield _failure(i, *texts)
+        elif kind == "cast":
+            yield _failure(i, f"'{payload['name']}' is not what a match_cast says of it", None, None)
+        elif kind == "explain":
+            text = c_string(signatures.get(payload, str(payload)))
+            yield f"static Explanation own_{i} = {{{{FOREVER, &explanation_kind}}, {text}}};"
+        elif kind == "stack":
+            yield f"static Stack own_{i} = {{{{FOREVER, &stack_kind}}, &descr_{payload}}};"
+
+
+def _failure(number: int, *texts: str | None) -> str:
+    fields = ", ".join("NULL" if text is None else c_string(text) for text in texts)
+    return f"static Failure own_{number} = {{{{FOREVER, &failure_kind}}, {fields}}};"
+
+
+def _own_slot(kind: str, payload: Any, number: int) -> str:
+    if kind == "constant":
+        return "NULL"
+    if kind == "constant_object":
+        return f"&constant_{payload}"
+    return "&none_object" if kind == "value" else f"&own_{number}"
+
+
+# Functions.
+
+
+@dataclass
+class _FunctionText:
+    """One form of one function."""
+
+    function: Signature
+    raw: bool
+
+    def lines(self, prototype: str) -> Iterator[str]:
+        """Its definition: arguments become objects in its frame, the entry point is called, results are handed on."""
+        f = self.function
+        yield f"PUBLIC {prototype} {{"
+        yield "  PyErr_Clear();"
+        yield "  if (!ready()) return -1;"
+        if not self.raw:
+            yield from (f"  *{leaf.name} = NULL;" for leaf in f.results if isinstance(leaf.info, TensorInfo))
+        for leaf in f.params:
+            yield from (f"  {line}" for line in self._taken(leaf))
+        objects = {leaf.path: _object(leaf) for leaf in f.params}
+        items: list[str] = []
+        for i, parameter in enumerate(f.info.params):
+            lines, item = _nested(objects, (i,), parameter.info)
+            yield from (f"  {line}" for line in lines)
+            items.append(f"(Object *){item}")
+        yield f"  Object *const items[] = {{{', '.join(items) or 'NULL'}}};"
+        yield f"  Object *object = entry_of_{f.info.name}(NULL, items, {len(items)});"
+        yield "  if (object == NULL) return -1;"
+        yield f"  bool done = {' && '.join(map(self._given, f.results)) or 'true'};"
+        yield "  Py_DecRef(object);"
+        if not self.raw:
+            yield from (
+                f"  if (!done) drop_given({leaf.name});" for leaf in f.results if isinstance(leaf.info, TensorInfo)
+            )
+        yield "  return done ? 0 : -1;"
+        yield "}"
+
+    def _taken(self, leaf: Leaf) -> Iterator[str]:
+        info, name = leaf.info, leaf.name
+        if isinstance(info, PrimInfo):
+            yield from _number(name, name, info.dtype)
+        elif isinstance(info, ShapeInfo):
+            for i in range(info.ndim):
+                yield from _number(f"{name}_{i}", f"{name}[{i}]", "int64")
+            yield from _tuple(f"{name}_object", [f"&{name}_{i}_object" for i in range(info.ndim)])
+        elif self.raw:
+            names = {v: self.function.name_of_size(v) for v in self._variables()}
+            dims = [dim_in_c(d, names) for d in dims_of(info) or ()]
+            yield f"int64_t {name}_dims[] = {{{', '.join(dims) or '0'}}};"
+            yield f"Array {name}_object;"
+            where = f"&{name}_object, {c_string(name)}, (void *){name}, &descr_{info.dtype}, {len(dims)}, {name}_dims"
+            yield f"if (!take_memory({where})) return -1;"
+        else:
+            yield f"Array {name}_object;"
+            where = f"&{name}_object, {c_string(name)}, {name}, &descr_{info.dtype}"
+            yield f"if (!take_tensor({where})) return -1;"
+
+    def _variables(self) -> Iterator[str]:
+        yield from self.function.sizes or ()
+        for leaf in self.function.params:
+            if isinstance(leaf.info, PrimInfo) and isinstance(leaf.info.value, tuple) and leaf.info.value[0] == "var":
+                yield leaf.info.value[1]
+
+    def _given(self, leaf: Leaf) -> str:
+        item = "object"
+        for i in leaf.path:
+            item = f"((Tuple *){item})->items[{i}]"
+        info = leaf.info
+        if isinstance(info, PrimInfo):
+            return f"give_{_number_type(info.dtype).removesuffix('_t')}({item}, {leaf.name})"
+        if isinstance(info, ShapeInfo):
+            return f"give_shape({item}, {leaf.name})"
+        return f"give_{'memory' if self.raw else 'tensor'}({item}, {leaf.name})"
+
+
+def _object(leaf: Leaf) -> str:
+    """The object of an argument: in the frame, but for the two truth values."""
+    if isinstance(leaf.info, PrimInfo) and leaf.info.dtype == "bool":
+        return f"({leaf.name} ? &true_object : &false_object)"
+    return f"&{leaf.name}_object"
+
+
+def _number(name: str, value: str, dtype: str) -> Iterator[str]:
+    kind = _number_type(dtype)
+    if kind == "double":
+        yield f"Number {name}_object = {{{{FOREVER, &float_kind}}, {{.real = {value}}}}};"
+    elif kind != "bool":
+        yield f"Number {name}_object = {{{{FOREVER, &long_kind}}, {{(int64_t){value}}}}};"
+
+
+def _tuple(name: str, items: Sequence[str]) -> Iterator[str]:
+    fields = ", ".join(f"(Object *){item}" for item in items) or "NULL"
+    yield f"struct {{ Object head; int64_t size; Object *items[{max(len(items), 1)}]; }} {name} ="
+    yield f"    {{{{FOREVER, &tuple_kind}}, {len(items)}, {{{fields}}}}};"
+
+
+def _nested(objects: Mapping[tuple[int, ...], str], path: tuple[int, ...], info: Any) -> tuple[list[str], str]:
+    """The tuples that hold the leaves of an argument, and the argument itself."""
+    if path in objects:
+        return [], objects[path]
+    lines: list[str] = []
+    items: list[str] = []
+    for i, each in enumerate(info.fields):
+        inner, item = _nested(objects, (*path, i), each)
+        lines += inner
+        items.append(item)
+    name = "tuple_" + "_".join(map(str, path))
+    return [*lines, *_tuple(name, items)], f"&{name}"

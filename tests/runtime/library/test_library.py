@@ -1,0 +1,370 @@
+"""Libraries for C: what they compute, refuse and say, from C and from Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tirax.lowering.build import build
+from tirax.runtime import Executable, load_library, load_module, register_func, remove_global_func
+from tirax.runtime.errors import LibraryError, NameLookupError, ShapeError, UnsupportedError
+from tirax.runtime.library import toolchain
+from tirax.script import parse_source
+from tirax.tvm_api import relax as rx
+from tirax.tvm_api.relax import VirtualMachine
+from tirax.tvm_api.runtime import cpu
+from tirax.tvm_api.script import relax as R
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="libraries are built with a C compiler")
+
+HEAD = "from tvm.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass Module:\n"
+PROGRAM = (
+    HEAD
+    + """
+    @T.prim_func
+    def twice(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "int32")
+        B = T.match_buffer(b, (n,), "int32")
+        for i in range(n):
+            B[i] = A[i] * 2
+
+    @R.function
+    def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+
+    @R.function
+    def several(x: R.Tuple(R.Tensor(("n",), "float16"), R.Tensor(("n",), "int64")), s: R.Prim("float32"),
+                k: R.Prim(value="k"), b: R.Prim("bool"), shape: R.Shape(["p", "q"])):
+        a = x[0]
+        c = R.add(x[1], x[1])
+        return (a, (c, k, s), b, shape)
+
+    @R.function
+    def twin(x: R.Tensor(("2 * n",), "float32"), y: R.Tensor(("n",), "bfloat16")) -> R.Tensor((2, "n"), "float32"):
+        n = T.int64()
+        return R.reshape(x, (2, n))
+
+    @R.function
+    def halves(x: R.Tensor(("n",), "float32")) -> R.Tensor((2, "n // 2"), "float32"):
+        n = T.int64()
+        return R.reshape(x, (2, n // 2))
+
+    @R.function
+    def anything(x: R.Object) -> R.Object:
+        return x
+"""
+)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).random(shape, np.float32) - 0.5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("library")
+
+
+@pytest.fixture(scope="module")
+def executable() -> Executable:
+    return build(parse_source(PROGRAM))
+
+
+@pytest.fixture(scope="module")
+def path(executable: Executable, folder: Path) -> Path:
+    executable.export_library(folder / "libsome.so", header=folder / "some.h")
+    return folder / "libsome.so"
+
+
+def same(expected: object, found: object) -> bool:
+    if isinstance(expected, tuple):
+        return len(expected) == len(found) and all(map(same, expected, found))
+    if isinstance(expected, np.ndarray):
+        return expected.dtype == found.dtype and np.array_equal(expected, found)
+    return expected == found and type(expected) is type(found)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 300])
+def test_functions_give_what_those_of_the_executable_do(executable, path, n):
+    library = load_library(path)
+    half, long = numbers(n).astype(np.float16), np.arange(n) - 2
+    cases = {
+        "main": (numbers(n, 64), numbers(64, 7)),
+        "several": ((half, long), 2.5, -3, True, (4, 5)),
+        "twin": (numbers(2 * n), numbers(n).astype(ml_dtypes.bfloat16)),
+    }
+    for name, args in cases.items():
+        assert same(executable[name](*args), library[name](*args)), name
+    written = np.zeros(n, np.int32)
+    assert library["twice"](np.arange(n, dtype=np.int32), written) is None
+    assert np.array_equal(written, 2 * np.arange(n))
+
+
+def test_what_has_no_form_in_c_is_left_out_and_told(path, folder):
+    library = load_library(path)
+    assert sorted(library.function_names) == ["halves", "main", "several", "twice", "twin"]
+    header = (folder / "some.h").read_text()
+    assert "/* anything has no form in C: 'x' is Object */" in header
+    with pytest.raises(NameLookupError, match="anything"):
+        library["anything"]
+
+
+def test_errors_are_the_programs_own(path):
+    library = load_library(path)
+    with pytest.raises(ShapeError, match="wrong extent"):
+        library["main"](numbers(3, 64), numbers(63, 2))
+    with pytest.raises(LibraryError, match=r"wrong extent, expected .* = 4, found 5"):
+        library["halves"](numbers(5))
+    assert same(library["halves"](numbers(4)), numbers(4).reshape(2, 2))  # nothing of an error stays
+
+
+def test_a_result_outlives_the_argument_that_it_is_and_the_library(path):
+    argument = numbers(6)
+    result = load_library(path)["twin"](argument, np.zeros(3, ml_dtypes.bfloat16))
+    expected = argument.reshape(2, 3).copy()
+    argument[:] = 0
+    assert np.array_equal(result, expected)
+
+
+def test_threads_call_at_the_same_time(executable, path):
+    main = load_library(path)["main"]
+    inputs = [(numbers(n, 64), numbers(64, 9)) for n in range(1, 25)]
+    expected = [executable["main"](*args) for args in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(10):
+            found = list(pool.map(lambda args: main(*args), inputs))
+            assert all(map(np.array_equal, expected, found))
+
+
+def test_tvm_loads_it(executable, path):
+    args = numbers(2, 64), numbers(64, 3)
+    machine = VirtualMachine(load_module(path), cpu())
+    assert np.array_equal(machine["main"](*args), executable["main"](*args))
+
+
+def test_memory_stays_as_it_is(path):
+    library = load_library(path)
+    args = numbers(50, 64), numbers(64, 50)
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            library["main"](*args)
+            with pytest.raises(LibraryError):
+                library["halves"](args[0][0, :5])
+
+    calls(200)
+    before = resident()
+    calls(2000)
+    assert resident() - before < 4 << 20  # a result is 10 KB
+
+
+# From C.
+
+MAIN = """
+#include "some.h"
+#include <stdio.h>
+int main(void) {
+  float x[3 * 64], w[64 * 2], y[3 * 2];
+  for (int i = 0; i < 3 * 64; i++) x[i] = i % 5 - 2;
+  for (int i = 0; i < 64 * 2; i++) w[i] = i % 3 - 1;
+  if (some_main_raw(x, w, 3, 2, y)) return printf("%s", some_error()), 1;
+  for (int i = 0; i < 6; i++) printf("%g ", y[i]);
+  int64_t shape[] = {3, 64}, other[] = {64, 2}, strides[] = {1, 3};
+  DLTensor X = {x, {kDLCPU, 0}, 2, {2, 32, 1}, shape, 0, 0}, W = {w, {kDLCPU, 0}, 2, {2, 32, 1}, other, 0, 0};
+  DLManagedTensor *result;
+  if (some_main(&X, &W, &result)) return printf("%s", some_error()), 1;
+  printf("| %g %d\\n", ((float *)result->dl_tensor.data)[5], (int)result->dl_tensor.shape[1]);
+  result->deleter(result);
+  X.strides = strides;
+  printf("%d %s\\n", some_main(&X, &W, &result), some_error());
+  X.strides = 0, X.device.device_type = 2;
+  printf("%d %s\\n", some_main(&X, &W, &result), some_error());
+  X.device.device_type = kDLCPU, W.dtype.bits = 64;
+  printf("%d %s\\n", some_main(&X, &W, &result), some_error());
+  W.dtype.bits = 32, other[0] = 63;
+  printf("%d %s\\n", some_main(&X, &W, &result), some_error());
+  printf("%d %s %d\\n", some_main(0, &W, &result), some_error(), result == 0);
+  return 0;
+}
+"""
+
+
+def run_c(folder: Path, source: str, *libraries: Path) -> str:
+    program = folder / "program"
+    (folder / "program.c").write_text(source)
+    command = [
+        str(COMPILER),
+        "-Wall",
+        "-Werror",
+        "-Wno-enum-conversion",
+        str(folder / "program.c"),
+        *map(str, libraries),
+    ]
+    subprocess.run([*command, f"-Wl,-rpath,{folder}", "-lm", "-lpthread", "-o", str(program)], check=True, cwd=folder)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_a_program_in_c(path, folder):
+    x = (np.arange(3 * 64) % 5 - 2).reshape(3, 64)
+    w = (np.arange(64 * 2) % 3 - 1).reshape(64, 2)
+    numbers_, *errors = run_c(folder, MAIN, path).splitlines()
+    expected = np.maximum(x @ w, 0).reshape(-1)
+    assert numbers_ == " ".join(f"{v}" for v in expected) + f" | {expected[-1]} 2"
+    assert errors == [
+        "-1 argument x is not dense: its strides are not those of its shape, expected float32",
+        "-1 argument x is not in the processor's memory, expected float32",
+        "-1 argument w has another data type, expected float32",
+        "-1 the arguments do not fit main(x: Tensor((n, 64), float32), w: Tensor((64, m), float32)), found "
+        "float32(3, 64), float32(63, 2)",
+        "-1 argument x is null 1",
+    ]
+
+
+def test_the_header_is_one_of_cpp_too(path, folder):
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = '#include "some.h"\nint main() { return some_error() == nullptr; }\n'
+    (folder / "program.cpp").write_text(source)
+    subprocess.run([compiler, "-Wall", "-Werror", "-fsyntax-only", str(folder / "program.cpp")], check=True)
+
+
+CONSTANT = (
+    HEAD
+    + """
+    @R.function
+    def main(x: R.Tensor(("n", 40), "float32")) -> R.Tensor(("n", 40), "float32"):
+        return R.add(x, R.const(VALUE, "float32"))
+"""
+)
+
+
+def with_constant(value: float) -> Executable:
+    builder, x = rx.BlockBuilder(), rx.Var("x", rx.TensorStructInfo(("n", 40), "float32"))
+    with builder.function("main", [x]):
+        weights = np.full((40, 40), value, np.float32)
+        builder.emit_func_output(builder.emit(rx.op.matmul(x, rx.const(weights))))
+    return build(builder.get())
+
+
+def test_loops_stack_what_iterations_give(tmp_path):
+    builder, x = rx.BlockBuilder(), rx.Var("x", rx.TensorStructInfo(("n",), "float32"))
+    with builder.function("main", [x]):
+        doubled = builder.while_loop(
+            lambda v: R.less(R.max(v), rx.const(40.0)), lambda v: (R.add(v, v), R.negative(v)), [x], collected=1
+        )
+        builder.emit_func_output(builder.emit(rx.Tuple(doubled)))
+    executable = build(builder.get())
+    executable.export_library(tmp_path / "loop.so")
+    run = load_library(tmp_path / "loop.so")["main"]
+    for values in ([1, 3], [50], [1.5, 2, 3]):
+        argument = np.array(values, np.float32)
+        assert same(executable["main"](argument), run(argument))
+
+
+TWO = """
+#include "one.h"
+#include "two.h"
+#include <stdio.h>
+int main(void) {
+  float x[40] = {1}, a[40], b[40];
+  if (one_main_raw(x, 1, a) || two_main_raw(x, 1, b)) return printf("%s %s", one_error(), two_error()), 1;
+  printf("%g %g", a[39], b[0]);
+  return 0;
+}
+"""
+
+
+def test_two_libraries_in_one_program(tmp_path):
+    for name, suffix, value in (("one", ".o", 2.0), ("two", ".a", 3.0)):
+        with_constant(value).export_library(tmp_path / f"{name}{suffix}", header=tmp_path / f"{name}.h")
+    assert run_c(tmp_path, TWO, tmp_path / "one.o", tmp_path / "two.a") == "2 3"
+
+
+def test_weights_in_a_file_that_is_mapped(tmp_path):
+    executable = with_constant(4.0)
+    executable.export_library(tmp_path / "big.so", weights=tmp_path / "big.weights", header=tmp_path / "big.h")
+    with_constant(5.0).export_library(tmp_path / "other.so", weights=tmp_path / "other.weights")
+    assert "int big_open(const char *path);" in (tmp_path / "big.h").read_text()
+    x, run = numbers(3, 40), load_library(tmp_path / "big.so")["main"]
+    (tmp_path / "big.weights").rename(tmp_path / "elsewhere")
+    with pytest.raises(LibraryError, match="cannot read the weights in .*big.weights: No such file"):
+        run(x)
+    shutil.copyfile(tmp_path / "other.weights", tmp_path / "big.weights")
+    with pytest.raises(LibraryError, match="does not hold the weights of this library"):
+        run(x)
+    (tmp_path / "elsewhere").rename(tmp_path / "big.weights")
+    assert np.array_equal(run(x), executable["main"](x))
+
+
+# What is refused.
+
+
+def test_packed_functions_are_named_at_once():
+    source = HEAD + (
+        "    @R.function\n    def main(x: R.Tensor((4,), 'float32')) -> R.Object:\n"
+        "        a = R.call_packed('test.one', x, sinfo_args=R.Object)\n"
+        "        b = R.call_packed('test.two', a, sinfo_args=R.Object)\n        return b\n"
+    )
+    for name in ("test.one", "test.two"):
+        register_func(name, lambda x: x)
+    try:
+        with pytest.raises(UnsupportedError, match=r"test\.one, test\.two"):
+            build(parse_source(source)).export_library("absent.so")
+    finally:
+        for name in ("test.one", "test.two"):
+            remove_global_func(name)
+    assert not Path("absent.so").exists()
+
+
+def test_nothing_that_has_a_form_in_c():
+    source = HEAD + "    @R.function\n    def main(x: R.Object) -> R.Object:\n        return x\n"
+    with pytest.raises(UnsupportedError, match="no function of the program has a form in C") as error:
+        build(parse_source(source)).export_library("absent.so")
+    assert "main: 'x' is Object" in str(error.value)
+
+
+def test_the_compiler_that_is_missing_is_named(executable, monkeypatch, tmp_path):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LibraryError, match="expected: cc, gcc, clang, or the package ziglang"):
+        executable.export_library(tmp_path / "x.so")
+    with pytest.raises(LibraryError, match="expected: riscv64-linux-gnu-gcc, or the package ziglang"):
+        toolchain.find_toolchain("riscv64-unknown-linux-gnu")
+    monkeypatch.setenv("CC", sys.executable)
+    with pytest.raises(LibraryError, match="failed"):
+        executable.export_library(tmp_path / "x.so")
+    monkeypatch.setenv("CC", "/absent/cc")
+    with pytest.raises(LibraryError, match="'/absent/cc' cannot be run"):
+        executable.export_library(tmp_path / "x.so")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF and no more", b""])
+def test_files_that_are_no_library(content, tmp_path):
+    (tmp_path / "x.so").write_bytes(content)
+    with pytest.raises(LibraryError, match="no library of tirax"):
+        load_library(tmp_path / "x.so")
+    libc = "libc.so.6"
+    with pytest.raises(LibraryError, match="no library of tirax"):
+        load_library(libc)
