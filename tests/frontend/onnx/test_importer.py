@@ -269,7 +269,7 @@ def test_attributes_that_no_operator_takes_are_errors_of_the_node(node):
     ("kind", "inputs", "named"),
     [
         ("Gather", ["x", ""], "indices"),
-        ("Reshape", ["", "x"], "data"),
+        ("Reshape", ["", "x"], "x"),
         ("ReduceLogSumExp", [""], "x"),
         ("Concat", ["x", "", "x"], "number 1"),
     ],
