@@ -135,6 +135,18 @@ class BaseFunc:
 
         show_script(self.op, style=style, black_format=black_format, **options)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from ..script.printer.views import html_text
+
+        return html_text(self.op)
+
+    def __rich__(self) -> Any:
+        """What `rich` prints."""
+        from ..script.printer.views import highlighted
+
+        return highlighted(self.op)
+
     def __str__(self) -> str:
         return self.script()
 

@@ -209,6 +209,25 @@ class IRModule:
 
         show_script(self.op, style=style, black_format=black_format, **options)
 
+    def dot(self) -> str:
+        """The graph of the module as DOT, the language of Graphviz: operations and values, functions as clusters."""
+        from ..ir.graphs.dot import dot_text
+        from ..ir.graphs.nodes import graph_of
+
+        return dot_text(graph_of(self.op))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from ..script.printer.views import html_text
+
+        return html_text(self.op)
+
+    def __rich__(self) -> Any:
+        """What `rich` prints."""
+        from ..script.printer.views import highlighted
+
+        return highlighted(self.op)
+
     def __str__(self) -> str:
         return self.script()
 

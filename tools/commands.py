@@ -333,12 +333,28 @@ def _time(executable: Executable, name: str, values: list[Any]) -> str:
     return f"median {result.median * 1e6:.2f} us, min {result.min * 1e6:.2f} us"
 
 
+def graph(options: Namespace) -> int:
+    """Write a program as a graph. Raises `UsageError` for a file of another extension."""
+    from ..ir.graphs.dot import dot_text
+    from ..ir.graphs.explorer import explorer_text
+    from ..ir.graphs.nodes import graph_of
+
+    name, extension = os.path.splitext(os.path.basename(options.output or "stdout.dot"))
+    if extension not in (".dot", ".gv", ".json"):
+        raise UsageError("the form of the graph is unknown", expected=".dot, .gv or .json", found=options.output)
+    module = graph_of(_read(options))
+    text = explorer_text(module, name) if extension == ".json" else dot_text(module)
+    write_output(options.output, text.encode())
+    return OK
+
+
 COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "run": run,
     "build": build,
     "compile": build,
     "import": import_,
     "inspect": inspect,
+    "graph": graph,
     "gui": gui,
     "new": new,
     "reduce": reduce,

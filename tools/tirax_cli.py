@@ -65,6 +65,12 @@ def command_line() -> argparse.ArgumentParser:
     inspect = commands.add_parser("inspect", help="what is in a model or an executable")
     inspect.add_argument("file", help="a model (.onnx, .pt2), or an executable that build or Executable.save wrote")
     inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for what has none")
+    graph = commands.add_parser("graph", help="a program as a graph, for Graphviz or Model Explorer")
+    graph.add_argument("file", help=_PROGRAMS)
+    output = "a .dot file, or .json for Model Explorer (DOT on stdout)"
+    graph.add_argument("-o", "--output", metavar="FILE", help=output)
+    graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run before")
+    _add_shape_option(graph)
     gui = commands.add_parser("gui", help="look at a program between passes: xDSL's workbench for the terminal")
     gui.add_argument("file", nargs="?", help="a .mlir or .py file")
     gui.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to begin with")

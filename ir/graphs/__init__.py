@@ -1,0 +1,1 @@
+"""Modules as graphs for other programs: `nodes.graph_of` makes one, `dot` and `explorer` write it."""
