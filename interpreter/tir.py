@@ -287,9 +287,15 @@ def _if_then_else(interpreter: Interpreter, op: tir.IfThenElseOp, args: PythonVa
     return interpreter.run_ssacfg_region(op.then_region if args[0] else op.else_region, ())
 
 
+def _is_outside(index: Any, extent: int) -> bool:
+    if isinstance(index, np.integer):  # most are: numpy's functions of arrays take ten times as long
+        return not 0 <= index < extent
+    return bool(np.any(np.asarray(index) < 0) or np.any(np.asarray(index) >= extent))
+
+
 def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]:
     for axis, (i, extent) in enumerate(zip(indices, buffer.shape, strict=False)):
-        if np.any(np.asarray(i) < 0) or np.any(np.asarray(i) >= extent):
+        if _is_outside(i, extent):
             raise InterpreterError(
                 f"{op.name}: index out of bounds in dimension {axis}",
                 location=location_of(op),

@@ -169,8 +169,12 @@ class _Recorder:
         name = self._names[id(memory)][0] if id(memory) in self._names else self.declare(value, array)
         first = (_address(array) - _address(memory)) // array.itemsize
         strides = [s // array.itemsize for s in array.strides]
-        places = first + sum(np.asarray(i, np.int64) * s for i, s in zip(indices, strides, strict=False))
-        self.accesses += [Access(self.step, name, int(place), write) for place in np.atleast_1d(places)]
+        if all(isinstance(i, np.integer) for i in indices):
+            places = [first + sum(int(i) * s for i, s in zip(indices, strides, strict=False))]
+        else:
+            lanes = sum(np.asarray(i, np.int64) * s for i, s in zip(indices, strides, strict=False))
+            places = (first + lanes).reshape(-1).tolist()
+        self.accesses += [Access(self.step, name, place, write) for place in places]
         if len(self.accesses) > MOST_ACCESSES:
             raise UnsupportedError(f"recording more than {MOST_ACCESSES} accesses", hint="take smaller sizes")
 
