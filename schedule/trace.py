@@ -20,7 +20,7 @@ from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Sp
 from ..dialects.sym import IndexMapAttr, Sym
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.stmt import BlockRealize, stmt_of
-from .state import ancestors
+from .state import ScheduleError, ancestors
 
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 _POSTPROC = sched.OPS["enter_postproc"]
@@ -120,7 +120,10 @@ class Trace:
     def apply_to_schedule(
         self, sch: Replayer, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
     ) -> None:
-        """Do to `sch` what this trace says; its decisions are taken, or those of `decision_provider`."""
+        """Do to `sch` what this trace says; its decisions are taken, or those of `decision_provider`.
+
+        Raises `ScheduleError` where a step refuses, or finds another number of loops or blocks than it once did.
+        """
         values: dict[SSAValue, Any] = {}
         for inst in self.insts:
             if remove_postproc and isinstance(inst, _POSTPROC):
@@ -132,6 +135,13 @@ class Trace:
                 attrs = [args[k] for k in inst.SPEC.attrs if k in args]
                 decision = decision_provider(inst, inputs, attrs, decision)
             results = sch.step(inst.SPEC.name, args, decision)
+            if len(results) != len(inst.outputs):
+                raise ScheduleError(
+                    f"replaying a trace: '{inst.SPEC.name}' gives another number of results than when it was recorded",
+                    expected=len(inst.outputs),
+                    found=len(results),
+                    hint="other decisions may leave out loops of one iteration: preserve_unit_loops=True keeps them",
+                )
             values.update(zip(inst.outputs, results, strict=True))
 
     # text

@@ -352,7 +352,7 @@ def _(IRModule, interpret, np, te):
         if np.allclose(_result, _values.sum(1), rtol=1e-5):
             return "These are the sums of the rows. The squares are missing."
         if not np.allclose(_result, (_values**2).sum(1), rtol=1e-5):
-            return f"For a row of {_values[0].round(1)} it gives {_result[0]:.3f} instead of {(_values[0] ** 2).sum():.3f}."
+            return f"For the row {_values[0].round(1)} it gives {_result[0]:.3f}, not {(_values[0] ** 2).sum():.3f}."
         return None
 
     return (check_2,)

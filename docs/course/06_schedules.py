@@ -399,8 +399,9 @@ def _(
 @app.cell(hide_code=True)
 def _(mo):
     mo.md(r"""
-    Loads of `B`, and then nothing but multiply-adds on registers; where an element of `A` is needed, the
-    instruction itself fetches it and gives it to all lanes. There is no store at all.
+    The piece of `B` is loaded; an element of `A` goes into all lanes of a register, and then come as many
+    multiply-adds with it as the tile has vectors. Nothing is stored at all: the tile stays where it is until the
+    loop has ended.
 
     ## Panels
 
@@ -453,7 +454,8 @@ def _(
 def _(mo):
     mo.md(r"""
     When this was written, on one core of a Sapphire Rapids with nothing else to do, the column said 0.009, 0.19,
-    0.82 and 0.97. If yours says less in the end, something else may be running: run the cell again.
+    0.82 and 0.97. If yours says less in the end, something else may be running: run the cell again. (And if it says
+    more than 1, something else was running while the peak was measured.)
     """)
     return
 
@@ -621,9 +623,9 @@ def _(check_2, right):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md(r"""
-    **3.** Tiles for a larger cache. Schedule `product(16)`, without `cache_write`, so that the little cache of 24
-    lines loads at most 400 lines in all (as it is written they are many more, see above). It need not be fast.
-    Which loops should be cut, and which be innermost?
+    **3.** Tiles for a larger cache. Schedule `product(16)`, without `cache_write`, so that a cache of 24 lines,
+    twice the one above, loads at most 400 lines in all (as it is written: 1152). It need not be fast. Which loops
+    should be cut, and which be innermost?
     """)
     return
 

@@ -332,3 +332,23 @@ def test_errors_show_loops_and_blocks_by_themselves_with_their_numbers(module) -
     with pytest.raises(ScheduleError, match="not what the step takes") as caught:
         sch.compute_inline(sch.get_block("root"))
     assert "# tir.Block#0\n" + 8 * " " + 'with T.block("root"):\n' in str(caught.value)
+
+
+def test_a_replay_that_finds_other_loops_is_refused(module) -> None:
+    """With another tile a loop of one iteration is left out, and names of the trace would stand for nothing."""
+
+    def moved(factors: list[int]) -> Schedule:
+        sch = Schedule(module, seed=1)
+        result = sch.cache_write("C", 0, "local")
+        i, _, _ = sch.get_loops("C")
+        i_0, _ = sch.split(i, sch.sample_perfect_tile(i, n=2, decision=factors))
+        sch.reverse_compute_at(result, i_0)
+        sch.get_loops(result)
+        return sch
+
+    trace = moved([4, 4]).trace
+    tile = next(inst for inst in trace.insts if inst.SPEC.name == "sample_perfect_tile")
+    with pytest.raises(
+        ScheduleError, match=r"'get_loops' gives another number of results(.|\n)*expected: 3\n  found: 2"
+    ):
+        trace.with_decision(tile, [16, 1]).apply_to_schedule(Schedule(module))
