@@ -25,7 +25,9 @@ _HEAD = re.compile(r'\s*"?(?:[\w$]+\.)+(?:func|prim_func)"?[^\n]*@([\w$.]+|"[^"\
 _ALIAS = re.compile(r"\s*[#!][\w$]+\s*=")
 _RESULTS = re.compile(r"\s*((?:%[\w$.-]+(?::\d+)?\s*,?\s*)+)=")
 _NAME = re.compile(r"%[\w$.-]+")
-_TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')
+_GOES_ON = re.compile(r"\s*(?:attributes\b|handles\b|->|\{)")
+"""How a line begins that belongs to the head above it."""
+_TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}\[\]]')
 
 
 class MlirReader:
@@ -91,7 +93,7 @@ class MlirReader:
         return piece
 
     def _parse(self, text: str, piece: Piece, parsers: list[_Parser]) -> Operation:
-        if not text.strip():
+        if all(not line.strip() or line.lstrip().startswith("//") for line in piece.lines):
             return ModuleOp([])
         try:
             parser = _Parser(self._ctx, text, self._filename)
@@ -187,13 +189,13 @@ def _section(name: str, first: int, lines: tuple[str, ...]) -> _Section:
 
 
 def _end(lines: Sequence[str], start: int, limit: int) -> int:
-    """The line behind a function that begins at `start`: behind its last brace, or `limit` where that is missing."""
-    depth, end = 0, None
+    """The line behind a function that begins at `start`: where its brackets are closed, `limit` where they are not."""
+    depth = 0
     for i in range(start, limit):
         for token in _TOKENS.findall(lines[i]):
-            depth += {"{": 1, "}": -1}.get(token, 0)
+            depth += (token in "({[") - (token in ")}]")
             if depth < 0:  # of the module around it
-                return end or i
-            if depth == 0 and token == "}":
-                end = i + 1
-    return limit if depth > 0 or end is None else end
+                return max(i, start + 1)
+        if depth == 0 and not (i + 1 < limit and _GOES_ON.match(lines[i + 1])):
+            return i + 1
+    return limit

@@ -21,6 +21,8 @@ from .reader import Checker, Memory, internal, lines_of, readable, words_of
 from .reading import Binding, Piece, Place, Reading, problem_of, type_text
 from .script_parser import BROKEN, ConsequenceError, ModuleNotes, Notes, Types, types_of
 
+PROGRAM = re.compile(r"^\s*@\s*(?:[\w.]+\.)?(?:function|prim_func|ir_module)\b", re.MULTILINE)
+"""What a file has in which there is something to read."""
 _END_OF_HEAD = re.compile(r"\)\s*:\s*(?:#.*)?$")
 
 

@@ -7,29 +7,25 @@ text is the editor's, never the file's. Nothing of a Python file is run.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from xdsl.utils.exceptions import DiagnosticException
 
-from ...diagnostics import TiraxError
 from ..guard import message_of
 from .actions import KIND, Edit, passes_at, run_pass
 from .asked import MLIR, SCRIPT, Text
 from .complete import completions
 from .mlir_reader import MlirReader
 from .reading import Place, Problem, Reading
-from .script_reader import ScriptReader
+from .script_reader import PROGRAM, ScriptReader
 
 PAUSE = 0.1
 """Seconds without typing after which problems are told."""
 LARGEST = 1 << 20
 """Characters of a text that is read while it is typed."""
-_PROGRAM = re.compile(r"^\s*@\s*(?:[\w.]+\.)?(?:function|prim_func|ir_module)\b", re.MULTILINE)
 _KINDS = {
     "function": lsp.CompletionItemKind.Function,
     "keyword": lsp.CompletionItemKind.Property,
@@ -62,7 +58,7 @@ class Document:
     def _reading(self) -> Reading:
         if len(self.source) > LARGEST:
             return Reading([], others=[Problem(Place(0, 0, 0), f"more than {LARGEST} characters are not read here")])
-        if self.language == SCRIPT and not _PROGRAM.search(self.source):
+        if self.language == SCRIPT and not PROGRAM.search(self.source):
             return Reading(self.source.split("\n"))
         return self.reader.read(self.source)
 
@@ -206,11 +202,7 @@ def resolve(server: TiraxServer, action: lsp.CodeAction) -> lsp.CodeAction:
     try:
         edits = run_pass(document.text, data["line"], data["pass"])
     except Exception as error:  # noqa: BLE001 - a pass may raise anything: it is told, and the server goes on
-        known = isinstance(error, TiraxError | DiagnosticException)
-        text = message_of(error)
-        server.window_show_message(
-            lsp.ShowMessageParams(lsp.MessageType.Error if known else lsp.MessageType.Warning, text)
-        )
+        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, message_of(error)))
         return action
     changes = [_change(document.text, edit) for edit in edits]
     action.edit = lsp.WorkspaceEdit(changes={data["uri"]: changes})

@@ -116,6 +116,22 @@ def test_all_problems_are_told_and_no_consequences(script):
     assert not reading.modules and reading.function("twice").op is not None
 
 
+@pytest.mark.parametrize("text", ["", "\n", "// a comment", "  // one\n\n// two {"])
+def test_there_may_be_nothing_but_comments(mlir, text):
+    assert not texts(mlir.read(text))
+    function = "relax.func @f(%x: !relax.object) -> !relax.object {\n  relax.return %x : !relax.object\n}\n"
+    reading = mlir.read(f"{text}\n{function}{text}\n")
+    assert not texts(reading) and [p.name for p in reading.pieces] == ["f"]
+
+
+def test_what_is_no_function_is_read_with_those_around_it(mlir):
+    text = MLIR.replace("\n  relax.func @g", "\n  func.func private @far(i32) -> i32\n  relax.func @g")
+    assert [p.name for p in mlir.read(text).pieces] == ["f", "far", "g"] and not texts(mlir.read(text))
+    text = f"%one = arith.constant 1 : i32\n{text.replace('%y = relax.exp %x', '%y = relax.exp %z')}"
+    reading = mlir.read(text)
+    assert [p.name for p in reading.pieces] == [""] and [line for line, _ in texts(reading)] == [4]
+
+
 def test_ill_formed_functions_are_told_each(mlir):
     text = MLIR.replace("-> !relax.tensor<[n, 4], f32>", "-> !relax.tensor<[n, 5], f32>")
     assert [line for line, _ in texts(mlir.read(text))] == [2, 7]
