@@ -71,16 +71,21 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def schedule_notes(level: int = logging.INFO) -> Iterator[None]:
-    """Inside, rules of plug-ins that write loops are told on stderr; at `DEBUG` also why others do not fit."""
-    logger, handler = logging.getLogger("tirax.schedule"), _Notes()
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(level)
+    """Inside, rules of plug-ins that write loops are told on stderr.
+
+    At `DEBUG` also why others do not fit, and why operators are not fused.
+    """
+    loggers, handler = [logging.getLogger(name) for name in ("tirax.schedule", "tirax.fusion")], _Notes()
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(level)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+        for logger, its in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(its)
 
 
 def run_guarded(program: Callable[[], int]) -> int:

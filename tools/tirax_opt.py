@@ -116,7 +116,9 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--print-ir-diff", help="print what each pass changed", **flag)
     group.add_argument("--print-ir-dir", metavar="DIR", help="write the IR after every pass to a file in DIR")
     group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
-    group.add_argument("--explain", help="say why rules of the default schedule do not fit, of each block", **flag)
+    group.add_argument(
+        "--explain", help="say why operators are not fused, and why rules of the default schedule do not fit", **flag
+    )
     group.add_argument("--timing", help="print how long each pass took", **flag)
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import relax, tir
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass, PassContext
+from .explain import tell
 from .graph import BindingGraph, binding_patterns
 from .groups import Groups
 from .outline import Outliner, is_primitive
@@ -52,7 +53,9 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
         changed = False
         for dataflow in [op for op in func.walk() if isinstance(op, relax.DataflowOp)]:
             graph = BindingGraph(dataflow.body.block)
-            groups = Groups(graph, binding_patterns(graph, functions.get), max_depth).members()
+            grown = Groups(graph, binding_patterns(graph, functions.get), max_depth)
+            tell(graph, grown)
+            groups = grown.members()
             if len(groups) < len(graph.ops):
                 outliner.outline(dataflow, graph, [members for members in groups if len(members) > 1])
                 changed = True

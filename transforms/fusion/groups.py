@@ -41,7 +41,8 @@ class Groups:
     def __init__(self, graph: BindingGraph, patterns: Sequence[OpPattern], max_size: int):
         self._consumers = graph.consumers
         self._dominators = PostDominators(graph, patterns)
-        self._max_size = max_size
+        self.kinds = tuple(patterns)
+        self.max_size = max_size
         self._sets = IntDisjointSet(size=len(graph.ops))
         self._size = [1] * len(graph.ops)
         self._pattern = list(patterns)
@@ -59,6 +60,22 @@ class Groups:
         for i in range(self._sets.value_count()):
             found.setdefault(self.of(i), []).append(i)
         return list(found.values())
+
+    def dominator(self, i: int) -> int | None:
+        """The immediate post-dominator of a binding; None where its value leaves the block on some way."""
+        return self._dominators.dominator(i)
+
+    def kind_of_group(self, i: int) -> OpPattern:
+        """The kind of the group of a binding."""
+        return self._pattern[self.of(i)]
+
+    def size(self, i: int) -> int:
+        """How many bindings the group of one has."""
+        return self._size[self.of(i)]
+
+    def between(self, i: int, sink: int) -> list[int]:
+        """The bindings on the ways from one to its post-dominator, the first one among them."""
+        return self._reached(i, sink, len(self._size)) or []
 
     def _fuse(self, i: int, phase: int) -> None:
         sink = self._dominators.dominator(i)
@@ -94,7 +111,10 @@ class Groups:
 
     def _way(self, i: int, sink: int) -> list[int] | None:
         """The bindings from i to its post-dominator, i first; None where the group would become too large."""
-        left = self._max_size - self._size[self.of(sink)]
+        return self._reached(i, sink, self.max_size - self._size[self.of(sink)])
+
+    def _reached(self, i: int, sink: int, left: int) -> list[int] | None:
+        """The bindings up to `sink`; None where they are more than `left`, as many as the groups of each have."""
         way: dict[int, None] = {}
         stack = [i]
         while stack:
