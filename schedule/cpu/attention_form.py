@@ -21,6 +21,7 @@ from ..accesses import is_intermediate
 from ..checks import slack_of, step_of
 from ..rewrite import same_tree
 from .inline import dimension_iters, inline_stages, written_elsewhere
+from .misfit import misfit
 from .stages import Iter, Stage, Update, analyse, loads_below, tree, update_of
 
 
@@ -91,8 +92,10 @@ def attention_of(func: tir.FuncOp) -> Attention | None:
     What stands between its reductions is inlined then; else the function is as before.
     """
     attrs = func.func_attrs
-    if attrs is None or "tir.noalias" not in attrs.data or not _may_be(func):
+    if not _may_be(func):
         return None
+    if attrs is None or "tir.noalias" not in attrs.data:
+        return misfit("the function does not say tir.noalias: its buffers may overlap")
     if _find(func.clone()) is None:
         return None
     return _find(func)
@@ -128,6 +131,8 @@ def _find(func: tir.FuncOp) -> Attention | None:
         attention = _before(result, by_buffer)
         if attention is not None and _stands_alone(attention, left):
             return attention
+        if attention is not None:
+            misfit("something else reads what is made on the way, or comes behind")
     return None
 
 
@@ -159,6 +164,10 @@ def _before(result: Stage, by_buffer: Mapping[SSAValue, Stage]) -> Attention | N
     return None if parts is None else parts.attention(read, result)
 
 
+_DISAGREE = "maximum and total are not of the scores and powers that are multiplied with the values"
+_UNFIT = "it has one key or one element of values, other heads than its result, or elements of less than 32 bits"
+
+
 @dataclass
 class _Parts:
     """What the last reduction says of those before it."""
@@ -180,11 +189,11 @@ class _Parts:
         term = None if update is None else update.term.owner
         if not isinstance(term, tir.MulOp):
             return None
-        for weight in term.operands:
-            parts = cls._of_weight(mix, weight, by_buffer)
-            if parts is not None and parts._agree():
-                return parts
-        return None
+        found = [parts for weight in term.operands if (parts := cls._of_weight(mix, weight, by_buffer)) is not None]
+        agreeing = next((parts for parts in found if parts._agree()), None)
+        if agreeing is None:
+            return misfit(_DISAGREE if found else "no sum of products is of weights: powers over their total")
+        return agreeing
 
     @classmethod
     def _of_weight(cls, mix: Stage, weight: SSAValue, by_buffer: Mapping[SSAValue, Stage]) -> _Parts | None:
@@ -245,7 +254,7 @@ class _Parts:
         by_var = {it.expr: it for it in self.mix.spatial}
         dims = dimension_iters(self.mix)
         if dims is None or None in dims or len(dims) < 2 or len(self.mix.reduce) != 1:
-            return None
+            return misfit("the result is no matrix for each head that is summed over the keys")
         row = by_var.get(cast(Var, sym_expr_of(self.load.indices[-2])))
         places = self._score_places()
         *batch, last_row, lane = cast("list[Iter]", dims)
@@ -253,13 +262,13 @@ class _Parts:
         *heads, at_row, at_lane = read.indices
         ends = mine.get(cast(Var, sym_expr_of(at_row))), mine.get(cast(Var, sym_expr_of(at_lane)))
         if row is None or row is not last_row or places is None or None in ends:
-            return None
+            return misfit("scores, or the result, are not read row by row")
         attention = Attention(
             self.scores, self.top, self.total, self.mix, result, row, self.mix.reduce[0], lane,
             tuple(zip(batch, heads, strict=True)), places, self.weight, self.power, self.shifted, score, self.allowed,
             read, *cast("tuple[Iter, Iter]", ends),
         )  # fmt: skip
-        return attention if _fits(attention) else None
+        return attention if _fits(attention) else misfit(_UNFIT)
 
     def _score_places(self) -> tuple[tuple[Iter, SSAValue], ...] | None:
         """Where the scores are read, for each of their iterators; the last one is the key."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
@@ -20,7 +20,7 @@ from .fuse_iters import merged
 from .misfit import told_reasons
 from .plan import DecisionError, Machine
 from .rules import RULES, AnyRule, P, Rule
-from .stages import function_name
+from .stages import analyse, function_name
 
 logger = logging.getLogger("tirax.schedule")
 """Told which rules of one's own write which blocks (info); which of tirax's do, and why others do not fit (debug)."""
@@ -101,6 +101,21 @@ def _tell(rule: AnyRule, epilogue: Epilogue, misfit: str | None) -> None:
     else:
         reason = f": {misfit}" if misfit else ""
         logger.debug("the rule '%s' does not fit the block '%s' of '%s'%s", rule.name, *place, reason)
+
+
+def tell_of_nest(rule: AnyRule, root: Operation, fits: bool, reasons: Iterable[str]) -> None:
+    """Log that a rule for more, or for other things, than a stage writes a function, or a nest of it; or why not."""
+    if logger.isEnabledFor(logging.DEBUG) and (fits or reasons):
+        block = next((op.name_hint for op in root.walk() if isinstance(op, tir.BlockOp)), "")
+        where = "" if isinstance(root, tir.FuncOp) else f" the block '{block}' of"
+        name = root.sym_name.data if isinstance(root, tir.FuncOp) else function_name(root)
+        reason = "" if fits else f": {'; '.join(reasons)}"
+        logger.debug("the rule '%s' %s%s '%s'%s", rule.name, "writes" if fits else "does not fit", where, name, reason)
+
+
+def is_no_stage(root: Operation) -> bool:
+    """Whether a root is a nest that only rules for nests may fit; asked where somebody listens alone."""
+    return logger.isEnabledFor(logging.DEBUG) and bool(root.regions) and analyse(root) is None
 
 
 def follow(

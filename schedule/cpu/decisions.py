@@ -13,9 +13,10 @@ from ...dialects.sched import RuleOp, SequenceOp
 from ...dialects.tir import FuncOp, LoadOp
 from ...ir.locations import location_of
 from .attention import emit_attention, plan_attention
-from .choices import AnyDecision, Decision, first_fit, follow
+from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, tell_of_nest
 from .epilogue import Epilogue, find_epilogue
 from .inline import pays_inlined
+from .misfit import told_reasons
 from .plan import DecisionError, Machine
 from .rules import NESTS, Nest, P, Rule, rules
 from .stages import Stage
@@ -66,7 +67,9 @@ class Decisions:
         named = [version.rule for ops in self._rules_of_block.values() for op in ops for version in op.versions]
         if named and _ATTENTION.name not in named:
             return None
-        plan = plan_attention(func, self._machine)
+        with told_reasons() as reasons:
+            plan = plan_attention(func, self._machine)
+        tell_of_nest(_ATTENTION, func, plan is not None, reasons)
         if plan is None:
             return None
         stages = plan.attention.stages
@@ -79,7 +82,10 @@ class Decisions:
         return next((decision for nest in NESTS if (decision := self._by(nest, root)) is not None), None)
 
     def _by(self, nest: Nest[Any], root: Operation) -> AnyDecision | None:
-        plan = nest.plan(root, self._machine)
+        with told_reasons() as reasons:
+            plan = nest.plan(root, self._machine)
+        if plan is not None or is_no_stage(root):
+            tell_of_nest(nest.rule, root, plan is not None, reasons)
         block = "" if plan is None else plan.block.name_hint
         if plan is None or self._is_next(nest.rule.name, block) is False:
             return None

@@ -21,6 +21,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import LoopBuilder
 from ..rewrite import same_tree
+from .misfit import misfit
 from .plan import Machine, NestPlan
 from .stages import Iter, constant_slope, is_expression, tree
 
@@ -35,10 +36,12 @@ class StatementsPlan(NestPlan):
 
 def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
     """The plan for a block of statements of which loops can be vectors, None for any other operation."""
-    if not isinstance(root, tir.BlockOp) or root.iter_vars or not _has_no_aliases(root):
-        return None
+    if not isinstance(root, tir.BlockOp) or root.iter_vars:
+        return misfit("it is no block of statements")
+    if not _has_no_aliases(root):
+        return misfit("the function does not say tir.noalias: its buffers may overlap")
     numbers = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
-    return StatementsPlan(root, numbers) if numbers else None
+    return StatementsPlan(root, numbers) if numbers else misfit("no loop's iterations are independent of each other")
 
 
 def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:

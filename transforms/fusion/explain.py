@@ -73,7 +73,7 @@ def why_apart(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
     if sum(groups.size(k) for k in {groups.of(k) for k in (*between, sink)}) > groups.max_size:
         return f"together with {where} it would be more than max_depth={groups.max_size} bindings"
     group = groups.kind_of_group(sink)
-    whole = "" if group == kinds[sink] else f", whose group has {_KINDS[group]} already"
+    whole = "" if group == kinds[sink] else f", its group {_KINDS[group]}"
     return f"{_FUSED_INTO[kinds[i]]}; {where} is {_KINDS[kinds[sink]]}{whole}"
 
 

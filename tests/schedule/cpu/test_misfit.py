@@ -14,7 +14,7 @@ from tirax.schedule.cpu.rules import RULES
 from tirax.script import parse_source
 
 NAMES = [rule.name for rule in RULES]
-NOTE = re.compile(r"the rule '(\w+)' (?:writes|does not fit) the block '\w+' of '\w+'(?:: (.+))?")
+NOTE = re.compile(r"the rule '(\w+)' (?:writes|does not fit)(?: the block '\w+' of)? '\w+'(?:: (.+))?")
 
 
 def notes(caplog, result: str, **shapes: tuple) -> list[tuple[str, str]]:
@@ -25,6 +25,61 @@ def notes(caplog, result: str, **shapes: tuple) -> list[tuple[str, str]]:
     with caplog.at_level(logging.DEBUG, "tirax.schedule"):
         Sequential(make_passes([*OPTIMIZE, "plan-schedule"]))(parse_source(f"@R.function\ndef main({params}):\n{body}"))
     return [(m[1], m[2] or "") for m in map(NOTE.fullmatch, caplog.messages) if m]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "without", "fitting"),
+    [
+        (
+            "argreduce", "what is compared does not lie along memory",
+            ("R.argmax(x, axis=0)", {"x": (30, 50)}), ("R.argmax(x, axis=1)", {"x": (30, 100)}),
+        ),
+        (
+            "argreduce", "it is less than two vectors, or more than 2^31 elements",
+            ("R.argmax(x, axis=1)", {"x": (30, 4)}), ("R.argmax(x, axis=1)", {"x": (30, 100)}),
+        ),
+        (
+            "multi_reduce", "there is no iterator along which everything is contiguous, or stays where it is",
+            ("R.argmax(x, axis=1)", {"x": (30, 4)}), ("R.argmax(x, axis=0)", {"x": (30, 50)}),
+        ),
+        (
+            "scan", "it is no running sum or product: one total, which a loop updates and stores",
+            ("R.sort(x, axis=0)", {"x": (30, 50)}), ("R.cumsum(x, axis=0)", {"x": (30, 50)}),
+        ),
+        (
+            "attention", "scores, or the result, are not read row by row",
+            ("R.nn.attention(x, x, v)", {"x": (1, 8, 2, 16), "v": (1, 8, 2, 1)}),
+            ("R.nn.attention(x, x, v)", {"x": (1, 8, 2, 16), "v": (1, 8, 2, 8)}),
+        ),
+    ],
+)  # fmt: skip
+def test_rules_for_nests_and_attention_tell_too(caplog, rule, reason, without, fitting):
+    told = dict(notes(caplog, without[0], **without[1]))
+    assert reason in told[rule].split("; "), told
+    assert (rule, "") in notes(caplog, fitting[0], **fitting[1])
+
+
+STATEMENTS = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    with T.block("statements"):
+        for i in range(7):
+            A[i + 1] = A[i] + B[i]
+"""
+
+
+def test_statements_tell_too(caplog):
+    def told(text: str) -> dict[str, str]:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "tirax.schedule"):
+            Sequential(make_passes(["plan-schedule"]))(parse_source(text))
+        return {m[1]: m[2] or "" for m in map(NOTE.fullmatch, caplog.messages) if m}
+
+    assert told(STATEMENTS)["statements"] == "no loop's iterations are independent of each other"
+    assert told(STATEMENTS.replace("A[i] + B[i]", "B[i]"))["statements"] == ""
+    noalias = "the function does not say tir.noalias: its buffers may overlap"
+    assert told(STATEMENTS.replace('"tir.noalias"', '"x"'))["statements"] == noalias
 
 
 @pytest.mark.parametrize(

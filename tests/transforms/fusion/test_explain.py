@@ -48,7 +48,7 @@ def told(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[
         ('a = R.exp(x)\nb = R.call_pure_packed("f", a, sinfo_args=R.Tensor(("n", 8), "float32"))\nR.output(b)',
          256, "'a' (tir_exp)", "what uses it is opaque: no call of a tensor function of a known kind"),
         ("a = R.matmul(x, w)\nb = R.matmul(x, x)\nc = R.add(a, b)\nR.output(c)".replace("x, x", "x, w"), 256,
-         "'b' (matmul)", "'c' (add) is element-wise, whose group has a kernel like that of matmul already"),
+         "'b' (matmul)", "'c' (add) is element-wise, its group a kernel like that of matmul"),
         ("a = R.matmul(x, w)\nb = R.sum(a, axis=[1])\nc = R.add(a, R.expand_dims(b, 1))\nR.output(c)", 256,
          "'a' (matmul)", "'b' (sum) on the way to 'c' (add) is a reduction"),
     ],
