@@ -296,6 +296,10 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
             found=error.found,
             hint=error.hint,
         ) from error
+    except KeyError as error:  # a word that is looked up in a table
+        raise ModelError(
+            f"{node.op_type}: an attribute has a value that means nothing here", node=name, found=error.args[0]
+        ) from error
     except (LookupError, ValueError, TypeError, ArithmeticError) as error:  # of an attribute that no operator takes
         raise ModelError(f"{node.op_type}: {type(error).__name__}: {error}", node=name) from error
 

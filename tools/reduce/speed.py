@@ -68,7 +68,7 @@ def _seconds(calls: Sequence[Call], number: int = 1) -> float:
 
 def limit_of(text: str) -> float | None:
     """Seconds of a text such as `200us`, None where it is no time. Raises `UsageError` for 0."""
-    for unit, scale in {"us": 1e-6, "ms": 1e-3, "s": 1.0}.items():
+    for unit, scale in {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}.items():
         number = text.removesuffix(unit)
         if number != text and number.replace(".", "", 1).isdecimal():
             return _positive(float(number) * scale, text)

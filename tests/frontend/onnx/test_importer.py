@@ -174,6 +174,10 @@ BAD = {
     "too many inputs": (_bad([_NODE("Relu", ["x", "x"], ["y"], "r")]), ModelError, "number of inputs (node 'r')"),
     "an unknown attribute": (_bad([_NODE("Relu", ["x"], ["y"], "r", alpha=1.0)]), ModelError, "no attribute 'alpha'"),
     "an attribute of another type": (_bad([_NODE("Concat", ["x"], ["y"], "c", axis=1.5)]), ModelError, "'axis'"),
+    "a word that means nothing": (
+        _bad([_NODE("Pad", ["x", "p"], ["y"], "padded", mode="mirror")], weights={"p": np.zeros(4, "int64")}),
+        ModelError, "Pad: an attribute has a value that means nothing here (node 'padded')\n  found: mirror",
+    ),
     "an old opset": (_bad([_NODE("Relu", ["x"], ["y"])], opset=6), ModelError, "opset 6"),
     "an opset of the future": (_bad([_NODE("Relu", ["x"], ["y"])], opset=1000), ModelError, "opset 1000"),
     "no such input": (lambda: from_onnx(_dense(), shape_dict={"q": [1]}), InputError, "'q'"),
