@@ -15,6 +15,7 @@ Conventions:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, cast
 
 from xdsl.dialects import llvm
@@ -76,8 +77,9 @@ class _Metadata:
 class _Function:
     """The names and edges of one function that is being printed."""
 
-    def __init__(self, metadata: _Metadata):
+    def __init__(self, metadata: _Metadata, placed: dict[int, Operation] | None = None):
         self.metadata = metadata
+        self.placed = placed
         self.names: dict[SSAValue, str] = {}
         self.labels: dict[Block, str] = {}
         self.used: set[str] = set()
@@ -510,14 +512,16 @@ def _signature(op: llvm.FuncOp, names: Sequence[str]) -> str:
     )
 
 
-def _print_function(op: llvm.FuncOp, metadata: _Metadata, out: list[str]) -> None:
+def _print_function(
+    op: llvm.FuncOp, metadata: _Metadata, out: list[str], placed: dict[int, Operation] | None = None
+) -> None:
     linkage = op.linkage.linkage.data
     entry = op.body.first_block
     if entry is None:
         weak = "extern_weak " if linkage == "extern_weak" else ""
         out.append(f"declare {weak}{_signature(op, [''] * len(op.function_type.inputs))}\n")
         return
-    f = _Function(metadata)
+    f = _Function(metadata, placed)
     f.name_values(op.body)
     f.find_edges(op.body)
     arguments = [f.names[a] for a in entry.args]
@@ -561,6 +565,8 @@ def _print_block(
             if literal_of(op) is None:
                 raise UnsupportedError(f"'{op.name}' cannot be written as LLVM text", hint="run convert-to-llvm first")
             continue
+        if f.placed is not None:
+            f.placed[len(out)] = op
         if op.results:
             out.append(f"  {names[op.results[0]]} = {line(f, op)}")
         else:
@@ -605,18 +611,23 @@ def unprintable(module: ModuleOp) -> list[str]:
     return list(names)
 
 
-def print_llvm(module: ModuleOp) -> str:
-    """The `.ll` text of a module of `llvm.func` and `llvm.mlir.global`.
+def _height(entry: str) -> int:
+    return entry.count("\n") + 1
+
+
+def print_llvm(module: ModuleOp, placed: dict[int, Operation] | None = None) -> str:
+    """The `.ll` text of a module of `llvm.func` and `llvm.mlir.global`; `placed` gets the op of each line, from 0.
 
     Raises `UnsupportedError` naming every operation that is of another dialect.
     """
     metadata = _Metadata()
     out: list[str] = []
     functions: list[str] = []
+    entries: dict[int, Operation] | None = None if placed is None else {}
     try:
         for op in module.body.block.ops:
             if isinstance(op, llvm.FuncOp):
-                _print_function(op, metadata, functions)
+                _print_function(op, metadata, functions, entries)
             elif isinstance(op, llvm.GlobalOp):
                 _print_global(op, out)
             else:
@@ -631,4 +642,7 @@ def print_llvm(module: ModuleOp) -> str:
         ) from None
     if out:
         out.append("")
+    if placed is not None and entries is not None:
+        firsts = list(accumulate(map(_height, functions), initial=sum(map(_height, out))))
+        placed.update({firsts[entry]: op for entry, op in entries.items()})
     return "\n".join([*out, *functions, *sorted(metadata.declarations), *metadata.lines]) + "\n"

@@ -87,6 +87,7 @@ class Lowerer:
         """Insert `op` before the operation that is being lowered."""
         anchor = self.anchor
         assert anchor is not None and anchor.parent is not None
+        op.location = anchor.location
         anchor.parent.insert_op_before(op, anchor)
         return op
 

@@ -62,6 +62,7 @@ class Body:
 
     def _group(self, group: Sequence[Operation]) -> None:
         op = group[0]
+        outer, self.f.place = self.f.place, op.location
         try:
             if isinstance(op, host.KernelOp):
                 self._kernels(group)
@@ -70,6 +71,7 @@ class Body:
         except TiraxError as error:
             error.location = error.location or location_of(op)
             raise
+        self.f.place = outer
 
     @staticmethod
     def _rule(op: Operation) -> Callable[[Body, Any], Value | None]:

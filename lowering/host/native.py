@@ -81,6 +81,7 @@ class Native(Emitter):
 
     def value(self, op: Operation) -> SSAValue:
         """Append an operation; its only result."""
+        op.location = self.place
         self.block.add_op(op)
         return op.results[0]
 

@@ -20,8 +20,10 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     MemRefType,
     StringAttr,
+    UnknownLoc,
     VectorType,
     i1,
     i64,
@@ -74,11 +76,12 @@ class Scope:
 
 
 class Emitter:
-    """Appends operations to `block`, the current one."""
+    """Appends operations to `block`, the current one; `place` is where they come from."""
 
     def __init__(self, entry: Block):
         self.entry = entry
         self.block = entry
+        self.place: LocationAttr = UnknownLoc()
         self.scopes = [Scope()]
         self._pure: dict[Key, tuple[SSAValue, Sequence[SSAValue]]] = {}
         self._attributes: dict[Attribute, Attribute] = {}
@@ -103,6 +106,7 @@ class Emitter:
 
     def append(self, op: Operation) -> Operation:
         """Append an operation with effects."""
+        op.location = self.place
         self.block.add_op(op)
         return op
 
@@ -121,7 +125,7 @@ class Emitter:
         earlier = self._pure.get(key)
         if earlier is not None:
             return earlier[0]
-        op = cls.create(operands=operands, result_types=(result,), properties=properties or {})
+        op = cls.create(operands=operands, result_types=(result,), properties=properties or {}, location=self.place)
         self.block.add_op(op)
         self._pure[key] = op.results[0], operands  # which live as long as their numbers are in the key
         self.scopes[-1].pure.append(key)

@@ -90,7 +90,10 @@ class KernelLowerer:
         if rule is None:
             where = location_of(op)
             raise UnsupportedError(f"'{op.name}' cannot be lowered to loops", location=where, hint=_HINTS.get(type(op)))
+        emit = self.emit
+        outer, emit.place = emit.place, op.location
         rule(op, self)
+        emit.place = outer
 
     def region(self, build: Callable[[], object], arg_types: Sequence[Attribute] = ()) -> Block:
         """A block of what `build` emits."""

@@ -67,6 +67,7 @@ def _expand_function(function: func.FuncOp, target: Target) -> None:
 def _replace(emit: Emitter, op: Operation, build: Callable[[], SSAValue]) -> None:
     """Put what `build` appends before `op`, and its result in place of the result of `op`."""
     scratch = Block()
+    emit.place = op.location
     with emit.inside(scratch):
         value = build()
     place = op.parent
