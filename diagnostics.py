@@ -37,6 +37,14 @@ def source_line(name: str, line: int) -> str | None:
     return linecache.getline(name, line).rstrip("\n") or None if _is_source(name) else None
 
 
+def source_text(name: str) -> str | None:
+    """The whole text of a registered source or of a file on disk, None where it cannot be had."""
+    lines = _sources.get(name)
+    if lines is not None:
+        return "\n".join(lines)
+    return "".join(linecache.getlines(name)) or None if _is_source(name) else None
+
+
 def _is_source(path: str) -> bool:
     """Whether a file can be quoted: text that was read may name any file as its place, `/dev/zero`, too."""
     try:

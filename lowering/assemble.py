@@ -48,16 +48,18 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     check_calls(op)
 
     def texts() -> Iterator[str]:
-        lowering = make_passes(passes, target.text)
+        lowering, where = make_passes(passes, target.text), PassContext.current()
         profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
         parts = divide(op, **profiled) if passes else [Part(op)]
         exported = frozenset(name for part in parts for name in part.exported)
         for part in parts:
+            where.notify("begin_part", part.module)
             run_passes(lowering, new_context(), part.module, verify_each=False)
             check_declared(part.module, exported)
             part.export()
             with stage("print-llvm"):
                 text = print_llvm(part.module)
+            where.notify("lowered", part.module)
             yield text
 
     code = object_of_module(op, target, opt_level, texts) if passes else object_of_texts(texts(), target, opt_level)

@@ -16,6 +16,7 @@ from .build_cache import entry_of
 from .pipelines import HOST, LOWERING, PIPELINES, TO_HOST, make_passes, pipeline_passes
 from .run import run_passes
 from .timings import Timings, stage
+from .tracing import traced
 
 __all__ = ["Timings", "build", "lower", "run_passes", "stage"]
 
@@ -45,7 +46,7 @@ def build(
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
     resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
-    with no_gc():
+    with no_gc(), traced():
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
@@ -62,13 +63,14 @@ def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Tar
     """The executable of a module, which is used up."""
     from .assemble import assemble, from_host, instrumented
 
-    named = _run_own(op, pipeline, target)
-    if not named:
-        return assemble(op, target, opt_level)
-    before = op.clone()
-    executable = from_host(op, named, target, opt_level)
     context = PassContext.current()
-    executable.instrument = lambda: instrumented(before, named, target, opt_level, context)
+    context.notify("begin_build", op, target, opt_level)
+    named = _run_own(op, pipeline, target)
+    before = op.clone() if named else op
+    executable = from_host(op, named, target, opt_level) if named else assemble(op, target, opt_level)
+    context.notify("end_build")
+    if named:
+        executable.instrument = lambda: instrumented(before, named, target, opt_level, context)
     return executable
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
-from ..diagnostics import TiraxError, unknown_name
+from ..diagnostics import TiraxError
 from ..dialects.relax.data import printed_for
 from ..ir.names import function_names
 from ..runtime import Executable, ObjectCache
@@ -20,13 +19,11 @@ from ..runtime.container import MAGIC
 from ..runtime.errors import ArgumentError
 from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
-from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
-from .guard import OK, UsageError, as_usage, report, schedule_notes
-from .internal_errors import reproducing
+from .compiling import compile_program, function_name, read_module
+from .guard import OK, UsageError, as_usage
 from .outputs import folder_of, write_output
 from .progress import Progress
-from .source import read_program
 from .versions import version_of
 
 if TYPE_CHECKING:
@@ -42,8 +39,8 @@ _WIDE = 200
 def run(options: Namespace) -> int:
     """Compile (or load) and call a function on inputs that are given or made up; print what comes out."""
     _form_of(options.profile)
-    executable = _load(options.file) if _is_executable(options.file) else _compile(options)
-    name = _function(options.func, executable)
+    executable = _load(options.file) if _is_executable(options.file) else compile_program(options)
+    name = function_name(options.func, executable)
     info = executable.functions[name]
     arguments = Arguments(info, named(options.input, "--input"), sizes_of(options.sizes), options.seed)
     values = arguments.values()
@@ -84,15 +81,6 @@ def _profile(path: str, executable: Executable, name: str, values: list[Any]) ->
         write_output(path, (form(report).rstrip("\n") + "\n").encode())
 
 
-def _function(name: str | None, executable: Executable) -> str:
-    """The function to call: `main`, or the only one, where none is named. Raises `UsageError`."""
-    if name is None:
-        name = next(iter(executable.functions)) if len(executable.functions) == 1 else "main"
-    if name not in executable.functions:
-        raise as_usage(unknown_name("function", name, executable.functions))
-    return name
-
-
 def _checked(options: Namespace, executable: Executable, name: str, values: list[Any]) -> Any:
     """The result of a call that was compared with the interpreter. Raises `UsageError` for an executable."""
     if _is_executable(options.file):
@@ -101,7 +89,7 @@ def _checked(options: Namespace, executable: Executable, name: str, values: list
     from .kernel_check import check_kernels
 
     target = Target(options.target) if options.target else Target.host()
-    module = _read(options)
+    module = read_module(options)
     inputs = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
     result = executable[name](*values)
     print(check_kernels(module, options.pipeline, target, name, inputs, result, values))
@@ -113,7 +101,7 @@ def build(options: Namespace) -> int:
     extra = {key: getattr(options, key) for key in ("header", "name", "weights")}
     if not options.output.endswith(SUFFIXES) and any(extra.values()):
         raise UsageError("--header, --name and --weights are for libraries", expected=f"-o FILE{', '.join(SUFFIXES)}")
-    executable = _compile(options)
+    executable = compile_program(options)
     try:
         executable.export_library(options.output, **extra)
     except OSError as error:
@@ -211,6 +199,13 @@ def bisect(options: Namespace) -> int:
     return run_bisect(options)
 
 
+def explain(options: Namespace) -> int:
+    """Write a trace of lowering."""
+    from .explain import explain as run_explain
+
+    return run_explain(options)
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -239,50 +234,6 @@ def _cache_text() -> str:
     directory = ObjectCache().directory
     sizes = [path.stat().st_size for path in directory.glob("*.o")]
     return f"{directory}, {len(sizes)} objects, {sum(sizes) / 2**20:.1f} MiB"
-
-
-def _compile(options: Namespace) -> Executable:
-    from ..ir.passes.extern import ALLOW_EXTERN
-    from ..ir.passes.transform import PassContext
-    from ..lowering.build import build as build_executable
-
-    timings = Progress()
-    config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
-    try:
-        with timings, PassContext(config=config), schedule_notes(), reproducing(*_reproducer(options)):
-            module = _read(options)
-            return build_executable(module, options.target, pipeline=options.pipeline)
-    finally:
-        if options.timing:
-            report(str(timings))
-
-
-def _reproducer(options: Namespace) -> tuple[Callable[[], str], Callable[[], list[str]]]:
-    """The text of the program, and the options of `tirax-opt` that run the passes of a build."""
-    passes = ["-p", options.passes] if options.passes else []
-    return lambda: str(_program(options)), lambda: [*passes, "--pipeline", options.pipeline]
-
-
-def _read(options: Namespace) -> ModuleOp:
-    """The program, after the passes that were asked for before the pipeline."""
-    from ..lowering.build import run_passes
-    from ..script.mlir_text import reading_context
-    from .driver import all_passes
-
-    passes = all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
-    module = _program(options)
-    run_passes(passes, reading_context(), module)
-    return module
-
-
-def _program(options: Namespace) -> ModuleOp:
-    from .models import format_of, import_model, shapes_of
-
-    if format_of(options.file) is not None:
-        return import_model(options.file, shapes_of(options.shape))
-    if options.shape:
-        raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
-    return read_program(options.file).parse()
 
 
 def _is_executable(path: str) -> bool:
@@ -359,6 +310,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "new": new,
     "reduce": reduce,
     "bisect": bisect,
+    "explain": explain,
     "env": env,
     "cache": cache,
 }

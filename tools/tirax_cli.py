@@ -17,6 +17,7 @@ examples:
   tirax run model.mlir --input x=images.npy --input w=random --time
   tirax build model.py -o model.tirax && tirax run model.tirax
   tirax inspect model.onnx; tirax run model.onnx --input image=image.npy
+  tirax explain model.py -o model.html
   tirax import model.onnx -o model.mlir && tirax-opt model.mlir -p legalize
 """
 
@@ -33,10 +34,7 @@ def command_line() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="compile a program, call a function and show the result")
     _add_compile_options(run, f"{_PROGRAMS}, or an executable")
     add = run.add_argument
-    add("--func", metavar="NAME", help="the function to call (main, or the only one)")
-    add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
-    add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
-    add("--seed", type=int, default=0, help="of random inputs (0)")
+    _add_arguments(add)
     add("--output", metavar="FILE.npz", help="write the results to a file")
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
     add("--time", action="store_true", help="measure how long a call takes")
@@ -79,10 +77,36 @@ def command_line() -> argparse.ArgumentParser:
     new.add_argument("name", help="the name of the package")
     new.add_argument("--in", dest="folder", default=".", metavar="FOLDER", help="where to write it (here)")
     _add_fault_commands(commands)
+    _add_explain(commands)
     commands.add_parser("env", help="versions, the target of this machine, the object cache")
     cache = commands.add_parser("cache", help="the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
     return parser
+
+
+def _add_explain(commands: Any) -> None:
+    explain = commands.add_parser("explain", help="an HTML of what every pass makes of a program, down to assembly")
+    explain.register("type", "sizes", sizes)
+    _add_compile_options(explain, _PROGRAMS)
+    add = explain.add_argument
+    add("-o", "--output", required=True, metavar="FILE.html", help="the HTML to write")
+    _add_arguments(add)
+    add("--no-run", dest="run", action="store_false", help="do not call the program, so that there are no times")
+    add("--check-each", action="store_true", help="compare what is computed before and after every pass")
+    add(
+        "--check-sizes",
+        type="sizes",
+        default=(2, 5, 1, 0),
+        metavar="N,N",
+        help="what symbolic sizes are then (2,5,1,0)",
+    )
+
+
+def _add_arguments(add: Any) -> None:
+    add("--func", metavar="NAME", help="the function to call (main, or the only one)")
+    add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
+    add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
+    add("--seed", type=int, default=0, help="of random inputs (0)")
 
 
 def _add_fault_commands(commands: Any) -> None:

@@ -1,0 +1,102 @@
+"""A trace of lowering: what every pass makes of a program, from its source to assembly, as one HTML to look at.
+
+    TIRAX_TRACE=trace.html python program.py
+
+`recorder.py` is an instrument of passes that writes records, `file.py` the file with them, `viewer.js` and `viewer.css`
+show it. Nothing of this is imported where no trace is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ...ir.passes.transform import PassContext
+
+if TYPE_CHECKING:
+    from .file import TraceFile
+    from .recorder import Recorder
+
+VARIABLE = "TIRAX_TRACE"
+"""The file that programs of a process are traced in; `%p` in its name is the number of the process."""
+
+
+class _Open:
+    """The file of this process, and how many programs are in it."""
+
+    def __init__(self) -> None:
+        self.file: TraceFile | None = None
+        self.process = 0
+        self.path = ""
+        self.programs = 0
+        self.lock = Lock()
+
+
+_open = _Open()
+
+
+def traced() -> Any:
+    """A context in which a program is traced, where the environment asks for it and nobody does already."""
+    path = os.environ.get(VARIABLE)
+    if not path or any(hasattr(i, "begin_build") for i in PassContext.current().instruments or ()):
+        return nullcontext()
+    return _traced(path)
+
+
+@contextmanager
+def _traced(path: str) -> Generator[None]:
+    recorder = _new_recorder(path)
+    if recorder is None:
+        yield
+        return
+    where = PassContext.current()
+    with where.quietly(instruments=[*(where.instruments or ()), recorder]), recording(recorder):
+        yield
+
+
+def _new_recorder(path: str) -> Recorder | None:
+    from .file import TraceFile
+    from .recorder import Recorder
+
+    with _open.lock:
+        if _open.file is not None and _open.path == path and _open.process != os.getpid() and "%p" not in path:
+            return None  # a fork: the file is the parent's
+        if _open.file is None or (_open.path, _open.process) != (path, os.getpid()):
+            _open.file, _open.path, _open.process, _open.programs = TraceFile(path), path, os.getpid(), 0
+        _open.programs += 1
+        return Recorder(_open.file, _open.programs - 1, f"program {_open.programs}")
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Generator[None]:
+    """What is compiled inside is the program of a recorder; an error is told to it."""
+    try:
+        yield
+    except BaseException as error:
+        recorder.failed(error)
+        raise
+
+
+@contextmanager
+def trace(path: str, title: str = "") -> Generator[Recorder]:
+    """Write a trace of the program that is built inside, the first one.
+
+    with trace("model.html") as recorder:
+        executable = tirax.build(mod)
+        recorder.profile(executable.profile("main", x))
+
+    Raises `TiraxError` where the file cannot be written.
+    """
+    from .file import TraceFile
+    from .recorder import Recorder
+
+    file = TraceFile(path)
+    try:
+        recorder, where = Recorder(file, title=title or path), PassContext.current()
+        with where.quietly(instruments=[*(where.instruments or ()), recorder]), recording(recorder):
+            yield recorder
+    finally:
+        file.close()

@@ -1,0 +1,84 @@
+"""The file of a trace: one HTML, the viewer first, then a script element of JSON for each record as it comes.
+
+A browser shows what there is: where a build crashes, the file ends with what was being done.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ...diagnostics import TiraxError
+
+_HERE = Path(__file__).parent
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>trace of lowering</title>
+<style>
+{style}</style>
+<script>
+{script}</script>
+</head>
+<body>
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""Nothing is loaded, from anywhere."""
+OPEN, CLOSE = '<script type="application/json">', "</script>\n"
+
+
+class TraceFile:
+    """A trace that is being written. Raises `TiraxError` where it cannot be opened."""
+
+    def __init__(self, path: str):
+        self.path = path.replace("%p", str(os.getpid()))
+        try:
+            self._file = open(self.path, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the program compiles
+        except OSError as error:
+            raise TiraxError(f"cannot write '{self.path}': {error.strerror}") from error
+        parts = {"style": "viewer.css", "script": "viewer.js"}
+        texts = {name: (_HERE / file).read_text(encoding="utf-8") for name, file in parts.items()}
+        self._file.write(_HEAD.format(policy=_POLICY, **texts))
+        self._file.flush()
+
+    def add(self, kind: str, **fields: Any) -> None:
+        """Append a record; it is in the file when this returns."""
+        self._file.write(f"{OPEN}{to_json({'t': kind, **fields})}{CLOSE}")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        if not self._file.closed:
+            self._file.write("</body>\n</html>\n")
+            self._file.close()
+
+
+def to_json(value: Any) -> str:
+    """JSON that may stand in a script element, whatever texts it has: ASCII without a `<`."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def packed(value: Any) -> str:
+    """A value as text that is short: JSON, deflated, in base 64."""
+    return base64.b64encode(zlib.compress(to_json(value).encode("ascii"), 6)).decode("ascii")
+
+
+def unpacked(text: str) -> Any:
+    """The inverse of `packed`."""
+    return json.loads(zlib.decompress(base64.b64decode(text)).decode("ascii"))
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    """The records of a trace's HTML, also of one that ends anywhere."""
+    found: list[dict[str, Any]] = []
+    for piece in text.split(OPEN)[1:]:
+        body, end, _ = piece.partition("</script>")
+        if end:
+            found.append(json.loads(body))
+    return found

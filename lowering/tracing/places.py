@@ -1,0 +1,112 @@
+"""Where operations come from, while a program is traced: each gets a place, so that each line of each level has some.
+
+Passes keep the places of what they move or copy. What they write anew has none, and gets it here: that of what uses it,
+of what it uses, of what is inside of it or around it; a load or store first of all that of the one before the pass
+which accessed the same buffer. A function none of whose operations has a place is one that the compiler wrote: its
+places are the lines of its own text, and the places of the calls of it are what these come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
+from xdsl.ir import Operation
+
+from ...diagnostics import register_source
+from ...dialects import tir
+from ...dialects.names import name_of
+from .texts import Text
+
+_UNKNOWN = UnknownLoc()
+_ACCESSES = (tir.StoreOp, tir.LoadOp)
+_DEPTH = 6
+"""Operands of operands, …, that are asked for a place."""
+
+Accesses = dict[tuple[str, str], LocationAttr]
+"""The kind of an access, and the name of the buffer -> the place."""
+
+
+def own_file(name: str) -> str:
+    """What the text of a function is called that the compiler wrote."""
+    return f"<@{name}>"
+
+
+def is_placed(op: Operation) -> bool:
+    """Whether an operation has a place of its own."""
+    return isinstance(op.location, FileLineColLoc)
+
+
+def stamp(name: str, text: Text) -> None:
+    """Let the operations of a function be from the lines of its own text."""
+    file = StringAttr(own_file(name))
+    register_source(file.data, text.text)
+    for op, line in text.lines_of_all.items():
+        if not is_placed(op):
+            op.location = FileLineColLoc(file, IntAttr(line + 1), IntAttr(1))
+
+
+def accesses(ops: Sequence[Operation], known: Accesses) -> Accesses:
+    """The places at which buffers are accessed; `known` are those of before."""
+    found: Accesses = {}
+    for op in ops:
+        key = _access(op)
+        if key is not None and is_placed(op):
+            found.setdefault(key, op.location)
+    return known | found
+
+
+def _access(op: Operation) -> tuple[str, str] | None:
+    if not isinstance(op, _ACCESSES):
+        return None
+    name = name_of(op.buffer)
+    return None if name is None else (op.name, name)
+
+
+def settle(ops: Sequence[Operation], known: Accesses) -> None:
+    """Give a place to each of the operations of a function (in order, the outer before the inner) that has none."""
+    for op in reversed(ops):
+        if not is_placed(op):
+            op.location = next(_candidates(op, known), _UNKNOWN)
+    before: LocationAttr = _UNKNOWN
+    for op in ops:
+        if not is_placed(op):
+            around = op.parent_op() if op is not ops[0] else None
+            op.location = around.location if around is not None and is_placed(around) else before
+        before = op.location
+
+
+def _candidates(op: Operation, known: Accesses) -> Iterator[LocationAttr]:
+    key = _access(op)
+    if key is not None and key in known:
+        yield known[key]
+    yield from _most(use.operation for result in op.results for use in result.uses)
+    yield from _of_operands(op, known, _DEPTH)
+    yield from _most(inner for region in op.regions for block in region.blocks for inner in block.ops)
+
+
+def _most(ops: Iterable[Operation]) -> Iterator[LocationAttr]:
+    """The place that most of the operations have."""
+    counts: dict[int, int] = {}
+    places: dict[int, LocationAttr] = {}
+    for op in ops:
+        if is_placed(op):
+            key = cast(FileLineColLoc, op.location).line.data
+            places.setdefault(key, op.location)
+            counts[key] = counts.get(key, 0) + 1
+    if counts:
+        yield places[max(counts, key=counts.__getitem__)]
+
+
+def _of_operands(op: Operation, known: Accesses, depth: int) -> Iterator[LocationAttr]:
+    for value in op.operands if depth else ():
+        owner = value.owner
+        if isinstance(owner, Operation) and not isinstance(owner, tir.AllocBufferOp):
+            key = _access(owner)
+            if is_placed(owner):
+                yield owner.location
+            elif key is not None and key in known:
+                yield known[key]
+            else:
+                yield from _of_operands(owner, known, depth - 1)

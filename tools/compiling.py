@@ -1,0 +1,79 @@
+"""Programs and models from a command line to executables: what `tirax run`, `build` and `explain` share."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..diagnostics import unknown_name
+from ..runtime import Executable
+from ..universe import whole_universe
+from .guard import UsageError, as_usage, report, schedule_notes
+from .internal_errors import reproducing
+from .progress import Progress
+from .source import read_program
+
+
+def function_name(name: str | None, executable: Executable) -> str:
+    """The function to call: `main`, or the only one, where none is named. Raises `UsageError`."""
+    if name is None:
+        name = next(iter(executable.functions)) if len(executable.functions) == 1 else "main"
+    if name not in executable.functions:
+        raise as_usage(unknown_name("function", name, executable.functions))
+    return name
+
+
+def compile_program(options: Namespace, instruments: Sequence[Any] = ()) -> Executable:
+    """The executable of the file that options name; `instruments` watch its passes. Raises `TiraxError`."""
+    from ..ir.passes.extern import ALLOW_EXTERN
+    from ..ir.passes.transform import PassContext
+    from ..lowering.build import build as build_executable
+
+    timings = Progress()
+    config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
+    context = PassContext(config=config, instruments=instruments)
+    try:
+        with timings, context, schedule_notes(), reproducing(*_reproducer(options)):
+            module = read_module(options)
+            return build_executable(module, options.target, pipeline=options.pipeline)
+    finally:
+        if options.timing:
+            report(str(timings))
+
+
+def _reproducer(options: Namespace) -> tuple[Callable[[], str], Callable[[], list[str]]]:
+    """The text of the program, and the options of `tirax-opt` that run the passes of a build."""
+    passes = ["-p", options.passes] if options.passes else []
+    return lambda: str(read_source(options)), lambda: [*passes, "--pipeline", options.pipeline]
+
+
+def read_module(options: Namespace) -> ModuleOp:
+    """The program, after the passes that were asked for before the pipeline."""
+    from ..lowering.build import run_passes
+    from ..script.mlir_text import reading_context
+
+    module = read_source(options)
+    run_passes(own_passes(options), reading_context(), module)
+    return module
+
+
+def own_passes(options: Namespace) -> Sequence[ModulePass]:
+    """The passes of `-p`. Raises `UsageError`."""
+    from .driver import all_passes
+
+    return all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
+
+
+def read_source(options: Namespace) -> ModuleOp:
+    """The program or model in the file, as it is. Raises `TiraxError`."""
+    from .models import format_of, import_model, shapes_of
+
+    if format_of(options.file) is not None:
+        return import_model(options.file, shapes_of(options.shape))
+    if options.shape:
+        raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
+    return read_program(options.file).parse()
