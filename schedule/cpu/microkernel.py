@@ -32,6 +32,8 @@ _WIDEST_GEMV = 8
 _MOST_ROWS = 16
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
+_SUMS_AT_ONCE, _MOST_LEFT = 8, 4
+"""On so many vectors work two units that take four cycles; so many rows at most are a tile where a few are left."""
 
 
 @dataclass
@@ -203,20 +205,22 @@ def row_tiles(
         tile(Rows(loops, None, None, 1, lane.dtype))
         return
     full, count = size
-    sizes = _row_sizes(row, full, -(-_FEWEST_SUMS // count))
+    sizes = _row_sizes(row, full, count)
     name = tile_name(row, "i")
     strips(loops, row, sizes, lambda rows: tile(Rows(loops, row, rows.first, rows.size, row.dtype)), name=name)
 
 
-def _row_sizes(row: Iter, full: int, fewest: int) -> Sequence[tuple[int, int | None]]:
-    """(rows of a tile, how many tiles).
+def _row_sizes(row: Iter, full: int, count: int) -> Sequence[tuple[int, int | None]]:
+    """(rows of a tile, how many tiles), where a row has `count` vectors.
 
-    Tiles of one size where at least `fewest` and more than half of what fits divide the rows (less code, as fast); else
-    even ones, 197 rows in 12s and 11s; of an unknown number full ones, then smaller ones.
+    Tiles of one size where enough of them for many sums, and more than half of what fits, divide the rows (less code,
+    as fast); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as small ones as take no
+    longer for a row.
     """
-    extent = row.extent.constant
+    extent, fewest = row.extent.constant, -(-_FEWEST_SUMS // count)
     if extent is None:
-        return [(full, None)] + [(size, None) for size in (4, 1) if size < full]
+        some = min(_MOST_LEFT, -(-_SUMS_AT_ONCE // count))
+        return [(full, None)] + [(size, None) for size in (some, 1) if size < full]
     even = next((size for size in range(full, max(full // 2, fewest - 1), -1) if extent % size == 0), None)
     if even is not None:
         return [(even, extent // even)]

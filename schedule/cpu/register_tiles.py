@@ -145,6 +145,12 @@ def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list
     _columns(loops, plan, lambda strip: loops.nest(outer, {}, lambda where: _rows(plan, strip, where)))
 
 
+def _heads_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
+    loads = _along_lanes(plan.stage, plan.lane)
+    stay = [it for it in outer if all(constant_slope(load, it) == 0 for load in loads)]
+    _columns_rows(loops, plan, [it for it in outer if it not in stay] + stay)
+
+
 def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     def tiles(where: Bindings) -> None:
         def tile(rows: mk.Rows) -> None:
@@ -159,25 +165,33 @@ _PANEL_BY_PANEL = "columns, others, rows"
 _ORDERS: dict[str, Callable[[LoopBuilder, RegisterTilePlan, list[Iter]], None]] = {
     "columns, rows": _columns_rows,
     _PANEL_BY_PANEL: _columns_others_rows,
+    "heads, others, rows": _heads_others_rows,
     "rows, columns": _rows_columns,
 }
 
 
 def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels: Panels | None) -> str:
-    """What lies along the lanes is read once where it does not fit the cache; else panels pass by each tile of rows."""
-    loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
-    if panels is None and (row is None or len(loads) != 1 or _moves(stage, loads[0], lane, row)):
+    """What lies along the lanes is read once where it does not fit the cache; else panels pass by each tile of rows.
+
+    Where it consists of parts (heads, panels that are a dimension of the result), one is read after the other.
+    """
+    loads = _along_lanes(stage, lane)
+    if panels is None and (row is None or len(loads) != 1):
         return "columns, rows"
     size = mk.byte_count(loads[0].buffer)
-    if size is None or 2 * size > machine.caches.l2:
+    large = size is None or 2 * size > machine.caches.l2
+    others = [it for it in stage.spatial if it is not lane and it is not row and it.extent.constant != 1]
+    moves = {constant_slope(loads[0], it) != 0 for it in others}
+    if panels is None and True in moves:
+        return "heads, others, rows" if size is not None and large and False in moves else "columns, rows"
+    if large:
         return _PANEL_BY_PANEL
     return "columns, rows" if panels is None else "rows, columns"
 
 
-def _moves(stage: Stage, load: tir.LoadOp, lane: Iter, row: Iter) -> bool:
-    """Whether an operand moves with an iterator that is neither along the tile nor summed over."""
-    others = [it for it in stage.spatial if it is not lane and it is not row and it.extent.constant != 1]
-    return any(constant_slope(load, it) != 0 for it in others)
+def _along_lanes(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
+    """The operands that move with the lanes."""
+    return [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
 
 
 def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Strip], object]) -> None:
