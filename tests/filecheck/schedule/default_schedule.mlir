@@ -13,7 +13,7 @@
 // CHECK:               tir.load %[[ACC]]
 // CHECK:               tir.max
 // CHECK-NEXT:          tir.store %{{.*}}, %D
-// CHECK:         !tir.buffer<[4, 64], f32, scope = "local">
+// CHECK:         !tir.buffer<[2, 64], f32, scope = "local">
 // CHECK:         !tir.buffer<[1, 64], f32, scope = "local">
 tir.func @dense_relu(%A: !tir.buffer<[n, 32], f32>, %B: !tir.buffer<[32, 64], f32>, %D: !tir.buffer<[n, 64], f32>) {
   %C = tir.alloc_buffer : !tir.buffer<[n, 64], f32>
