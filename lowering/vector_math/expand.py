@@ -3,9 +3,9 @@
     %y = math.exp %x : vector<16xf32>
       -> math.fma, arith.addf, arith.shli, arith.select, …
 
-f16 and bf16 are computed in f32. Sums c + c erf(x) and c + c tanh(x), of which gelu is made, are expanded as one
-function, without the cancellation where they are near zero. With a target that has `-math=libm`, everything is left to
-the C library.
+f16 and bf16 are computed in f32. Vectors are divided by constants by products (`divisions`). Sums c + c erf(x) and
+c + c tanh(x), of which gelu is made, are expanded as one function, without the cancellation where they are near zero.
+With a target that has `-math=libm`, everything is left to the C library.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from ...target import Target
-from ..tir_to_scf.emitter import Emitter, like
+from ..tir_to_scf.emitter import Emitter, is_vector, like
 from . import exponentials
+from .divisions import divide, has_reciprocal
 from .functions import FUNCTIONS, Function
 from .lanes import Float, Lanes
 
@@ -53,9 +54,12 @@ class ExpandMath(Pass):
 def _expand_function(function: func.FuncOp, target: Target) -> None:
     ops = operations(function)
     calls = [op for op in ops if type(op) in FUNCTIONS]
-    if not calls:
+    quotients = [op for op in ops if isinstance(op, arith.DivfOp)]
+    if not calls and not quotients:
         return
     emit = Emitter(function.body.blocks[0])
+    for op in quotients:
+        _expand_quotient(emit, op, target)
     sums = [op for op in ops if isinstance(op, arith.AddfOp)]
     for op in sums:
         _expand_sum(emit, op, target)
@@ -88,6 +92,15 @@ def _in_f32(emit: Emitter, values: list[SSAValue], build: Callable[[list[SSAValu
         return build(values)
     wide = build([emit.pure(arith.ExtFOp, (v,), like(narrow, f32)) for v in values])
     return emit.pure(arith.TruncFOp, (wide,), narrow)
+
+
+def _expand_quotient(emit: Emitter, op: arith.DivfOp, target: Target) -> None:
+    """Of vectors, by a constant, for targets with fma."""
+    divisor = _constant_of(op.rhs) if is_vector(op.lhs) and target.has_fma else None
+    at = Lanes(emit, op.lhs.type, target)
+    if divisor is None or element_type(op.lhs.type) != at.format.element or not has_reciprocal(divisor, at.format):
+        return
+    _replace(emit, op, lambda: divide(at, at.wrap(op.lhs), divisor).value)
 
 
 def _expand_call(emit: Emitter, op: Operation, target: Target) -> None:

@@ -244,3 +244,36 @@ def test_builds_follow_the_target(target):
     got = np.asarray(gelu(x))
     np.testing.assert_allclose(got, exact, atol=1e-6)
     assert (np.max(np.abs(got / exact - 1)) < 1e-5) == (target == "llvm")
+
+
+def quotients(element: str, lanes: int, divisor: float) -> str:
+    """A function that divides arrays by a constant."""
+    vectors, memref = f"vector<{lanes}x{element}>", f"memref<?x{element}>"
+    body = f"""%v = vector.load %a[%i] : {memref}, {vectors}
+          %c = arith.constant dense<{divisor:.17e}> : {vectors}
+          %r = arith.divf %v, %c : {vectors}
+          vector.store %r, %out[%i] : {memref}, {vectors}"""
+    return function(f"%a : {memref}, %out : {memref}, %n : index", body, lanes)
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("divisor", [6.0, 1.4142135623730951, -7.25, 12345.678, 1e-3, 4.0, 2.0**70])
+def test_division_by_a_constant_is_rounded_as_any(backend, element, divisor):
+    dtype = DTYPES[element]
+    x, c = inputs(dtype, SAMPLES[element]), dtype(divisor)
+    quotient, expected = compiled(backend, quotients(element, LANES[element], float(c)))(x), x / c
+    info = np.finfo(dtype)
+    exact = ~(np.abs(expected) < info.tiny / info.eps**2)
+    np.testing.assert_array_equal(quotient[exact], expected[exact])
+    np.testing.assert_array_equal(np.signbit(quotient[exact]), np.signbit(expected[exact]))
+    assert np.max(ulps(quotient[~exact], x[~exact].astype(np.longdouble) / c)) <= 1.5
+    zeros = x == 0
+    np.testing.assert_array_equal(np.signbit(quotient[zeros]), np.signbit(expected[zeros]))
+
+
+@pytest.mark.parametrize(("divisor", "target", "stays"), [
+    (6.0, AVX2, False), (6.0, BASELINE, True), (4.0, AVX2, True), (0.3, AVX2, True), (2.0**70, AVX2, True),
+    (2.0 - 2.0**-23, AVX2, True),
+])  # fmt: skip
+def test_which_divisions_are_products(backend, divisor, target, stays):
+    assert ("arith.divf" in str(expanded(backend, quotients("f32", 8, divisor), target))) == stays
