@@ -50,6 +50,9 @@ _PASSES: dict[str, str] = {
     "lazy-set-output": "transforms.params.lazy:LazySetOutput",
     "bundle-model-params": "transforms.params.bundle_model_params:BundleModelParams",
     "remove-redundant-reshape": "transforms.operators.remove_redundant_reshape:RemoveRedundantReshape",
+    "expand-transposed-convolutions": (
+        "transforms.operators.expand_transposed_convolutions:ExpandTransposedConvolutions"
+    ),
     "expand-matmul-of-sum": "transforms.operators.expand_matmul_of_sum:ExpandMatmulOfSum",
     "reorder-permute-dims-after-concat": (
         "transforms.operators.reorder_permute_dims_after_concat:ReorderPermuteDimsAfterConcat"

@@ -24,6 +24,7 @@ OPTIMIZE = (
     "remove-redundant-reshape",
     "fold-constant",
     "channels-last",
+    "expand-transposed-convolutions",
     "pack-convolutions",
     "fold-constant",
     "fuse-layers",
@@ -44,10 +45,10 @@ bytes the product is scaled, and its weights are packed as bytes.
 
 Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
 convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
-channels last then are folded once more. Norms and Gelu that are written out are operators: they are looked for before
-weights are packed, which brings reshapes, and once more when their constants are computed. Products with a softmax
-between them are attention. What would be transposed when the program runs is multiplied as it stands. Reshapes are no
-functions in the end, but views.
+channels last then are folded once more. Transposed convolutions without overlaps are convolutions of 1 x 1. Norms and
+Gelu that are written out are operators: they are looked for before weights are packed, which brings reshapes, and once
+more when their constants are computed. Products with a softmax between them are attention. What would be transposed
+when the program runs is multiplied as it stands. Reshapes are no functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
