@@ -148,6 +148,7 @@ class Interface:
                 self.header(),
                 (_HERE / "python.c").read_text(encoding="utf-8"),
                 (_HERE / "calls.c").read_text(encoding="utf-8"),
+                (_HERE / "halves.c").read_text(encoding="utf-8"),
                 *_layout(),
                 *_descriptions(),
                 *_constants(slots, constants),
