@@ -66,6 +66,9 @@ def unfused(place: SymExpr, extents: Sequence[SymExpr]) -> list[SymExpr]:
     return out[::-1]
 
 
+_DECLARATIONS = (tir.AllocConstOp, tir.DeclBufferOp)
+
+
 class Cloner:
     """Copies the operations that compute a value, with replacements; each operation is copied once."""
 
@@ -92,7 +95,7 @@ class Cloner:
         if not isinstance(value, OpResult) or isinstance(value.op, tir.AllocBufferOp):
             return value
         op = value.op
-        new = op.clone({used: self(used) for used in captured(op)})
+        new = op.clone({used: used if _declared_outside(used, op) else self(used) for used in captured(op)})
         self.insert(new)
         if op.regions:
             self._replace_inside(op, new)
@@ -113,6 +116,19 @@ class Cloner:
         """What a store does, of copies; or store another value there."""
         value = self(store.value) if value is None else value
         self.insert(tir.StoreOp(value, store.buffer, [self(index) for index in store.indices]))
+
+
+def _declared_outside(buffer: SSAValue, use: Operation) -> bool:
+    """Whether a buffer is declared outside of the block that uses it: copies use it, too."""
+    declared = buffer.owner
+    return isinstance(declared, _DECLARATIONS) and _block_around(declared) is not _block_around(use)
+
+
+def _block_around(op: Operation) -> Operation | None:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, tir.BlockOp):
+        around = around.parent_op()
+    return around
 
 
 def _without_values(extent: SymExpr) -> SymExpr:

@@ -11,7 +11,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, offset_of, product, terms_of
+from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floormod, offset_of, product, terms_of
+from ...dialects.sym.int_set import SymInterval, values_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed, accessed_by, relaxed
@@ -232,12 +233,13 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     """
     domains: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
+    known = checks.analyzer_with(checks.iter_ranges(block))
     whole: set[SSAValue] = set()
     for region, dims in regions:
         composed: list[tuple[SymExpr, Ends | None]] = []
         for start, size, ends in zip(region.starts, region.extents, dims, strict=True):
             interval = ends if ends is not None and checks.is_of_loops(ends) else None
-            e = sym_expr_of(start)
+            e = known.simplify(sym_expr_of(start))
             used = [v for v in e.free_vars() if v.value in iters]
             width = size.constant if lenient else 1
             domain = _solved(e, used[0], interval, width) if interval is not None and len(used) == 1 else None
@@ -282,7 +284,8 @@ def _widen(domains: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> No
 def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
     """The domains of the iterators of which `indices` are a bijective map; none where they are not.
 
-    (v // 15, v % 15) in ([i, i], [0, 14])  ->  v in [i * 15, i * 15 + 14]
+    (v // 15, v % 15) in ([i, i], [0, 14])              ->  v in [i * 15, i * 15 + 14]
+    ((u * 8 + v) // 16, (u * 8 + v) % 16) in ([i, i], [0, 15])  ->  u in [i * 2, i * 2 + 1], v in [0, 7]
 
     Only for a complete block: between the least and the greatest there may be iterations that do not belong there.
     """
@@ -297,17 +300,13 @@ def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]
         return {}
     outputs = [Var(f"index {k}", e.dtype) for k, (e, _) in enumerate(known)]
     out: dict[SSAValue, Domain] = {}
+    domain = {o: SymInterval(*i) for o, (_, i) in zip(outputs, known, strict=True)}
     for var, value in iter_map.inverse(outputs).items():
-        ends = [value.substitute({o: i[end] for o, (_, i) in zip(outputs, known, strict=True)}) for end in (0, 1)]
-        if not _is_increasing(value):
+        low, high = values_of(value, domain)
+        if low is None or high is None:
             return {}
-        out[cast(SSAValue, var.value)] = (ends[0], ends[1] - ends[0] + 1)
+        out[cast(SSAValue, var.value)] = (low, high - low + 1)
     return out
-
-
-def _is_increasing(e: SymExpr) -> bool:
-    """Whether `e` is least where its variables are: a sum of variables with positive factors."""
-    return isinstance(e, Var) or (isinstance(e, Sum) and all(isinstance(t, Var) and c > 0 for t, c in e.terms))
 
 
 def _vars(interval: Ends) -> list[Var]:
@@ -424,12 +423,20 @@ def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
 
 
 def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain:
-    """What is needed of a domain: all of it where nothing is said, or where more would be computed."""
+    """What is needed of a domain: all of it where nothing is said, or where that is known to be needed.
+
+    What is needed beyond the domain is left out where numbers say what that is.
+    """
     if needed is None:
         return whole
     first, extent = (_typed(analyzer.simplify(e), whole[1]) for e in needed)
-    if analyzer.bounds(extent - whole[1]).low > 0:
+    inside = (OPS["le"](first, whole[0]), OPS["le"](whole[0] + whole[1], first + extent))
+    if analyzer.bounds(extent - whole[1]).low > 0 and all(map(analyzer.can_prove, inside)):
         return whole
+    low = analyzer.simplify(OPS["max"](first, whole[0]))
+    high = analyzer.simplify(OPS["min"](first + extent, whole[0] + whole[1]))
+    if low.constant is not None and high.constant is not None and low.constant < high.constant:
+        return _typed(low, whole[1]), _typed(high - low, whole[1])
     if extent.constant == 1 and whole[1].constant == 1:
         return whole
     return _with_remainders(first), extent

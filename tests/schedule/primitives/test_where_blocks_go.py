@@ -100,3 +100,81 @@ def test_a_handle_is_asked_for_what_it_stands_for():
     block, loop = sch.get(sch.get_block("C")), sch.get(sch.get_loops(sch.get_block("C"))[0])
     assert block.name_hint == "C" and str(block.writes[0].buffer.name) == "C" and loop.extent == 2
     assert sch.get_sref(sch.get_block("C")).stmt.same_as(block)
+
+
+PACKED = """def main(A: T.Buffer((3, 16), "float32"), C: T.Buffer((6, 8), "float32")):
+    B = T.alloc_buffer((1, 3, 16))
+    for i, j in T.grid(3, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[0, vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(6, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi // 8, (vi * 8 + vj) // 16, (vi * 8 + vj) % 16] * T.float32(2)
+"""
+JOINED = """def main(A: T.Buffer((16,), "float32"), D: T.Buffer((85,), "float32"), C: T.Buffer((87,), "float32")):
+    X = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("X"):
+            vi = T.axis.spatial(16, i)
+            X[vi] = A[vi] + T.float32(1)
+    for n in range(1):
+        for i in range(87):
+            with T.block("C"):
+                vi = T.axis.spatial(87, i)
+                C[vi] = T.if_then_else(85 <= vi, X[vi - 85], D[vi])
+"""
+FEW = """def main(A: T.Buffer((128,), "float32"), C: T.Buffer((2,), "float32")):
+    B = T.alloc_buffer((128,))
+    for i_0, i_1 in T.grid(8, 16):
+        with T.block("B"):
+            vi = T.axis.spatial(128, i_0 * 16 + i_1)
+            B[vi] = A[vi] + T.float32(1)
+    for i in range(2):
+        with T.block("C"):
+            vi = T.axis.spatial(2, i)
+            C[vi] = B[vi] * T.float32(2)
+"""
+CONSTANT = """def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer((4,))
+    data = T.allocate_const([1.0, 2.0, 3.0, 4.0], dtype="float32", extents=[4])
+    offset = T.decl_buffer((4,), data=data)
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + offset[vi]
+    for i, j in T.grid(4, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi] * T.float32(2)
+"""
+
+
+def _under(source, step, block, other):
+    mod = from_source(HEAD + source)
+    sch = Schedule(mod, debug_mask="all")
+    getattr(sch, step)(sch.get_block(block), *[sch.get_loops(sch.get_block(b))[0] for b in other])
+    shapes = [[d.constant for d in p.type.dims] for p in sch.mod["main"].op.params]
+    arrays = [np.random.default_rng(0).normal(size=s).astype("float32") for s in shapes]
+    before = Schedule(mod).mod
+    assert same_values(observe(before.op, "main", arrays), observe(sch.mod.op, "main", arrays))
+    return sch.mod.script()
+
+
+def test_a_consumer_whose_indices_mix_its_iterators_runs_over_what_they_come_from():
+    text = _under(PACKED, "reverse_compute_at", "C", "B")
+    assert "for ax0, ax1 in T.grid(2, 8)" in text and "T.axis.spatial(6, i * 2 + ax0)" in text
+
+
+def test_a_condition_limits_what_is_needed_to_a_part_of_the_domain():
+    assert "for ax0 in range(2)" in _under(JOINED, "compute_at", "X", "C")
+
+
+def test_iterations_that_provide_nothing_do_nothing():
+    assert "T.where(i_0 * 16 + ax0 < 2)" in _under(FEW, "reverse_compute_at", "C", "B")
+
+
+def test_an_inlined_block_uses_the_constant_that_is_declared_outside():
+    text = _under(CONSTANT, "compute_inline", "B", ())
+    assert text.count("allocate_const") == 1 and text.index("allocate_const") < text.index("for i")
