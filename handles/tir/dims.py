@@ -111,6 +111,8 @@ def _fold(node: ast.expr) -> SymExpr | int:
         return Var(node.id)
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_fold(node.operand)
     if isinstance(node, ast.BinOp):
         return _OPERATORS[type(node.op)](_fold(node.left), _fold(node.right))
     raise KeyError(type(node).__name__)

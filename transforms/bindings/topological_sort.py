@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -27,8 +28,9 @@ class TopologicalSort(Pass):
 
     a = exp(x); b = exp(y); c = abs(a); output(c, b)  ->  a = exp(x); c = abs(a); b = exp(y); output(c, b)
 
-    From the inputs a binding comes as soon as all that it uses has come; depth first from the outputs it comes where
-    its first user needs it, breadth first as late as it can. Raises `NameLookupError` for another order or direction.
+    From the inputs, the parameters one after the other, a binding comes as soon as all that it uses has come; depth
+    first from the outputs, what nothing uses before the others, it comes where its first user needs it, breadth first
+    as late as it can. Raises `NameLookupError` for another order or direction.
     """
 
     name = "topological-sort"
@@ -47,12 +49,13 @@ class TopologicalSort(Pass):
     def _sorted(self, graph: _Graph) -> list[Operation]:
         depth = self.order == "depth-first"
         if self.direction == "from-inputs":
-            return _ready_first(graph.inputs(), graph.users, graph.sources, depth)
+            return _from_inputs(graph, depth)
         if depth:
-            return _post_order(graph.outputs(), graph.sources)
-        return _ready_first(graph.outputs(), graph.sources, graph.users, depth)[::-1]
+            return _post_order([*graph.unused(), *graph.outputs()], graph.sources)
+        return _ready_first([*graph.outputs(), *graph.unused()], graph.sources, graph.users, depth)[::-1]
 
 
+_Node = TypeVar("_Node", bound=Hashable)
 _Edges = dict[Operation, list[Operation]]
 
 
@@ -94,22 +97,40 @@ class _Graph:
                 self.sources[writer].append(user)
                 self.users[user].append(writer)
 
-    def inputs(self) -> list[Operation]:
-        """Bindings that use none of the block: those of each parameter, then the others."""
-        free = [op for op, used in self.sources.items() if not used]
-        values = {op: set(_values(op)) for op in free}
+    def inputs(self) -> Sequence[SSAValue]:
+        """The parameters of the function around the block."""
         func = self.block.parent_op()
         while not isinstance(func, relax.FuncOp | relax.ClosureOp):
             assert func is not None
             func = func.parent_op()
-        rank: dict[SSAValue, int] = {p: i for i, p in enumerate(func.body.block.args)}
-        return sorted(free, key=lambda op: min((rank[v] for v in values[op] if v in rank), default=len(rank)))
+        return func.body.block.args
 
     def outputs(self) -> list[Operation]:
-        """Bindings that the block gives, in this order, then those that nothing uses."""
+        """Bindings that the block gives, in this order."""
         given = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
-        given += [op for op, users in self.users.items() if not users]
         return list(dict.fromkeys(given))
+
+    def unused(self) -> list[Operation]:
+        """Bindings that nothing uses."""
+        given = set(self.outputs())
+        return [op for op, users in self.users.items() if not users and op not in given]
+
+
+def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
+    """Parameters, then bindings that need none; after each what has all that it uses."""
+    params = graph.inputs()
+    before: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
+    after: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
+    for op, sources in graph.sources.items():
+        used = set(_values(op))
+        own = [p for p in params if p in used]
+        before[op] = [*sources, *own]
+        after[op] = list(graph.users[op])
+        for p in own:
+            after[p].append(op)
+    free = [op for op, used in before.items() if not used and isinstance(op, Operation)]
+    order = _ready_first([*params, *free], after, before, depth)
+    return [node for node in order if isinstance(node, Operation)]
 
 
 def _inline(op: Operation) -> list[Operation]:
@@ -127,15 +148,17 @@ def _values(op: Operation) -> list[SSAValue]:
     return [v for o in (op, *_inline(op)) for inner in o.walk() for v in inner.operands]
 
 
-def _ready_first(start: Sequence[Operation], after: _Edges, before: _Edges, depth: bool) -> list[Operation]:
+def _ready_first(
+    start: Sequence[_Node], after: Mapping[_Node, list[_Node]], before: Mapping[_Node, list[_Node]], depth: bool
+) -> list[_Node]:
     """From `start`, what comes `after` an op once all that is `before` it has come."""
     left = {op: len(used) for op, used in before.items()}
     queue = deque(op for op in start if not left[op])
-    found: list[Operation] = []
+    found: list[_Node] = []
     while queue:
         op = queue.popleft()
         found.append(op)
-        ready: list[Operation] = []
+        ready: list[_Node] = []
         for each in after[op]:
             left[each] -= 1
             if not left[each]:

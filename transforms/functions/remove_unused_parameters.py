@@ -22,10 +22,10 @@ from .private import PrivateFunction, bind_variables, caller_of, clean_up, priva
 class RemoveUnusedParameters(Pass):
     """Drops parameters of private functions that their bodies do not use, and what was computed for them alone.
 
-    f(x: T, unused: tensor<[m]>) {… m …}; f(a, b)  ->  f(x: T, param_m: shape<[m]>) {… m …}; f(a, shape [4])
+    f(x: T, unused: tensor<[m]>) {… m …}; f(a, b)  ->  f(x: T, param_m: prim<m>) {… m …}; f(a, prim_value 4)
 
-    A symbolic variable that only a dropped parameter determined becomes a parameter of its own. Where the type of an
-    argument does not say what it is, the parameter stays.
+    A symbolic variable that only a dropped parameter determined becomes a parameter of its own, the last one first, as
+    TVM has them. Where the type of an argument does not say what it is, the parameter stays.
     """
 
     name = "remove-unused-parameters"
@@ -54,7 +54,7 @@ def _shrink(private: PrivateFunction) -> bool:
         return False
     kept = [p in keep for p in params]
     determined = definable_vars([p.type for p in keep])
-    missing = [v for v in definable_vars(types) if v in mentioned and v not in determined]
+    missing = [v for v in definable_vars(types) if v in mentioned and v not in determined][::-1]
     for call, found in zip(private.calls, values, strict=True):
         _shorten(call, kept, [found[v] for v in missing])
     block = private.func.body.block
@@ -62,16 +62,16 @@ def _shrink(private: PrivateFunction) -> bool:
         if not k:
             block.erase_arg(p)
     for v in missing:
-        set_name(block.insert_arg(relax.ShapeType.of([v]), len(block.args)), f"param_{v.name}")
+        set_name(block.insert_arg(relax.PrimType.of(v.dtype, v), len(block.args)), f"param_{v.name}")
     return True
 
 
 def _shorten(call: relax.CallOp, kept: list[bool], extra: list[SymExpr]) -> None:
     args: list[SSAValue] = [a for a, k in zip(call.args, kept, strict=True) if k]
     for expr in extra:
-        shape = relax.ShapeOp([expr])
-        insert_before(call, shape)
-        args.append(shape.result)
+        value = relax.PrimValueOp(expr)
+        insert_before(call, value)
+        args.append(value.result)
     new = replace_call(call, args, call.result.type)
     take_over(call.result, new.result)
     erase(call)

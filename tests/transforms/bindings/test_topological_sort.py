@@ -51,6 +51,32 @@ def test_orders(parse, options, found):
     assert_same_meaning(module, after)
 
 
+# What TVM gives: c needs y, so b comes from x and y before; d is used by nothing.
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ((), "bdeca"),
+        (("depth-first", "from-outputs"), "bdcae"),
+    ],
+)
+def test_parameters_come_in_order_and_what_is_unused_before_the_outputs(parse, options, names):
+    module = parse(f"""relax.func @main(%x: {T}, %y: {T}, %z: {T}) -> tuple<{T}, {T}> {{
+      %o, %p = relax.dataflow {{
+        %c = relax.add %x, %z : {T}
+        %b = relax.add %x, %y : {T}
+        %d = relax.abs %b : {T}
+        %e = relax.exp %b : {T}
+        %a = relax.abs %c : {T}
+        relax.output %a, %e : {T}, {T}
+      }}
+      %r = relax.tuple(%o, %p)
+      relax.return %r : tuple<{T}, {T}>
+    }}""")
+    after = TopologicalSort(*options)(module)
+    assert order(after) == names
+    assert_same_meaning(module, after)
+
+
 @pytest.mark.parametrize("direction", ["from-inputs", "from-outputs"])
 @pytest.mark.parametrize("first", ["depth-first", "breadth-first"])
 def test_variables_come_from_casts(parse, first, direction):

@@ -214,9 +214,9 @@ def test_expand_nested_tuples(parse):
 
 def test_remove_unused_parameters(parse):
     after = functions(RemoveUnusedParameters()(parse(PROGRAM)))
-    assert types(after["helper"])[1:] == ["!relax.shape<[m]>"]
+    assert types(after["helper"])[1:] == ["!relax.prim<i64, m>"]
     assert after["helper"].params[1].name_hint == "param_m"
-    assert "relax.shape [k]" in str(after["main"])
+    assert "relax.prim_value k" in str(after["main"])
     assert len(after["main"].params) == 2
 
 
@@ -320,3 +320,19 @@ class Module:
         str(R.Tensor((16, 4), "int32"))
     ] * 2
     assert_same_meaning(module.op, narrowed.op)
+
+
+def test_sizes_that_an_unused_parameter_gave_are_numbers_the_last_first(parse):
+    t = "!relax.tensor<[m, n], f32>"
+    module = parse(f"""relax.func @main(%a: {t}) -> {t} {{
+      %r = relax.call @helper(%a) : {t}
+      relax.return %r : {t}
+    }}
+    relax.func private @helper(%a: {t}) -> {t} {{
+      %0 = relax.shape [m, n]
+      %z = relax.zeros %0 {{dtype = "float32"}} : {t}
+      relax.return %z : {t}
+    }}""")
+    after = RemoveUnusedParameters()(module)
+    assert types(functions(after)["helper"]) == ["!relax.prim<i64, n>", "!relax.prim<i64, m>"]
+    assert_same_meaning(module, after)

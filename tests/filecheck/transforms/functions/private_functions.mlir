@@ -6,7 +6,7 @@
 // INLINE-LABEL: relax.func @main
 relax.func @main(%x: !relax.tensor<[4], f32>, %y: !relax.tensor<[k], f32>) -> !relax.tensor<[4], f32> {
   // EXPAND: relax.call @helper(%x, %x, %y)
-  // PARAMS: %0 = relax.shape [k]
+  // PARAMS: %0 = relax.prim_value k
   // PARAMS-NEXT: relax.call @helper(%p, %0)
   // OUTPUTS: %t = relax.call @helper(%p, %y) : !relax.tensor<[4], f32>
   // INLINE-NEXT: %s = relax.subtract %x, %x : !relax.tensor<[4], f32>
@@ -18,7 +18,7 @@ relax.func @main(%x: !relax.tensor<[4], f32>, %y: !relax.tensor<[k], f32>) -> !r
 }
 // INLINE-NOT: @helper
 // EXPAND: @helper(%args.0: !relax.tensor<[n], f32>, %args.1: !relax.tensor<[n], f32>, %unused: !relax.tensor<[m], f32>)
-// PARAMS: %param_m: !relax.shape<[m]>)
+// PARAMS: %param_m: !relax.prim<i64, m>)
 // OUTPUTS: @helper(%args: tuple<!relax.tensor<[n], f32>, !relax.tensor<[n], f32>>, %unused: !relax.tensor<[m], f32>) -> !relax.tensor<[n], f32>
 relax.func private @helper(
   %args: tuple<!relax.tensor<[n], f32>, !relax.tensor<[n], f32>>, %unused: !relax.tensor<[m], f32>
