@@ -285,6 +285,23 @@ def _common_factor(known: Knowing, e: SymExpr) -> SymExpr | None:
     return None
 
 
+def _small_rest(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """i * 45 // 2 -> i * 22,  i * 45 % 2 -> i  where 0 <= i < 2"""
+    assert isinstance(e, Op)
+    x, d = e.args[0], e.args[1].constant
+    if d is None or d <= 0:
+        return None
+    quotient = sum_of([(t, c // d) for t, c in terms_of(x) if c >= d], 0, x.dtype)
+    if quotient.constant == 0:
+        return None
+    rest = x - quotient * d
+    around = known.bounds(rest)
+    if around.low == -inf or around.high == inf or floor(around.low, d) != floor(around.high, d):
+        return None
+    k = int(floor(around.low, d))
+    return quotient + k if e.kind == "floordiv" else rest - k * d
+
+
 def _multiples_of_symbol(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """(i * n + j) // n -> i + j // n,  (i * n + j) % n -> j % n"""
     assert isinstance(e, Op)
@@ -362,10 +379,10 @@ def _choice_of_compared(_known: Knowing, e: SymExpr) -> SymExpr | None:
     return OPS["min"](a, b) if (x, y) == (a, b) else OPS["max"](a, b) if (x, y) == (b, a) else None
 
 
-_DIVISION: tuple[Rule, ...] = (_same_quotient, _known_remainder, _common_factor, _multiples_of_symbol)
+_DIVISION: tuple[Rule, ...] = (_same_quotient, _known_remainder, _common_factor, _small_rest, _multiples_of_symbol)
 RULES: dict[str, tuple[Rule, ...]] = {
     "+": (_point, _joined_digits, _without_remainder, _difference_of_quotients, _into_choice),
-    "floordiv": (_same_quotient, _common_factor, _multiples_of_symbol),
+    "floordiv": (_same_quotient, _common_factor, _small_rest, _multiples_of_symbol),
     "floormod": _DIVISION,
     "truncdiv": (_truncated_point,),
     "truncmod": (_truncated_point,),

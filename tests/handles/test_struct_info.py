@@ -69,6 +69,7 @@ def test_views_are_equal_where_their_types_are():
         ("n", "n"),
         ("n * 4 + 1", "n * 4 + 1"),
         ("n // 2", "n floordiv 2"),
+        ("(n - n % -3) // 3", str((Var("n") - Var("n") % -3) // 3)),
         (Var("m") + 1, "m + 1"),
         (TirVar("n", "int64") * 2, "n * 2"),
     ],

@@ -169,6 +169,8 @@ SIMPLE = {
     "min(n, i * 8 + 8) - i * 8": ({}, minimum(n, i * 8 + 8) - i * 8, minimum(n - i * 8, 8)),
     "x - x % 8": ({}, x - floormod(x, 8), floordiv(x, 8) * 8),
     "(i * 8 + j) // 32": ({"i": 64, "j": 8}, floordiv(i * 8 + j, 32), floordiv(i, 4)),
+    "(i * 45 + j) // 4": ({"i": 3, "j": 2}, floordiv(i * 45 + j, 4), i * 11),
+    "(i * 45 + j) % 4": ({"i": 3, "j": 2}, floormod(i * 45 + j, 4), i + j),
     "(i * 8 + j) % 32": ({"i": 64, "j": 8}, floormod(i * 8 + j, 32), floormod(i, 4) * 8 + j),
     "(i * n + j) // n": ({"i": m, "j": n}, floordiv(i * n + j, n), i),
     "(i * n + j) % n": ({"i": m, "j": n}, floormod(i * n + j, n), j),
