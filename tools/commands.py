@@ -293,7 +293,7 @@ def graph(options: Namespace) -> int:
     name, extension = os.path.splitext(os.path.basename(options.output or "stdout.dot"))
     if extension not in (".dot", ".gv", ".json"):
         raise UsageError("the form of the graph is unknown", expected=".dot, .gv or .json", found=options.output)
-    module = graph_of(_read(options))
+    module = graph_of(read_module(options))
     text = explorer_text(module, name) if extension == ".json" else dot_text(module)
     write_output(options.output, text.encode())
     return OK
