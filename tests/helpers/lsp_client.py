@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import Any
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 class Client:
