@@ -1,12 +1,14 @@
 """The TVMScript printer: `print_script` and `show`.
 
 `module` prints programs, `tir` and `relax` their functions, `expressions`, `symbolic` and `struct_info` what stands in
-them; `document` holds the lines.
+them; `document` holds the lines, `views` shows programs in terminals and
+notebooks.
 """
 
 from __future__ import annotations
 
 from .document import PrinterConfig
-from .module import print_script, show
+from .module import print_script
+from .views import show
 
 __all__ = ["PrinterConfig", "print_script", "show"]

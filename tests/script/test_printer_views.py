@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from html.parser import HTMLParser
+from types import ModuleType
 
 import pytest
 from rich.console import Console
@@ -90,3 +92,22 @@ def test_rich_prints_modules_and_functions(module):
         console.print(module)
         console.print(module["main"])
     assert "\x1b[" in capture.get() and "exp" in capture.get()
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """What a notebook was given to show."""
+    displayed: list[str] = []
+    fake = ModuleType("IPython.display")
+    fake.HTML, fake.display = str, displayed.append
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", fake)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    return displayed
+
+
+@pytest.mark.parametrize("style", [None, "dark", "ansi", "monokai"])
+def test_show_in_a_notebook(module, notebook, style):
+    module.show(style=style)
+    (page,) = notebook
+    assert Shown(page).text.split() == module.script().split() and Shown(page).tags.count("details") == 2
