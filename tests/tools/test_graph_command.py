@@ -33,7 +33,7 @@ def test_the_extension_says_the_form(program, tmp_path):
 
 def test_passes_run_before(program, capsys):
     assert main(["graph", program, "-p", "legalize"]) == 0
-    assert "call_tir @exp" in capsys.readouterr().out
+    assert "call_tir @tir_exp" in capsys.readouterr().out
 
 
 def test_what_is_refused(program, tmp_path, capsys):
