@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -136,7 +137,7 @@ def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
         raise ShapeError(f"the array for parameter '{name}' has the wrong rank", expected=t.rank, found=array.ndim)
     # What nobody may write to, such as a mapped file, is shared.
     share = relax.TensorDataAttr.sharing if not array.flags.writeable else relax.TensorDataAttr.from_numpy
-    return share(array, dtype)
+    return relax.TensorDataAttr(replace(share(array, dtype).data, key=name))
 
 
 def _as_array(value: Any) -> Any:

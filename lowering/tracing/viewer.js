@@ -380,7 +380,7 @@ async function showLevels(p, main, wanted = {}) {
   }
   main.replaceChildren(make("div", { className: "wide" }, bar, make("div", { className: "panes" }, ...panes.map(x => x.element))));
   const first = wanted.line ? panes[0].lines.find(l => l.number === wanted.line) : panes[2]?.lines.findLast(l => listed(l.places).length);
-  if (first) highlight(p, panes, wanted.line ? "source" : panes[2].title, first);
+  if (first) highlight(p, panes, "", first);
 }
 
 // A line of the source that is of another kernel: show that.
@@ -469,17 +469,16 @@ function groupsOf(nodes, paths) {
   return root;
 }
 
-const FEW = 60;
+const FEW = 40;
 const visibleCount = g => g.open ? g.nodes.length + [...g.children.values()].reduce((n, c) => n + visibleCount(c), 0) : 1;
 
-// Open groups, the outer first, as long as what is seen stays small.
+// Open groups, the outer first, those of one depth together, as long as what is seen stays small.
 function openSome(root) {
-  const queue = [...root.children.values()];
-  while (queue.length) {
-    const group = queue.shift();
-    group.open = true;
-    if (visibleCount(root) > FEW) { group.open = false; continue; }
-    queue.push(...group.children.values());
+  let level = [...root.children.values()];
+  while (level.length) {
+    level.forEach(group => { group.open = true; });
+    if (visibleCount(root) > FEW) return level.forEach(group => { group.open = false; });
+    level = level.flatMap(group => [...group.children.values()]);
   }
 }
 
@@ -526,8 +525,7 @@ function layOut(boxes) {
     const middle = b => b.in.size ? [...b.in].reduce((s, x) => s + (x.x || 0), 0) / b.in.size : 0;
     row.sort((a, b) => middle(a) - middle(b) || a.first - b.first);
     const width = row.reduce((s, b) => s + b.w + 24, -24);
-    const centre = row.reduce((s, b) => s + middle(b), 0) / row.length;
-    let x = centre - width / 2;
+    let x = -width / 2;
     row.forEach(b => { b.x = x + b.w / 2; b.y = y * 76; x += b.w + 24; });
   });
 }
@@ -566,8 +564,8 @@ async function showGraph(p, main, wanted = {}) {
   const fit = () => {
     const left = Math.min(...boxes.map(b => b.x - b.w / 2)), right = Math.max(...boxes.map(b => b.x + b.w / 2)), bottom = Math.max(...boxes.map(b => b.y + b.h));
     const { width, height } = picture.getBoundingClientRect();
-    view.scale = Math.max(0.35, Math.min(1.3, (width - 30) / (right - left), (height - 30) / (bottom + 30)));
-    view.x = width / 2 - view.scale * (left + right) / 2;
+    view.scale = Math.max(0.6, Math.min(1.3, (width - 30) / (right - left), (height - 30) / (bottom + 30)));
+    view.x = width / 2; // rows are centred at 0
     view.y = 24;
     moved();
   };
@@ -612,9 +610,9 @@ async function showGraph(p, main, wanted = {}) {
   const secondsOf = b => b.members.reduce((s, m) => s + (times.get(m) || 0), 0);
   const took = b => { const s = secondsOf(b); return s ? time(s) : b.group ? `${b.members.length} operations` : b.node.k === "parameter" ? b.node.s.replace(/^!relax\./, "") : b.node.v || ""; };
   const box = b => {
-    const share = p.profile ? secondsOf(b) / p.profile.seconds : 0;
+    const share = p.profile ? secondsOf(b) / Math.max(1e-12, ...boxes.map(secondsOf)) : 0;
     const rect = svg("rect", { x: b.x - b.w / 2, y: b.y, width: b.w, height: b.h, rx: 6 });
-    if (share) rect.style.fill = heat(share * 2);
+    if (share) rect.style.fill = heat(share);
     const label = b.label.length > 30 ? `${b.label.slice(0, 29)}…` : b.label;
     const name = svg("text", { x: b.x, y: b.y + (b.small ? 16 : 18) }), small = svg("text", { x: b.x, y: b.y + 31, class: "small" });
     name.textContent = label;
@@ -654,7 +652,8 @@ let trace = null, program = null;
 function open(name, wanted) {
   history.replaceState(null, "", `#${name}`);
   document.querySelectorAll("nav button").forEach(b => b.classList.toggle("chosen", b.textContent === name));
-  VIEWS[name](program, document.querySelector("main"), wanted);
+  const shown = Promise.resolve(VIEWS[name](program, document.querySelector("main"), wanted));
+  shown.then(() => { document.body.dataset.shown ??= Math.round(performance.now()); });
 }
 
 function statusOf(p) {
