@@ -4,7 +4,7 @@
 
 Both run in turns on one core, by the process's own clock, which stands still while others run. `off` is the executable
 as it is built, `on` the one with marks, called while it is recorded. The goal is less than 2 % between them, of calls
-of 10 µs or more (a look at the clock is not free: shorter ones are told). After them: `editor.py`.
+of 10 µs or more (a look at the clock is not free: shorter ones are told). After them: `editor.py`, `traces.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ measure.quiet()
 
 import editor  # noqa: E402
 import numpy as np  # noqa: E402
+import traces  # noqa: E402
 from models import MLP  # noqa: E402
 
 import tirax.tvm_api as tvm  # noqa: E402
@@ -62,8 +63,8 @@ def main() -> int:
     for r in rows:
         print(f"{r['batch']:>6}{r['off']:>10.2f}{r['on']:>10.2f}{r['on'] / r['off'] - 1:>8.1%}")
     measure.write("tools", rows)
-    typing = editor.main()
-    return int(typing or any(r["on"] > r["off"] * (1 + GOAL) for r in rows if r["off"] >= SHORTEST))
+    typing, trace = editor.main(), traces.main()
+    return int(typing or trace or any(r["on"] > r["off"] * (1 + GOAL) for r in rows if r["off"] >= SHORTEST))
 
 
 if __name__ == "__main__":
