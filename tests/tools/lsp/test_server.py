@@ -222,3 +222,13 @@ def test_a_pass_that_cannot_run_says_why(client, script):
     assert "edit" not in resolved
     (told,) = [m["params"]["message"] for m in client.told if m["method"] == "window/showMessage"]
     assert "unknown pass 'no-such-pass'" in told
+
+
+def test_columns_are_counted_as_the_editor_does(client, script):
+    """An emoji is two units of UTF-16, and one character of Python's."""
+    text = SCRIPT.replace("R.sum(lv, axis=[0])", 'R.tuple(R.str("\N{GRINNING FACE}"), lv, R.foo(x))')
+    (problem,) = client.change(script, text)
+    shifted = place(text, "R.foo", shift=1)
+    assert problem["range"]["start"] == shifted
+    hover = ask(client, "hover", script, place(text, "lv, R.foo", shift=1))
+    assert "lv: R.Tensor" in hover["contents"]["value"] and hover["range"]["start"] == place(text, "lv, R.foo", shift=1)
