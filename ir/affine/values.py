@@ -38,9 +38,19 @@ def sym_expr_of(
     expression may then be of a narrower type than the value. A `memo` is for one of the two ways only.
     """
     memo = {} if memo is None else memo
-    for each in operands_first(value, lambda v: () if v in memo else _parts(v, through_casts)):
-        if each not in memo:
-            memo[each] = _expr(each, [memo[v] for v in _parts(each, through_casts)])
+    pending = [value]  # as `operands_first`, written out: nothing is called as often
+    while pending:
+        each = pending[-1]
+        if each in memo:
+            pending.pop()
+            continue
+        parts = _parts(each, through_casts)
+        missing = [v for v in parts if v not in memo]
+        if missing:
+            pending += missing
+        else:
+            memo[each] = _expr(each, [memo[v] for v in parts])
+            pending.pop()
     return memo[value]
 
 
@@ -64,29 +74,25 @@ def operands_first(value: SSAValue, needed: Callable[[SSAValue], Sequence[SSAVal
 def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
     """The operands of integer arithmetic, none of what is something else."""
     op = value.owner
-    if isinstance(op, tir.CastOp):
+    if type(op) is tir.CastOp:
         return (op.value,) if through_casts and widens(op) else ()
-    if (
-        isinstance(op, Block)
-        or type(op) not in _CONSTRUCTORS
-        or not all(isinstance(o.type, IntegerType) for o in op.operands)
-    ):
+    if isinstance(op, Block) or type(op) not in _CONSTRUCTORS:
         return ()
-    return op.operands
+    operands = op.operands
+    return operands if all(isinstance(o.type, IntegerType) for o in operands) else ()
 
 
 def _expr(value: SSAValue, args: list[SymExpr]) -> SymExpr:
     """The expression of a value, made of those of its `_parts`."""
     op = value.owner
-    if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr):
-        return Const(
-            op.value.value.data & 1 if value.type == i1 else op.value.value.data, cast(IntegerType, value.type)
-        )
-    if isinstance(op, ValueOp):
-        return op.expr.data
-    if isinstance(op, Block) or not args or type(op) in _DIVISIONS and args[1].constant == 0:
-        return _opaque(value)
-    return args[0] if isinstance(op, tir.CastOp) else _CONSTRUCTORS[type(op)](*args)
+    if args:
+        if type(op) in _DIVISIONS and args[1].constant == 0:
+            return _opaque(value)
+        return args[0] if type(op) is tir.CastOp else _CONSTRUCTORS[cast("type[Operation]", type(op))](*args)
+    if type(op) is tir.ConstOp and isinstance(op.value, IntegerAttr):
+        number, dtype = op.value.value.data, cast(IntegerType, value.type)
+        return Const(number & 1 if dtype == i1 else number, dtype)
+    return op.expr.data if type(op) is ValueOp else _opaque(value)
 
 
 def conjuncts(condition: SSAValue) -> list[SSAValue]:

@@ -88,6 +88,8 @@ class Values:
 
     def value(self, v: SSAValue) -> SSAValue:
         """What `v` has become."""
+        if v in self._env:
+            return self._env[v]
         for each in operands_first(v, self._needed):
             if each not in self._env:
                 self._env.set(each, self._lower(each))
@@ -141,6 +143,8 @@ class Values:
 
     def index(self, v: SSAValue) -> SSAValue:
         """An integer of tir as an index."""
+        if v in self._indices:
+            return self._indices[v]
         for each in operands_first(v, self._needed_as_index):
             if each not in self._indices:
                 self._indices.set(each, self._lower_index(each))
