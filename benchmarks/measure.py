@@ -26,8 +26,14 @@ CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
 """The cores that this process was given."""
 
 
+_settled: list[bool] = []
+"""Whether `quiet` was called: benchmarks import one another."""
+
+
 def quiet() -> None:
-    """One thread on one core, and the kernels that numpy's BLAS chooses itself."""
+    """One thread on one core, and the kernels that numpy's BLAS chooses itself. Said again it changes nothing."""
+    if _settled:
+        return
     if "numpy" in sys.modules:
         raise RuntimeError("measure.quiet() must be called before numpy is imported")
     for name in CHOSEN_BY_HAND:
@@ -35,6 +41,7 @@ def quiet() -> None:
     os.environ.update(dict.fromkeys(THREADS, "1"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    _settled.append(True)
 
 
 @dataclass(frozen=True)
