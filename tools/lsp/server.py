@@ -13,6 +13,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
 
 from ..guard import message_of
 from .actions import KIND, Edit, passes_at, run_pass
@@ -75,7 +76,7 @@ class TiraxServer(LanguageServer):
         """A text is there, or is another; its problems are told after a pause."""
         document = self.documents.get(uri)
         if document is None:
-            name = uri.rpartition("/")[2]
+            name = to_fs_path(uri) or uri
             if language == MLIR or name.endswith(".mlir"):
                 document = Document(MLIR, MlirReader(name), source)
             else:
