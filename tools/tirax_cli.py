@@ -117,7 +117,7 @@ def _add_fault_commands(commands: Any) -> None:
         "--predicate",
         metavar="NAME",
         help="the fault that passes (default-cpu) have with it: crash, verify-error, meaning-changes, native-differs, "
-        "slower",
+        "numpy-differs, slower",
     )
     add(
         "--command", dest="command_line", metavar="'CMD {}'", help="a command that ends with 0 where the fault is there"
@@ -126,6 +126,7 @@ def _add_fault_commands(commands: Any) -> None:
     add("--seconds", type=float, default=300.0, help="time for all of it (300)")
     add("--than", metavar="PASSES|TIME", help="slower than what: pipelines or passes, or a time such as 200us")
     add("--ratio", type=float, default=2.0, help="how many times as slow as that (2)")
+    add("--tolerance", type=float, default=1e-3, help="of numpy-differs, relative and absolute (0.001)")
     add("-j", "--jobs", type=int, metavar="N", help="how many programs to try at once (one a core)")
     add("--limit", type=float, default=60.0, metavar="SECONDS", help="time for one program (60)")
 

@@ -28,7 +28,7 @@ from .program import Reduction
 from .speed import limit_of
 
 _PIPELINE = ("pipeline", "default-cpu")
-_NATIVE = ("native-differs", "slower")
+_NATIVE = ("native-differs", "numpy-differs", "slower")
 """What is asked of native code: passes go on to it."""
 _TIMES = 3
 """What is measured may lie at the limit: it is asked again so often."""
@@ -90,7 +90,7 @@ def _question(options: Namespace) -> Question:
     passes = all_passes(steps, whole_universe().all_passes)
     limit = None if options.than is None else limit_of(options.than)
     than = () if limit is not None or options.than is None else _named(options.than)
-    return Question(passes, options.sizes, than, limit, options.ratio)
+    return Question(passes, options.sizes, than, limit, options.ratio, options.tolerance)
 
 
 def _named(text: str) -> tuple[ModulePass, ...]:

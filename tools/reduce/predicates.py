@@ -25,6 +25,7 @@ from ...lowering.build import run_passes
 from ...script.mlir_text import reading_context
 from ..checking import MeaningCheck
 from ..forks import Outcome, in_forks
+from .precision import differs
 from .search import gist
 from .speed import times
 
@@ -44,6 +45,7 @@ class Question:
     than: tuple[ModulePass, ...] = ()
     limit: float | None = None
     ratio: float = 2.0
+    tolerance: float = 1e-3
 
     def run(self, module: ModuleOp, verify: bool = True) -> ModuleOp:
         """What the passes make of a copy."""
@@ -95,11 +97,20 @@ def _slower(question: Question, module: ModuleOp) -> str | None:
     return "it is slower" if took >= question.ratio * (limit[0] if limit else question.limit or 0.0) else None
 
 
+def _numpy_differs(question: Question, module: ModuleOp) -> str | None:
+    """Native code is further from numpy with 64 bits than the tolerance."""
+    try:
+        return "differs from numpy" if differs(module, question.passes, question.sizes, question.tolerance) else None
+    except DiagnosticException:
+        return None
+
+
 PREDICATES: dict[str, tuple[Ask, str]] = {
     "crash": (_crash, "a pass ends with an internal error, or ends the process"),
     "verify-error": (_verify_error, "the program is not well formed after a pass"),
     "meaning-changes": (_meaning_changes, "the program computes something else after the passes"),
     "native-differs": (_meaning_changes, "native code computes something else than the interpreter"),
+    "numpy-differs": (_numpy_differs, "native code is further from numpy with 64 bits than --tolerance"),
     "slower": (_slower, "native code takes longer than that of other passes, or than a limit"),
 }
 """Name -> what finds the fault, what it is."""

@@ -64,6 +64,22 @@ def main(x: R.Tensor((96, 96), "float32"), w: R.Tensor((96, 96), "float32")):
 """
 
 
+CANCELLED = """
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    y = R.add(x, R.const(1e8, "float32"))
+    return R.subtract(y, R.const(1e8, "float32"))
+"""
+
+
+def test_numpy_with_64_bits_sees_what_the_interpreter_rounds_as_native_code_does():
+    question, module = Question(make_passes(PIPELINES["default-cpu"]), (2,)), parse_source(CANCELLED)
+    assert PREDICATES["numpy-differs"][0](question, module) == "differs from numpy"
+    assert PREDICATES["native-differs"][0](question, module) is None
+    harmless = parse_source(CANCELLED.replace("1e8", "0.5"))
+    assert PREDICATES["numpy-differs"][0](question, harmless) is None
+
+
 def test_what_is_slower_than_other_passes_and_than_a_time():
     slow, fast = (make_passes([*OPTIMIZE, *PIPELINES[name]]) for name in ("lower-cpu-unscheduled", "lower-cpu"))
     ask, module = PREDICATES["slower"][0], parse_source(SLOW)
