@@ -1,4 +1,4 @@
-"""Denormal numbers among the weights of products count as zero."""
+"""Denormal numbers among the weights and biases of products count as zero."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True)
 class FlushDenormalWeights(Pass):
-    """Constant weights of matrix products and convolutions that are denormal numbers become 0.
+    """Constant weights of matrix products and convolutions that are denormal numbers become 0, and their biases.
 
-    Trained weights decay into them, and processors multiply with them some hundred times slower. Only float32 and
-    float64, and only beside weights that are 2^26 times as large as the largest denormal number: on inputs of one
-    magnitude what is left out is less than what the other products lose when they are rounded. Constants that are used
-    elsewhere, too, stay.
+    Trained weights decay into them, and processors multiply with them some hundred times slower; so they do with
+    results that are a denormal bias, and no more. Only float32 and float64, and only beside weights, or biases, that
+    are 2^26 times as large as the largest denormal number: on inputs of one magnitude what is left out is less than
+    what the other products lose when they are rounded. Constants that are used elsewhere, too, stay.
     """
 
     name = "flush-denormal-weights"
@@ -50,11 +50,15 @@ class FlushDenormalWeights(Pass):
 
 
 def _weights(module: ModuleOp) -> Iterator[relax.ConstantOp]:
-    """The constants that products alone read, each once."""
+    """The constants that products alone read, or sums with these, each once."""
     for function in relax_functions(module):
         for op in ops_of_type(function, Operator):
-            if op.name in _PRODUCTS:
+            if op.name in _PRODUCTS or (op.name == "relax.add" and any(map(_is_product, op.operands))):
                 yield from filter(None, dict.fromkeys(map(_constant_of, op.operands)))
+
+
+def _is_product(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operator) and value.owner.name in _PRODUCTS
 
 
 def _constant_of(value: SSAValue) -> relax.ConstantOp | None:

@@ -71,6 +71,15 @@ def test_convolutions(kind):
     assert np.count_nonzero(values) == 2
 
 
+def test_biases():
+    def biased(builder, x, w):
+        square = builder.emit(relax.op.matmul(x, relax.const(np.ones((3, 2), "float32"), "float32")))
+        return relax.op.add(builder.emit(relax.op.reshape(w, (1, 2))), square)
+
+    *_, bias = sorted(constants(FlushDenormalWeights()(program(weights()[0], biased))), key=lambda c: -c.size)
+    np.testing.assert_array_equal(bias, [1, 0])
+
+
 STAY = {
     "a sum": (weights()[:, 0], lambda b, x, w: relax.op.add(x, w)),
     "where something else reads them": (weights(), gram),
