@@ -340,7 +340,7 @@ def _(np):
 
     @dataclass(frozen=True)
     class LowerCourse(Pass):
-        """course.rotate_half x -> concat(-second half, first half)"""
+        """course.rotate_half x -> take(x, the halves exchanged) * (-1 and 1)"""
 
         name = "lower-course"
 
