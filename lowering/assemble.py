@@ -5,7 +5,7 @@ What a program needs that has been built before is not here, so that it need not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,7 +16,7 @@ from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import SITES, ConvertHostToFunc, host_data
 from .llvm_text import print_llvm
-from .object_cache import object_of_module, object_of_texts
+from .object_cache import object_of_modules
 from .parts import Part, check_declared, divide
 from .pipelines import TO_HOST, make_passes
 from .run import run_passes
@@ -47,22 +47,23 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     data = host_data(op)
     check_calls(op)
 
-    def texts() -> Iterator[str]:
-        lowering, where = make_passes(passes, target.text), PassContext.current()
-        profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
-        parts = divide(op, **profiled) if passes else [Part(op)]
-        exported = frozenset(name for part in parts for name in part.exported)
-        for part in parts:
-            where.notify("begin_part", part.module)
-            run_passes(lowering, new_context(), part.module, verify_each=False)
-            check_declared(part.module, exported)
-            part.export()
-            with stage("print-llvm"):
-                text = print_llvm(part.module)
-            where.notify("lowered", part.module)
-            yield text
+    lowering, where = make_passes(passes, target.text), PassContext.current()
+    profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
+    parts = divide(op, **profiled) if passes else [Part(op)]
+    exported = frozenset(name for part in parts for name in part.exported)
 
-    code = object_of_module(op, target, opt_level, texts) if passes else object_of_texts(texts(), target, opt_level)
+    def text_of(number: int) -> str:
+        part = parts[number]
+        where.notify("begin_part", part.module)
+        run_passes(lowering, new_context(), part.module, verify_each=False)
+        check_declared(part.module, exported)
+        part.export()
+        with stage("print-llvm"):
+            text = print_llvm(part.module)
+        where.notify("lowered", part.module)
+        return text
+
+    code = object_of_modules([part.module for part in parts], text_of, target, opt_level, look_up=bool(passes))
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
         return Executable(

@@ -1,10 +1,10 @@
 """What was compiled before is not compiled again: objects by their LLVM text, and by the module that it comes from.
 
-    module after `convert-host-to-func`  ->  keys of the LLVM text of its parts  ->  objects, joined
+    part of a module after `convert-host-to-func`  ->  key of its LLVM text  ->  object
 
-A large module is compiled in parts (`parts.py`), which are compiled on a thread of their own while others are lowered
-(`llvm_thread.py`; `TIRAX_BUILD_THREADS=1` for none). The objects are the same either way. Nothing is stored of a build
-that fails, but the parts that were finished.
+So a function that has changed is lowered again with its part, and no other. A large module is compiled in parts
+(`parts.py`), on a thread of their own while others are lowered (`llvm_thread.py`; `TIRAX_BUILD_THREADS=1`: none). The
+objects are the same either way. Nothing is stored of a build that fails, but the parts that were finished.
 
 The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
 what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
@@ -17,7 +17,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import cache
 from importlib.metadata import version
@@ -77,27 +77,51 @@ def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
     return (target.triple, target.cpu, target.feature_string, str(opt_level), _versions())
 
 
-def object_of_texts(texts: Iterable[str], target: Target, opt_level: int) -> bytes:
-    """The objects of LLVM modules as one, compiled where they are not in the cache."""
-    return _objects(texts, target, opt_level)[1]
+def object_of_modules(
+    modules: Sequence[ModuleOp], text_of: Callable[[int], str], target: Target, opt_level: int, look_up: bool = True
+) -> bytes:
+    """The objects of modules as one; `text_of` lowers the module of a number to LLVM text, if it must.
 
-
-def _objects(texts: Iterable[str], target: Target, opt_level: int) -> tuple[list[str], bytes]:
-    """The keys of the modules' objects, and the objects as one."""
-    parts = _target_parts(target, opt_level)
+    Without `look_up` all are lowered.
+    """
+    base = _target_parts(target, opt_level)
+    places = _places(target, opt_level) if look_up and is_plain(PassContext.current()) else None
     codes: dict[str, bytes | Future[bytes]] = {}
+    lowered: dict[str, str] = {}
     with Compiler(target, opt_level) as compiler:
-        for text in texts:
-            key = cache_key(text, *parts)
+        for number, module in enumerate(modules):
+            place = None
+            if places is not None:
+                with stage("look-up"):
+                    place = cache_key("module", _functions(module), *places)
+                    key, known = _linked(place)
+                if known is not None:
+                    codes[key] = known
+                    continue
+            text = text_of(number)
+            key = cache_key(text, *base)
             with stage("object"):
                 codes[key] = _cache.get(key) or compiler.submit(text)
+            if place is not None:
+                lowered[place] = key
         with stage("object"):
             if any(isinstance(code, Future) and not code.done() for code in codes.values()):
-                gc.collect(
-                    0
-                )  # what was lowered is garbage, which is to be collected: while LLVM works it costs nothing
+                gc.collect(0)  # what was lowered is garbage: while LLVM works, it costs nothing to collect it
             objects = [_finished(key, code) for key, code in codes.items()]
-    return list(codes), join_objects(objects)
+    for place, key in lowered.items():
+        _cache.put(place, key.encode())
+    return join_objects(objects)
+
+
+def _places(target: Target, opt_level: int) -> tuple[str, ...]:
+    """What the place of a module says besides its functions."""
+    return (*machine_parts(target, opt_level), sources(_ROOMS))
+
+
+def _linked(place: str) -> tuple[str, bytes | None]:
+    """The key of the object of a module at a place, and the object; None where either is missing."""
+    key = (_cache.get(place) or b"").decode()
+    return key, _cache.get(key) if key else None
 
 
 def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
@@ -107,27 +131,6 @@ def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
     compiled = code.result()
     _cache.put(key, compiled)
     return compiled
-
-
-def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callable[[], Iterable[str]]) -> bytes:
-    """The object of a module of entry points and tir functions; `texts` lowers it to LLVM modules if it must."""
-    if not is_plain(PassContext.current()):
-        return object_of_texts(texts(), target, opt_level)
-    with stage("look-up"):
-        key = cache_key("module", _functions(op), *machine_parts(target, opt_level), sources(_ROOMS))
-        linked = _linked(_cache.get(key))
-    if linked is not None:
-        return linked
-    keys, code = _objects(texts(), target, opt_level)
-    _cache.put(key, "\n".join(keys).encode())
-    return code
-
-
-def _linked(keys: bytes | None) -> bytes | None:
-    """The objects of these keys as one, None where any is missing."""
-    codes = [_cache.get(key) for key in keys.decode().split("\n")] if keys else [None]
-    objects = [code for code in codes if code is not None]
-    return join_objects(objects) if len(objects) == len(codes) else None
 
 
 def is_plain(context: PassContext) -> bool:

@@ -1,11 +1,14 @@
 """Objects are found by the module that they come from, before anything is scheduled; and only where they fit."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering import object_cache
+from tirax.lowering import assemble, object_cache, parts
 from tirax.lowering.build import Timings, build
+from tirax.lowering.llvm_text import print_llvm
 from tirax.tvm_api.script import from_source
 
 SOURCE = """
@@ -115,3 +118,37 @@ def test_damaged_files_are_made_again(own_cache):
     executable, ran = built(module())
     assert ran
     check(executable)
+
+
+def test_a_function_that_changed_is_lowered_again_and_no_other(monkeypatch):
+    """Products of other sizes are kernels of their own; here each is a part."""
+    monkeypatch.setattr(parts, "KERNELS_IN_A_PART", 1)
+    monkeypatch.setattr(parts.divide, "__defaults__", (2,))
+    lowered = []
+    monkeypatch.setattr(assemble, "print_llvm", lambda op: lowered.append(op) or print_llvm(op))
+    sizes, rng = (8, 4, 5, 6), np.random.default_rng(3)
+    x = rng.standard_normal((2, 8), dtype=np.float32)
+    for operator, count in (("nn.relu", 4), ("nn.relu", 0), ("tanh", 2)):
+        lowered.clear()
+        executable = build(chain(sizes, operator))
+        assert len(lowered) == count
+        weights = [rng.standard_normal(pair, dtype=np.float32) for pair in itertools.pairwise(sizes)]
+        a, b, c = (w.astype(np.float64) for w in weights)
+        last = {"tanh": np.tanh, "nn.relu": lambda v: np.maximum(v, 0)}[operator]
+        np.testing.assert_allclose(executable["main"](x, *weights), last(x @ a @ b @ c), rtol=1e-4, atol=1e-4)
+
+
+def chain(sizes, operator):
+    """Products one after the other, and an operator on the last."""
+    pairs = list(itertools.pairwise(sizes))
+    params = "".join(f', w{i}: R.Tensor({pair}, "float32")' for i, pair in enumerate(pairs))
+    lines = "".join(f"            v{i + 1} = R.matmul(v{i}, w{i})\n" for i in range(len(pairs)))
+    head = SOURCE[: SOURCE.index("    def main")]
+    return from_source(
+        f"""{head}    def main(v0: R.Tensor(("n", {sizes[0]}), "float32"){params}):
+        with R.dataflow():
+{lines}            y = R.{operator}(v{len(pairs)})
+            R.output(y)
+        return y
+"""
+    )
