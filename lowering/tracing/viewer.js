@@ -577,7 +577,7 @@ async function showGraph(p, main, wanted = {}) {
     if (box.group) { line("module", box.group.path); line("operations", String(box.members.length)); }
     else {
       const node = box.node, where = p.places[node.l];
-      line(node.k, node.o); line("gives", node.v); line("struct info", node.s); line("weights", node.w.join(", "));
+      line(node.k, node.o); line("gives", node.v); line("struct info", node.s); line("parameters", node.w.join(", "));
       line("place", where ? `${where.file}:${where.line}` : "");
     }
     const took = box.members.reduce((s, m) => s + (times.get(m) || 0), 0);
