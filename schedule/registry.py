@@ -13,6 +13,7 @@ signature.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,8 @@ class Primitive:
     function: Callable[..., Any]
     signature: inspect.Signature
     """That of the method of `Schedule`: without the state, with `self`."""
+    shown: inspect.Signature
+    """The same as users see it: of handles instead of operations."""
     adapt: Adapter | None = None
     follow: Follower | None = None
 
@@ -77,7 +80,7 @@ def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -
             raise TiraxError(wrong, expected=spec.params, found=sorted(names))
         self = state.replace(name="self", annotation=inspect.Parameter.empty)
         method = signature.replace(parameters=[self, *params])
-        PRIMITIVES[name] = Primitive(spec, function, method, adapt, follow)
+        PRIMITIVES[name] = Primitive(spec, function, method, shown_signature(spec, method), adapt, follow)
         return function
 
     return register
@@ -118,6 +121,42 @@ def find_primitive(name: str) -> Primitive | None:
     if name not in PRIMITIVES:
         OPERATORS.load()
     return PRIMITIVES.get(name)
+
+
+_HANDLES = {
+    r"tir\.BlockOp|BlockLike": "BlockRV",
+    r"tir\.ForOp|Place": "LoopRV",
+    r"Noted": "BlockRV | LoopRV",
+    r"IndexMapAttr": "IndexMap | Callable[..., Any]",
+}
+"""What users give for what a primitive gets."""
+
+_GIVEN = {
+    "factors": "Sequence[int | ExprRV | None]",
+    "buffer": "tuple[str, int] | str | Buffer",
+    "pad_value": "int | float | PrimExpr | IndexMap | Callable[..., Any] | None",
+}
+"""Parameters of which users give something else."""
+
+_OUTPUTS = {"": "None", "block": "BlockRV", "loop": "LoopRV", "int": "ExprRV"}
+
+
+def shown_signature(spec: Spec, signature: inspect.Signature) -> inspect.Signature:
+    """The signature of a primitive's method with what users give and get; loops that are spread come one by one."""
+    self, *params = signature.parameters.values()
+    shown = [self]
+    for p in params:
+        text = _GIVEN.get(p.name, str(p.annotation))
+        for pattern, handle in _HANDLES.items():
+            text = re.sub(rf"\b(?:{pattern})\b", handle, text)
+        kind = p.kind
+        if spec.spread and p.name == "loops":
+            text, kind = "LoopRV", p.VAR_POSITIONAL
+        elif shown[-1].kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY):
+            kind = p.KEYWORD_ONLY
+        shown.append(p.replace(annotation=f"{text} | str" if p.name == "block" else text, kind=kind))
+    one = _OUTPUTS[spec.result.value.removesuffix("s")]
+    return inspect.Signature(shown, return_annotation=f"list[{one}]" if spec.result.many else one)
 
 
 _NAMES: dict[type, str] = {

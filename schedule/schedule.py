@@ -303,7 +303,7 @@ def _method(primitive: Primitive) -> Any:
 
     method.__name__ = method.__qualname__ = spec.name
     method.__doc__ = primitive.function.__doc__
-    method.__signature__ = primitive.signature  # pyright: ignore[reportFunctionMemberAccess]
+    method.__signature__ = primitive.shown  # pyright: ignore[reportFunctionMemberAccess]
     return method
 
 
@@ -316,7 +316,7 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
     try:
         bound = primitive.signature.bind(self, *args, **kwargs)
     except TypeError as error:
-        raise TiraxError(f"{spec.name}: {error}", expected=str(primitive.signature)) from error
+        raise TiraxError(f"{spec.name}: {error}", expected=str(primitive.shown)) from error
     bound.apply_defaults()
     arguments = {k: map_leaves(v, _number) if k in _NUMBERS else v for k, v in bound.arguments.items()}
     del arguments["self"]

@@ -76,3 +76,10 @@ def test_schedules_among_the_examples_can_be_applied():
         (ApplySchedule() if sequence.function is None else DefaultSchedule()).apply(None, one)
         verify_module(one)
         assert str(one) != before and not any(isinstance(op, SequenceOp) for op in one.ops)
+
+
+def test_what_editors_show_of_operators_is_up_to_date():
+    text = (reference.ROOT / reference.PATH).read_text(encoding="utf-8")
+    assert text == reference.operator_stub(), "run: python -m tirax.tools.reference"
+    assert "\ndef add(x1: Any, x2: Any) -> Call:\n" in text
+    assert "    def softmax(data: Any, axis: Any = -1) -> Call:\n" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...handles.relax.calls import (
     call_dps_packed,
@@ -18,6 +18,10 @@ from ...handles.relax.calls import (
     operators_in,
 )
 from .._names import add_module
+
+if TYPE_CHECKING:
+    from ._operators import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]
+    from ._operators import image, nn  # pyright: ignore[reportMissingModuleSource]
 
 
 class _Family(ModuleType):
@@ -34,8 +38,6 @@ class _Family(ModuleType):
         return f"relax.{self.__name__.rpartition('.')[2]}."
 
 
-nn: ModuleType
-image: ModuleType
 for _family in ("grad", "image", "nn"):
     add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 

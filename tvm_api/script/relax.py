@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dialects.relax.devices import device_of
 from ...handles.from_script import function_decorator, parsed_class
@@ -51,6 +51,9 @@ from ...handles.struct_info import (
 )
 from ..relax.op import image, nn
 from .parser.relax.entry import Object
+
+if TYPE_CHECKING:
+    from ..relax._operators import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]
 
 __tirax_script_dialect__ = "relax"
 
