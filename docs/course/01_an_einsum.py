@@ -206,7 +206,7 @@ def _(mo):
 
     ## Every einsum
 
-    We wrote the loops of one einsum. Here is the compiler from *any* einsum to IR, in ten lines: letters become
+    We wrote the loops of one einsum. Here is the compiler from *any* einsum to IR, in a dozen lines: letters become
     extents, letters without a future become axes of a sum.
     """)
     return
