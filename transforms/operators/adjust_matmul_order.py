@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.analyzer import Analyzer, Interval
 from ...dialects.sym.expr import Const, SymExpr, product
+from ...ir.functions.bounds import variable_bounds
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
 from ..params.weights import is_of_weights
@@ -25,7 +29,8 @@ class AdjustMatmulOrder(Pass):
     y = matmul(x, matmul(a, b))  ->  y = matmul(matmul(x, a), b), and back
 
     The inner product may be transposed: `matmul(x, permute_dims(matmul(b, a)))`; `a` and `b` are transposed then. What
-    an order costs is its multiplications, as expressions in symbolic sizes, none of which is negative; an inner product
+    an order costs is its multiplications, as expressions in symbolic sizes, none of which is negative, nor beyond what
+    the function's attributes `tir_var_lower_bound` and `tir_var_upper_bound` say; an inner product
     that something else uses, too, costs nothing where it stands. One of weights (the parameters after the first
     `num_input`) stays, for they are multiplied ahead of time, and so does a product that does not accumulate in the
     dtype of its factors.
@@ -65,15 +70,27 @@ def _swapped(rank: int) -> list[int]:
     return [*range(rank - 2), rank - 1, rank - 2]
 
 
+_CORNERS = 16
+"""Of how many combinations of bounds costs are compared."""
+
+
+def _bounds(op: Operator) -> dict[str, Interval]:
+    """What is known of the symbolic sizes of the function around an operator."""
+    func = op.parent_op()
+    while func is not None and not isinstance(func, relax.FuncOp):
+        func = func.parent_op()
+    return {} if func is None else variable_bounds(func)
+
+
 def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
     left, right = _inner(op, op.operands[1]), _inner(op, op.operands[0])
     if left is not None and (x := _factor(op, op.operands[0])) is not None:
         a, b, shared = left
-        if _pays(_costs(x, a, b), to_left=True, shared=shared):
+        if _pays(_costs(x, a, b), _bounds(op), to_left=True, shared=shared):
             return emit("matmul", emit("matmul", x.value, a.emit(emit)), b.emit(emit))
     if right is not None and (b := _factor(op, op.operands[1])) is not None:
         x, a, shared = right
-        if _pays(_costs(x, a, b), to_left=False, shared=shared):
+        if _pays(_costs(x, a, b), _bounds(op), to_left=False, shared=shared):
             return emit("matmul", x.emit(emit), emit("matmul", a.emit(emit), b.value))
     return None
 
@@ -153,7 +170,7 @@ def _padded(dims: Dims, rank: int) -> list[SymExpr]:
     return [Const(1)] * (rank - len(batch)) + batch
 
 
-def _pays(costs: _Costs | None, to_left: bool, shared: bool) -> bool:
+def _pays(costs: _Costs | None, bounds: Mapping[str, Interval], to_left: bool, shared: bool) -> bool:
     """Whether the other order is never dearer, and cheaper somewhere; a shared inner product is there in any case."""
     if costs is None:
         return False
@@ -162,4 +179,15 @@ def _pays(costs: _Costs | None, to_left: bool, shared: bool) -> bool:
     analyzer = Analyzer()
     for v in saved.free_vars():
         analyzer.bind(v, 0)
-    return saved.constant != 0 and analyzer.bounds(saved).low >= 0
+    return saved.constant != 0 and all(analyzer.bounds(e).low >= 0 for e in _at_bounds(saved, bounds))
+
+
+def _at_bounds(e: SymExpr, bounds: Mapping[str, Interval]) -> list[SymExpr]:
+    """An expression where variables that it is linear in are at their bounds: it is least at one of these."""
+    corners = [e]
+    for v in e.free_vars():
+        known = bounds.get(v.name, Interval(0, inf))
+        linear = v not in (e.substitute({v: v + 1}) - e).free_vars()
+        if known.high != inf and linear and 2 * len(corners) <= _CORNERS:
+            corners = [c.substitute({v: Const(int(end), v.dtype)}) for c in corners for end in (known.low, known.high)]
+    return corners

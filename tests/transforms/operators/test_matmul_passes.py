@@ -294,6 +294,19 @@ def test_adjust_matmul_order(case):
     assert AdjustMatmulOrder()(after).script() == after.script()
 
 
+@pytest.mark.parametrize(("bound", "order"), [(None, "x (a b)"), (32, "(x a) b"), (33, "x (a b)")])
+def test_bounds_of_sizes_say_which_order_is_cheaper(bound, order):
+    """x a b of n x 64 x k x 64: (n + k) * 64 * 64 multiplications one way, (64 + 64) * n * k the other."""
+    sizes = [tensor("x", '"n"', 64), tensor("a", 64, '"k"'), tensor("b", '"k"', 64)]
+    before = program(sizes, "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o")
+    if bound is not None:
+        before.update_func(before.get_global_var("main"), before["main"].with_attr("tir_var_upper_bound", {"k": bound}))
+    after = AdjustMatmulOrder()(before)
+    assert_same_meaning(before.op, after.op)
+    first = "lv = R.matmul(x, a)" if order == "(x a) b" else "p = R.matmul(a, b)"
+    assert block_of(after)[0] == first
+
+
 TRANSPOSED = {
     "matrix": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o"),
     "axes": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w, [-1, 0])", "o = R.matmul(x, t)", "o"),
