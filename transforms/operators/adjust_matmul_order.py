@@ -184,10 +184,11 @@ def _pays(costs: _Costs | None, bounds: Mapping[str, Interval], to_left: bool, s
 
 def _at_bounds(e: SymExpr, bounds: Mapping[str, Interval]) -> list[SymExpr]:
     """An expression where variables that it is linear in are at their bounds: it is least at one of these."""
-    corners = [e]
+    corners: list[SymExpr] = [e]
     for v in e.free_vars():
-        known = bounds.get(v.name, Interval(0, inf))
+        known = bounds.get(v.name, Interval(0, inf)) if isinstance(v.name, str) else Interval(0, inf)
         linear = v not in (e.substitute({v: v + 1}) - e).free_vars()
         if known.high != inf and linear and 2 * len(corners) <= _CORNERS:
-            corners = [c.substitute({v: Const(int(end), v.dtype)}) for c in corners for end in (known.low, known.high)]
+            ends: list[SymExpr] = [Const(int(end), v.dtype) for end in (known.low, known.high)]
+            corners = [c.substitute({v: end}) for c in corners for end in ends]
     return corners

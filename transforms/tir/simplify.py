@@ -159,6 +159,7 @@ class _Simplifier:
         self.analyzer = Analyzer()
         if func.private:  # those of others a call from Relax does not check
             bind_bounds(func, self.analyzer, extents_of_buffers(func))
+        self._know_extents(func)
         self.rules: Rewriting | None = None
         if extensions is not None:
             self.rules = Rewriting()
@@ -172,6 +173,12 @@ class _Simplifier:
                 self.analyzer.bind_value(Var(name, dtype), Var(param, dtype))
         for free in _free_variables(func):
             self.analyzer.bind(free, -inf)
+
+    def _know_extents(self, func: tir.FuncOp) -> None:
+        """No extent of a parameter is negative: `n * 32 - 1` elements are there for n of 1 and more."""
+        dims = [d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims]
+        for dim in dict.fromkeys(d for d in dims if d.constant is None and not isinstance(d, Var)):
+            self.analyzer.assume(OPS["le"](Const(0, dim.dtype), dim))
 
     def follow(self, options: Simplify) -> None:
         """Follow what buffers hold, where an option asks for it."""
@@ -257,12 +264,16 @@ class _Simplifier:
         return RewriteSimplifier(rules).simplified(condition).number
 
     def _let(self, op: tir.LetOp) -> None:
-        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions."""
-        if self.rules is None:
+        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions.
+
+        A name that a buffer is declared with stays, as in TVM.
+        """
+        if self.rules is None or any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses):
             return
         value = term_of(op.value)
         if value.op in ("const", "leaf"):
             op.result.replace_all_uses_with(op.value)
+            erase_with_tree(op)
         elif isinstance(op.result.type, IntegerType):
             self.lets[op.result] = value
 

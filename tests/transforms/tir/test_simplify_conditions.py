@@ -131,3 +131,36 @@ def test_logarithms_of_what_may_be_zero_are_unknown():
 def test_casts_outside_of_scripts():
     expr = T.cast(tir.Var("x", "int32") + 1, "float64")
     assert isinstance(expr, tir.Cast) and expr.dtype == "float64"
+
+
+@T.prim_func
+def named(A: T.Buffer((4,), "int32"), p: T.handle("int32")):
+    for i in range(4):
+        x = T.int32(11)
+        y = i
+        if x == 11:
+            A[i] = y
+    q: T.handle("int32") = p
+    B = T.decl_buffer((1,), "int32", data=q)
+    B[0] = 1
+
+
+def test_names_of_what_is_written_in_their_place_are_no_more_but_those_of_buffers():
+    after = tir.transform.Simplify()(tvm.IRModule({"main": named}))["main"].script()
+    assert "x" not in after.split("range(4)")[1].split() and "y = i" not in after and "A[i] = i" in after
+    assert "q: T.handle" in after and "data=q" in after
+
+
+@T.prim_func
+def of_a_remainder(a: T.handle, b: T.handle):
+    n = T.int64()
+    B = T.match_buffer(b, (n,), "int32")
+    A = T.match_buffer(a, (n * 32 - 1,), "int32")
+    A[T.min(T.int64(1), n)] = B[0]
+
+
+def test_extents_of_parameters_are_not_negative():
+    mod = tvm.IRModule({"main": of_a_remainder})
+    after = tir.transform.Simplify()(mod)
+    assert "A[T.int64(1)] = B[0]" in after["main"].script()
+    assert_same_meaning(mod, after, sizes=(1, 2))
