@@ -27,9 +27,13 @@ def skeleton_files() -> list[Path]:
     return sorted(f for f in SKELETON.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
 
 
-def native_files() -> list[Path]:
-    """The runtime's own code, LLVM text that is package data."""
-    return sorted((ROOT / "runtime" / "native").glob("*.ll"))
+DATA = ("runtime/native/*.ll", "runtime/library/*.[ch]", "lowering/tracing/viewer.*", "tvm_api/relax/*.pyi")
+"""Package data: the runtime's own code, that of libraries, what pages of a trace are made of, stubs for editors."""
+
+
+def data_files() -> list[Path]:
+    """The package data beside the skeleton."""
+    return sorted(f for pattern in DATA for f in ROOT.glob(pattern) if f.suffix != ".py")
 
 
 def packages_in_tree() -> set[str]:
