@@ -31,6 +31,11 @@ DATA = ("runtime/native/*.ll", "runtime/library/*.[ch]", "lowering/tracing/viewe
 """Package data: the runtime's own code, that of libraries, what pages of a trace are made of, stubs for editors."""
 
 
+def native_files() -> list[Path]:
+    """The runtime's own code, LLVM text."""
+    return sorted((ROOT / "runtime" / "native").glob("*.ll"))
+
+
 def data_files() -> list[Path]:
     """The package data beside the skeleton."""
     return sorted(f for pattern in DATA for f in ROOT.glob(pattern) if f.suffix != ".py")
