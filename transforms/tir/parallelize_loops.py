@@ -29,6 +29,7 @@ from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Ends, accessed
 from ...ir.passes.transform import Pass
 from ...target import Target
+from .chunked_loops import can_be_cut, cut_into_chunks
 from .walk import functions, is_scheduled
 
 _SMALL = 16384
@@ -66,11 +67,16 @@ def _loops(ops: Iterable[Operation]) -> list[tir.ForOp]:
 
 
 def _parallelize(loop: tir.ForOp, cores: int) -> None:
-    """Mark the loop, or the loops directly inside of it."""
-    if not _is_plain(loop) or _is_rest(loop):
+    """Mark the loop, or the loops directly inside of it; a vectorized one is cut into chunks."""
+    vectorized = loop.kind is ForKind.VECTORIZED
+    if not _is_plain(loop, ForKind.VECTORIZED if vectorized else ForKind.SERIAL) or _is_rest(loop):
         return
     work = _work(loop)
     if work is not None and work < _SMALL:
+        return
+    if vectorized:
+        if cores > 1 and can_be_cut(loop):
+            cut_into_chunks(loop)
         return
     inner = [nested for nested in _loops(loop.body.block.ops) if not _is_rest(nested)]
     if _is_independent(loop) and not _leaves_threads_to(loop, inner, cores):
@@ -103,9 +109,9 @@ def _is_rest(loop: tir.ForOp) -> bool:
     return isinstance(extent, SymExpr) and extent.constant is None and Analyzer().bounds(extent).high < _FEW
 
 
-def _is_plain(loop: tir.ForOp) -> bool:
-    """A serial loop without annotations, in which nothing has effects but stores."""
-    if loop.kind is not ForKind.SERIAL or loop.annotations is not None or loop.thread is not None:
+def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
+    """A loop of this kind without annotations, in which nothing has effects but stores."""
+    if loop.kind is not kind or loop.annotations is not None or loop.thread is not None:
         return False
     return all(not _is_refused(op) and (op.results or _is_known(op)) for op in loop.body.walk())
 
