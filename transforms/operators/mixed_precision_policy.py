@@ -57,7 +57,8 @@ _ROWS = {
         memory.view
         inspect.tensor_byte_offset inspect.tensor_dtype_bits inspect.tensor_dtype_code inspect.tensor_dtype_lanes
         inspect.tensor_elem_offset inspect.tensor_ndim inspect.tensor_shape_i inspect.tensor_stride_i
-        grad.avg_pool2d_backward grad.end_checkpoint grad.max_pool2d_backward grad.nll_loss_backward grad.no_grad
+        grad.avg_pool1d_backward grad.avg_pool2d_backward grad.avg_pool3d_backward grad.end_checkpoint
+        grad.max_pool1d_backward grad.max_pool2d_backward grad.max_pool3d_backward grad.nll_loss_backward grad.no_grad
         grad.start_checkpoint grad.take_backward
     """,
 }

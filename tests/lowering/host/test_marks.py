@@ -188,7 +188,8 @@ def test_parallel_loops_say_how_busy_their_threads_were():
     a, b = np.ones((4096, 256), np.float32), np.zeros((4096, 256), np.float32)
     report = executable.profile("main", a, b, repeat=3, limits=LIMITS)
     row = next(row for row in report.rows if row.kind == "kernel")
-    assert row.threads >= 1 and 0 < row.balance <= 1
+    alone = row.threads == 1 and row.balance is None  # the machine had no other free, and the loop was not cut up
+    assert alone or (row.threads >= 1 and 0 < row.balance <= 1)
     assert (row.operations, row.bytes) == (4096 * 256, 2 * 4096 * 256 * 4)
     np.testing.assert_allclose(b, np.exp(a) + a, rtol=1e-6)
 
