@@ -96,9 +96,10 @@ $(OUT)/lint.ok: $(VENV)/test.stamp $(SOURCES)
 	$(BIN)/ruff format --check .
 	@touch $@
 
-$(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE)
+$(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE) tests/typed/names_of_tables.py
 	@mkdir -p $(OUT); rm -f $@
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --pythonpath $(BIN)/python tests/typed/names_of_tables.py
 	@touch $@
 
 pytest: $(VENV)/test.stamp

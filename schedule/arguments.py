@@ -63,6 +63,10 @@ def with_buffer(schedule: Schedule, arguments: Arguments) -> Arguments:
     return {**arguments, "buffer": _buffer(block, arguments["buffer"])}
 
 
+BufferIndex = int
+"""The number of a buffer among those that a block reads, or writes; users may give its name or itself."""
+
+
 def with_index(name: str, side: str) -> Adapter:
     """The argument `name` as the number of a buffer among those that the block reads, or writes; also given as name."""
 

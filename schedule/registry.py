@@ -127,7 +127,8 @@ _HANDLES = {
     r"tir\.BlockOp|BlockLike": "BlockRV",
     r"tir\.ForOp|Place": "LoopRV",
     r"Noted": "BlockRV | LoopRV",
-    r"IndexMapAttr": "IndexMap | Callable[..., Any]",
+    r"BufferIndex": "int | str | Buffer",
+    r"IndexMapAttr": "IndexMap | IndexMapAttr | Callable[..., Any]",
 }
 """What users give for what a primitive gets."""
 

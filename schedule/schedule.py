@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -31,13 +31,18 @@ from .registry import PRIMITIVES, Primitive, find_primitive, require_kinds
 from .state import ScheduleError, State, function_of
 from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
+if TYPE_CHECKING:
+    from ._steps import Steps  # pyright: ignore[reportMissingModuleSource]
+else:
+    Steps = object
+
 Target = Operation | int | Location
 """What a handle stands for."""
 
 LEVELS = ("detail", "fast", "none")
 
 
-class Schedule:
+class Schedule(Steps):
     """A module that is scheduled step by step.
 
     `mod` is a module or one tensor function (which becomes `main` of a module); it is copied. `seed` makes sampling
@@ -73,13 +78,15 @@ class Schedule:
         """`get_block`, by TVM's name from 0.22 on."""
         return self.get_block(name, func_name)
 
-    def __getattr__(self, name: str) -> Any:
-        """The primitives of plug-ins; `_load_primitives` makes the others methods."""
-        primitive = None if name.startswith("_") else find_primitive(name)
-        if primitive is None:
-            raise AttributeError(f"a schedule has no '{name}'", name=name, obj=self)
-        setattr(Schedule, name, _method(primitive))
-        return getattr(self, name)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The primitives of plug-ins; `_load_primitives` makes the others methods, which `_steps.pyi` tells of."""
+            primitive = None if name.startswith("_") else find_primitive(name)
+            if primitive is None:
+                raise AttributeError(f"a schedule has no '{name}'", name=name, obj=self)
+            setattr(Schedule, name, _method(primitive))
+            return getattr(self, name)
 
     @classmethod
     def on(cls, module: ModuleOp, **options: Any) -> Schedule:

@@ -19,7 +19,7 @@ from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import state as st
 from ..accesses import change_type
-from ..arguments import nth, with_index
+from ..arguments import BufferIndex, nth, with_index
 from ..registry import primitive
 from ..rewrite import Insert, allocate, before, empty_block, insert_nest, joined, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
@@ -32,7 +32,7 @@ Row = tuple[SymExpr, SymExpr]
 def cache_read(
     state: State,
     block: tir.BlockOp,
-    read_buffer_index: int,
+    read_buffer_index: BufferIndex,
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp] | None = None,
 ) -> tir.BlockOp:
@@ -72,7 +72,7 @@ def cache_read(
 def cache_write(
     state: State,
     block: tir.BlockOp,
-    write_buffer_index: int,
+    write_buffer_index: BufferIndex,
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp] | None = None,
 ) -> tir.BlockOp:

@@ -19,7 +19,7 @@ from .. import checks
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices, simplified
-from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
+from ..arguments import BufferIndex, both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
 from ..loop_builder import Cloner
 from ..registry import primitive
 from ..state import BlockLike, State, fail
@@ -60,7 +60,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
 
 @primitive(adapt=both(with_index_map, with_index("read_buffer_index", "read")))
 def reindex_cache_read(
-    state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
+    state: State, block: tir.BlockOp, read_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
     """Copy what `block` reads of a buffer into one of `storage_scope`, at places that `index_map` makes of iterators.
 
@@ -76,7 +76,7 @@ def reindex_cache_read(
 
 @primitive(adapt=both(with_index_map, with_index("write_buffer_index", "write")))
 def reindex_cache_write(
-    state: State, block: tir.BlockOp, write_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
+    state: State, block: tir.BlockOp, write_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
     """Let `block` write a buffer of `storage_scope`, at places that `index_map` makes of iterators, and copy it back.
 

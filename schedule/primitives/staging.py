@@ -19,7 +19,7 @@ from .. import checks
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
-from ..arguments import buffers_of, nth, with_index
+from ..arguments import BufferIndex, buffers_of, nth, with_index
 from ..registry import primitive
 from ..state import State, fail
 from .caches import Row, allocate_like, copy_loops, replace_buffer, rows_of
@@ -27,7 +27,9 @@ from .reindex import statement_of
 
 
 @primitive(adapt=with_index("read_buffer_index", "read"))
-def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str) -> list[tir.BlockOp]:
+def cache_inplace(
+    state: State, block: tir.BlockOp, read_buffer_index: BufferIndex, storage_scope: str
+) -> list[tir.BlockOp]:
     """Let `block` update a copy of a buffer that it reads and writes: copied before it, and back after it.
 
     f(A)  ->  A_local[v0] = A[v0];  f(A_local);  A[v0] = A_local[v0]

@@ -21,6 +21,7 @@ MARK = "__tirax_script_dialect__"
 OURS = {
     "tvm_api.script.relax": "relax",
     "tvm_api.script.tir": "tir",
+    "tvm_api.script._in_scripts": "tir",
     "handles.relax": "relax",
     "handles.struct_info": "relax",
     "handles.tir": "tir",

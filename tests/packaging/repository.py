@@ -27,7 +27,13 @@ def skeleton_files() -> list[Path]:
     return sorted(f for f in SKELETON.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
 
 
-DATA = ("runtime/native/*.ll", "runtime/library/*.[ch]", "lowering/tracing/viewer.*", "tvm_api/relax/*.pyi")
+DATA = (
+    "runtime/native/*.ll",
+    "runtime/library/*.[ch]",
+    "lowering/tracing/viewer.*",
+    "schedule/*.pyi",
+    "tvm_api/*/*.pyi",
+)
 """Package data: the runtime's own code, that of libraries, what pages of a trace are made of, stubs for editors."""
 
 

@@ -174,11 +174,6 @@ def test_annotations_are_harmless():
     assert str(T.float32("inf")) == 'T.float32("inf")'
 
 
-def test_what_only_scripts_have_says_so():
-    with pytest.raises(AttributeError, match=r"body of a T\.prim_func"):
-        T.grid
-
-
 def test_values_outside_of_scripts():
     assert R.shape([1, "n"]).values[0] == 1
     assert R.prim_value(3).value == 3

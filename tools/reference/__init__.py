@@ -12,7 +12,7 @@ from .api import api
 from .left_out import left_out
 from .operations import DIALECTS, dialect, dialects, operators
 from .passes import passes
-from .stubs import PATH, operator_stub
+from .stubs import STUBS
 from .tvm_names import tvm_api
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,12 +31,13 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write the pages and the stub."""
-    (ROOT / PATH).write_text(operator_stub(), encoding="utf-8")
+    """Write the pages and the stubs."""
+    for name, stub in STUBS.items():
+        (ROOT / name).write_text(stub(), encoding="utf-8")
     for name, page in PAGES.items():
         path = FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page(), encoding="utf-8")
 
 
-__all__ = ["FOLDER", "PAGES", "PATH", "ROOT", "main", "operator_stub"]
+__all__ = ["FOLDER", "PAGES", "ROOT", "STUBS", "main"]

@@ -2,11 +2,13 @@
 
 Inside of a script these names are read by the parser and never called. Outside, in annotations above all,
 `T.Buffer(...)` is a buffer that no function has, dtypes are scalars or variables, and intrinsics build expressions.
+Editors see the names in `tir.pyi`, which `python -m tirax.tools.reference` writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from ... import script as _script
@@ -17,9 +19,11 @@ from ...handles.from_script import function_decorator
 from ...handles.tir import expr_kinds as _kinds
 from ...handles.tir import intrinsics as _intrinsics
 from ...handles.tir import prim_expr as _prim_expr
+from ...handles.tir import script_builder as _script_builder
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import PrimExpr, SizeVar, Var, const
+from . import _in_scripts
 
 __tirax_script_dialect__ = "tir"
 
@@ -87,24 +91,17 @@ def _constant(value: Any, dtype: str) -> PrimExpr:
 globals().update({name: _scalar(name) for name in DTYPES})
 boolean = _scalar("bool")
 
-_ONLY_IN_SCRIPTS = frozenset(
-    (
-        "Assert", "Let", "LetStmt", "Shuffle", "address_of", "alloc_buffer", "allocate", "allocate_const", "attr",
-        "axis", "block", "block_attr", "buffer_store", "call_extern", "call_llvm_intrin", "call_llvm_pure_intrin",
-        "call_packed", "call_pure_extern", "decl_buffer", "evaluate", "func_attr", "func_name", "func_ret", "grid",
-        "init", "let", "match_buffer", "parallel", "reads", "serial", "thread_binding", "unroll", "vectorized",
-        "where", "writes",
-    )
-)  # fmt: skip
-
-
 _FUNCTIONS = frozenset(("exp2", "exp10", "log1p"))
 """What `tvm.tir` has of functions that neither te nor the intrinsics have."""
+_OF_BUILDERS = frozenset(("func_name", "func_ret"))
+"""What stands inside of an `IRBuilder` only: scripts say it in another way."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ONLY_IN_SCRIPTS:
-        raise AttributeError(f"T.{name} has a meaning only in the body of a T.prim_func")
+    if name in _in_scripts.__all__:
+        return getattr(_in_scripts, name)
+    if name in _OF_BUILDERS:
+        return getattr(_script_builder, name)
     if name in _te.__all__:
         return getattr(_te, name)
     if name in _kinds.CLASSES:
@@ -117,9 +114,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(
-        {*__all__, *DTYPES, *_ONLY_IN_SCRIPTS, *_te.__all__, *_kinds.CLASSES, *_intrinsics.__all__, *_FUNCTIONS}
-    )
+    elsewhere = (_in_scripts.__all__, _te.__all__, _kinds.CLASSES, _intrinsics.__all__, _OF_BUILDERS, _FUNCTIONS)
+    return sorted({*__all__, *DTYPES, "boolean", "decl_buffer", *chain.from_iterable(elsewhere)})
 
 
 __all__ = ["Buffer", "cast", "handle", "inline", "macro", "prim_func"]

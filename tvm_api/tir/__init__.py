@@ -5,10 +5,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import te as _te
 from .._names import NamesOnly, no_attribute, provide
+
+if TYPE_CHECKING:
+    from ...te import *  # noqa: F403
+    from ._exported import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]
 
 _NAMES = NamesOnly(
     __name__,
@@ -110,4 +114,4 @@ def __getattr__(name: str) -> Any:
     return getattr(_te, name)
 
 
-__all__ = [*_NAMES.__all__, "analysis", "ir_builder", "schedule", "stmt_functor", "transform"]
+__all__ = [*_NAMES.__all__, "analysis", "ir_builder", "schedule", "stmt_functor", "transform"]  # noqa: F405

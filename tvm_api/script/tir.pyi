@@ -1,0 +1,404 @@
+"""Written by `python -m tirax.tools.reference`. Do not edit."""
+
+from typing import Any
+
+from ...handles.from_script import function_decorator
+from ...handles.tir.prim_expr import PrimExpr
+
+prim_func = function_decorator("tir")
+
+def __getattr__(name: str) -> Any:
+    """Vectors, `float32x4`, and intrinsics of devices."""
+
+
+AXIS_SEPARATOR: Any
+class Add(PrimExpr):
+    """lhs + rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class And(PrimExpr):
+    """lhs and rhs, both evaluated (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...tvm_api.script._in_scripts import Assert as Assert
+class Broadcast(PrimExpr):
+    """A vector of one value."""
+    def __init__(self, value: Any, lanes: Any) -> None: ...
+def Buffer(shape: Any, dtype: Any = 'float32', data: Any = None, strides: Any = None, elem_offset: Any = None, scope: Any = 'global', align: Any = 0, offset_factor: Any = 0, buffer_type: Any = '', axis_separators: Any = ()) -> Any:
+    """A buffer, as the annotation of a parameter."""
+class BufferLoad(PrimExpr):
+    """An element of a buffer; a vector of them, of which a `predicate` may leave some out."""
+    def __init__(self, buffer: Any, indices: Any, predicate: Any = None) -> None: ...
+class Call(PrimExpr):
+    """A call, `Call(dtype, op, args)`."""
+    def __init__(self, dtype: Any, op: Any, args: Any) -> None: ...
+class Cast(PrimExpr):
+    """A conversion, `Cast(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+from ...te.reduction import Reducer as CommReducer
+from ...te.tensor import ComputeOp as ComputeOp
+class Div(PrimExpr):
+    """lhs / rhs of floats; integers truncate towards zero (TVM's Div) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class EQ(PrimExpr):
+    """lhs == rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...te.tensor import ExternOp as ExternOp
+class FloatImm(PrimExpr):
+    """A floating point constant, `FloatImm(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+class FloorDiv(PrimExpr):
+    """floor(lhs / rhs) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class FloorMod(PrimExpr):
+    """lhs - floor(lhs / rhs) * rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class GE(PrimExpr):
+    """lhs >= rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class GT(PrimExpr):
+    """lhs > rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class IntImm(PrimExpr):
+    """An integer constant, `IntImm(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+from ...te.axis import IterVar as IterVar
+class LE(PrimExpr):
+    """lhs <= rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class LT(PrimExpr):
+    """lhs < rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...tvm_api.script._in_scripts import Let as Let
+from ...tvm_api.script._in_scripts import LetStmt as LetStmt
+class Max(PrimExpr):
+    """The greater. (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Min(PrimExpr):
+    """The lesser. (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Mod(PrimExpr):
+    """lhs - trunc(lhs / rhs) * rhs (TVM's Mod) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Mul(PrimExpr):
+    """lhs * rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class NE(PrimExpr):
+    """lhs != rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Not(PrimExpr):
+    """not `a`"""
+    def __init__(self, a: Any) -> None: ...
+class Or(PrimExpr):
+    """lhs or rhs, both evaluated (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...te.tensor import PlaceholderOp as PlaceholderOp
+from ...handles.tir.prim_expr import PrimExpr as PrimExpr
+class Ramp(PrimExpr):
+    """base, base + stride, …: a vector."""
+    def __init__(self, base: Any, stride: Any, lanes: Any) -> None: ...
+from ...tvm_api.script._in_scripts import Range as Range
+from ...te.reduction import Reduce as Reduce
+from ...handles.tir.prim_expr import select as Select
+class Shuffle(PrimExpr):
+    """Lanes of vectors by number."""
+    def __init__(self, vectors: Any, indices: Any) -> None: ...
+from ...handles.tir.prim_expr import SizeVar as SizeVar
+from ...te.extern_body import Statements as Statements
+class StringImm(PrimExpr):
+    """A string as an argument of a call."""
+    def __init__(self, value: Any) -> None: ...
+class Sub(PrimExpr):
+    """lhs - rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...te.tensor import Tensor as Tensor
+from ...te.tensor import TensorSlice as TensorSlice
+from ...handles.tir.prim_expr import Var as Var
+from ...handles.tir.prim_expr import abs_ as abs
+def acos(x: Any) -> Any:
+    """acos(x), element by element."""
+def acosh(x: Any) -> Any:
+    """acosh(x), element by element."""
+def add(a: Any, b: Any) -> Any:
+    """a + b"""
+from ...handles.tir.intrinsics import address_of as address_of
+from ...handles.tir.prim_expr import all_of as all
+from ...tvm_api.script._in_scripts import alloc_buffer as alloc_buffer
+from ...tvm_api.script._in_scripts import allocate as allocate
+from ...tvm_api.script._in_scripts import allocate_const as allocate_const
+from ...handles.tir.prim_expr import any_of as any
+def asin(x: Any) -> Any:
+    """asin(x), element by element."""
+def asinh(x: Any) -> Any:
+    """asinh(x), element by element."""
+from ...handles.tir.intrinsics import assume as assume
+def atan(x: Any) -> Any:
+    """atan(x), element by element."""
+from ...te.functions import atan2 as atan2
+def atanh(x: Any) -> Any:
+    """atanh(x), element by element."""
+from ...tvm_api.script._in_scripts import attr as attr
+from ...tvm_api.script._in_scripts import axis as axis
+class bfloat16(PrimExpr):
+    """A scalar of bfloat16, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+def bitwise_and(a: Any, b: Any) -> Any:
+    """bitwise_and(a, b) of integers."""
+from ...handles.tir.prim_expr import bitwise_not as bitwise_not
+def bitwise_or(a: Any, b: Any) -> Any:
+    """bitwise_or(a, b) of integers."""
+def bitwise_xor(a: Any, b: Any) -> Any:
+    """bitwise_xor(a, b) of integers."""
+from ...tvm_api.script._in_scripts import block as block
+from ...tvm_api.script._in_scripts import block_attr as block_attr
+class bool(PrimExpr):
+    """A scalar of bool, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class boolean(PrimExpr):
+    """A scalar of bool, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+from ...tvm_api.script._in_scripts import broadcast as broadcast
+from ...tvm_api.script._in_scripts import buffer_store as buffer_store
+from ...handles.tir.intrinsics import call_extern as call_extern
+from ...handles.tir.intrinsics import call_intrin as call_intrin
+from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
+from ...handles.tir.intrinsics import call_llvm_pure_intrin as call_llvm_pure_intrin
+from ...te.foreign import call_packed as call_packed
+from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
+def cast(value: Any, dtype: Any, span: Any = None) -> Any:
+    """The value as another dtype. Raises as `PrimExpr.astype`."""
+def ceil(x: Any) -> Any:
+    """ceil(x), element by element."""
+from ...handles.tir.intrinsics import ceildiv as ceildiv
+from ...handles.tir.intrinsics import clz as clz
+from ...te.reduction import comm_reducer as comm_reducer
+from ...te.tensor import compute as compute
+from ...handles.tir.prim_expr import const as const
+from ...handles.tir.prim_expr import convert as convert
+def copysign(x1: Any, x2: Any) -> Any:
+    """copysign(x1, x2)"""
+def cos(x: Any) -> Any:
+    """cos(x), element by element."""
+def cosh(x: Any) -> Any:
+    """cosh(x), element by element."""
+from ...te.create import create_prim_func as create_prim_func
+from ...handles.tir.buffers import decl_buffer as decl_buffer
+from ...handles.tir.prim_expr import div as div
+from ...tvm_api.script._in_scripts import env_thread as env_thread
+def erf(x: Any) -> Any:
+    """erf(x), element by element."""
+from ...tvm_api.script._in_scripts import evaluate as evaluate
+def exp(x: Any) -> Any:
+    """exp(x), element by element."""
+def exp10(x: Any) -> Any:
+    """exp10(x), element by element."""
+def exp2(x: Any) -> Any:
+    """exp2(x), element by element."""
+from ...te.foreign import extern as extern
+from ...te.foreign import extern_primfunc as extern_primfunc
+from ...tvm_api.script._in_scripts import fabs as fabs
+class float16(PrimExpr):
+    """A scalar of float16, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float32(PrimExpr):
+    """A scalar of float32, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float4_e2m1fn(PrimExpr):
+    """A scalar of float4_e2m1fn, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float64(PrimExpr):
+    """A scalar of float64, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e3m4(PrimExpr):
+    """A scalar of float8_e3m4, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e4m3(PrimExpr):
+    """A scalar of float8_e4m3, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e4m3b11fnuz(PrimExpr):
+    """A scalar of float8_e4m3b11fnuz, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e4m3fn(PrimExpr):
+    """A scalar of float8_e4m3fn, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e4m3fnuz(PrimExpr):
+    """A scalar of float8_e4m3fnuz, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e5m2(PrimExpr):
+    """A scalar of float8_e5m2, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class float8_e5m2fnuz(PrimExpr):
+    """A scalar of float8_e5m2fnuz, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+def floor(x: Any) -> Any:
+    """floor(x), element by element."""
+from ...handles.tir.prim_expr import floordiv as floordiv
+from ...handles.tir.prim_expr import floormod as floormod
+from ...tvm_api.script._in_scripts import fma as fma
+from ...te.functions import fmod as fmod
+from ...tvm_api.script._in_scripts import func_attr as func_attr
+from ...handles.tir.script_builder import func_name as func_name
+from ...handles.tir.script_builder import func_ret as func_ret
+from ...tvm_api.script._in_scripts import get_active_lane_mask as get_active_lane_mask
+from ...tvm_api.script._in_scripts import grid as grid
+class handle(PrimExpr):
+    """An opaque pointer, as the annotation of a parameter."""
+    def __init__(self, dtype: Any = 'void', storage_scope: Any = 'global', **kwargs: Any) -> None: ...
+from ...handles.tir.intrinsics import handle_add_byte_offset as handle_add_byte_offset
+def hypot(x1: Any, x2: Any) -> Any:
+    """hypot(x1, x2)"""
+from ...handles.tir.prim_expr import if_then_else as if_then_else
+from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
+from ...te.functions import indexdiv as indexdiv
+from ...te.functions import indexmod as indexmod
+from ...handles.tir.prim_expr import infinity as infinity
+from ...tvm_api.script._in_scripts import init as init
+def inline(func: Any = None, *, hygienic: Any = True) -> Any:
+    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters."""
+class int16(PrimExpr):
+    """A scalar of int16, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class int2(PrimExpr):
+    """A scalar of int2, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class int32(PrimExpr):
+    """A scalar of int32, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class int4(PrimExpr):
+    """A scalar of int4, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class int64(PrimExpr):
+    """A scalar of int64, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class int8(PrimExpr):
+    """A scalar of int8, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+from ...handles.tir.prim_expr import isfinite as isfinite
+from ...handles.tir.prim_expr import isinf as isinf
+from ...handles.tir.prim_expr import isnan as isnan
+from ...handles.tir.intrinsics import isnullptr as isnullptr
+from ...tvm_api.script._in_scripts import iter_var as iter_var
+from ...tvm_api.script._in_scripts import launch_thread as launch_thread
+def ldexp(x1: Any, x2: Any) -> Any:
+    """ldexp(x1, x2)"""
+from ...tvm_api.script._in_scripts import let as let
+from ...handles.tir.intrinsics import likely as likely
+from ...tvm_api.script._in_scripts import llvm_lookup_intrinsic_id as llvm_lookup_intrinsic_id
+def log(x: Any) -> Any:
+    """log(x), element by element."""
+def log10(x: Any) -> Any:
+    """log10(x), element by element."""
+def log1p(x: Any) -> Any:
+    """log1p(x), element by element."""
+def log2(x: Any) -> Any:
+    """log2(x), element by element."""
+from ...te.functions import logaddexp as logaddexp
+from ...handles.tir.prim_expr import logical_and as logical_and
+from ...handles.tir.prim_expr import logical_or as logical_or
+def macro(func: Any = None, *, hygienic: Any = True) -> Any:
+    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters."""
+from ...tvm_api.script._in_scripts import match_buffer as match_buffer
+def max(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+    """The greatest value over axes, or the greater of two values."""
+from ...handles.tir.prim_expr import max_value as max_value
+def maximum(a: Any, b: Any) -> Any:
+    """The greater."""
+from ...tvm_api.script._in_scripts import meta_var as meta_var
+def min(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+    """The least value over axes, or the lesser of two values."""
+from ...handles.tir.prim_expr import min_value as min_value
+def minimum(a: Any, b: Any) -> Any:
+    """The lesser."""
+def multiply(a: Any, b: Any) -> Any:
+    """a * b"""
+def nearbyint(x: Any) -> Any:
+    """nearbyint(x), element by element."""
+def nextafter(x1: Any, x2: Any) -> Any:
+    """nextafter(x1, x2)"""
+from ...tvm_api.script._in_scripts import parallel as parallel
+from ...te.tensor import placeholder as placeholder
+from ...te.functions import popcount as popcount
+from ...handles.tir.prim_expr import power as pow
+from ...handles.tir.prim_expr import power as power
+def prod(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+    """The product over axes."""
+from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
+from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
+from ...tvm_api.script._in_scripts import ramp as ramp
+from ...tvm_api.script._in_scripts import reads as reads
+from ...tvm_api.script._in_scripts import reduce as reduce
+from ...te.axis import reduce_axis as reduce_axis
+from ...handles.tir.intrinsics import reinterpret as reinterpret
+from ...tvm_api.script._in_scripts import ret as ret
+def round(x: Any) -> Any:
+    """round(x), element by element."""
+def rsqrt(x: Any) -> Any:
+    """rsqrt(x), element by element."""
+from ...tvm_api.script._in_scripts import sblock as sblock
+from ...tvm_api.script._in_scripts import sblock_alloc_buffer as sblock_alloc_buffer
+from ...tvm_api.script._in_scripts import sblock_attr as sblock_attr
+from ...tvm_api.script._in_scripts import serial as serial
+def shift_left(a: Any, b: Any) -> Any:
+    """shift_left(a, b) of integers."""
+def shift_right(a: Any, b: Any) -> Any:
+    """shift_right(a, b) of integers."""
+def sigmoid(x: Any) -> Any:
+    """sigmoid(x), element by element."""
+def sin(x: Any) -> Any:
+    """sin(x), element by element."""
+def sinh(x: Any) -> Any:
+    """sinh(x), element by element."""
+from ...te.axis import size_var as size_var
+def sqrt(x: Any) -> Any:
+    """sqrt(x), element by element."""
+def subtract(a: Any, b: Any) -> Any:
+    """a - b"""
+def sum(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+    """The sum over axes."""
+from ...te.tensor import tag_scope as tag_scope
+def tan(x: Any) -> Any:
+    """tan(x), element by element."""
+def tanh(x: Any) -> Any:
+    """tanh(x), element by element."""
+from ...tvm_api.script._in_scripts import target as target
+from ...tvm_api.script._in_scripts import thread_binding as thread_binding
+def trunc(x: Any) -> Any:
+    """trunc(x), element by element."""
+from ...handles.tir.prim_expr import div as truncdiv
+def truncmod(a: Any, b: Any) -> Any:
+    """a - trunc(a / b) * b"""
+from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr
+from ...tvm_api.script._in_scripts import tvm_call_packed as tvm_call_packed
+from ...tvm_api.script._in_scripts import tvm_thread_invariant as tvm_thread_invariant
+from ...handles.tir.intrinsics import type_annotation as type_annotation
+class uint16(PrimExpr):
+    """A scalar of uint16, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class uint2(PrimExpr):
+    """A scalar of uint2, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class uint32(PrimExpr):
+    """A scalar of uint32, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class uint4(PrimExpr):
+    """A scalar of uint4, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class uint64(PrimExpr):
+    """A scalar of uint64, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+class uint8(PrimExpr):
+    """A scalar of uint8, or a variable of it where no value is given."""
+    def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
+from ...handles.tir.intrinsics import undef as undef
+from ...tvm_api.script._in_scripts import unroll as unroll
+from ...te.axis import var as var
+def vectorcombine(dtype: Any, *vectors: Any) -> Any:
+    """vectorcombine(dtype, …): lanes of vectors, as a vector of `dtype`."""
+def vectorhigh(dtype: Any, *vectors: Any) -> Any:
+    """vectorhigh(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...tvm_api.script._in_scripts import vectorized as vectorized
+def vectorlow(dtype: Any, *vectors: Any) -> Any:
+    """vectorlow(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...handles.tir.intrinsics import vscale as vscale
+from ...tvm_api.script._in_scripts import where as where
+from ...tvm_api.script._in_scripts import writes as writes
+__all__ = ['Buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func']
+__tirax_script_dialect__: str

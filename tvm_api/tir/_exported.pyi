@@ -1,0 +1,200 @@
+"""Written by `python -m tirax.tools.reference`. Do not edit."""
+
+from typing import Any
+
+from ...handles.tir.prim_expr import PrimExpr
+
+class Add(PrimExpr):
+    """lhs + rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.stmt import Allocate as Allocate
+from ...handles.tir.stmt import AllocateConst as AllocateConst
+class And(PrimExpr):
+    """lhs and rhs, both evaluated (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.stmt import AssertStmt as AssertStmt
+from ...handles.tir.stmt import AttrStmt as AttrStmt
+from ...handles.tir.data_layout import BijectiveLayout as BijectiveLayout
+from ...handles.tir.stmt import Block as Block
+from ...schedule.trace import BlockRV as BlockRV
+from ...handles.tir.stmt import BlockRealize as BlockRealize
+from ...schedule.block_scope import BlockScope as BlockScope
+class Broadcast(PrimExpr):
+    """A vector of one value."""
+    def __init__(self, value: Any, lanes: Any) -> None: ...
+from ...handles.tir.buffers import Buffer as Buffer
+class BufferLoad(PrimExpr):
+    """An element of a buffer; a vector of them, of which a `predicate` may leave some out."""
+    def __init__(self, buffer: Any, indices: Any, predicate: Any = None) -> None: ...
+from ...handles.tir.domains import BufferRegion as BufferRegion
+from ...handles.tir.stmt import BufferStore as BufferStore
+class Call(PrimExpr):
+    """A call, `Call(dtype, op, args)`."""
+    def __init__(self, dtype: Any, op: Any, args: Any) -> None: ...
+class Cast(PrimExpr):
+    """A conversion, `Cast(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+from ...handles.tir.stmt import DeclBuffer as DeclBuffer
+from ...schedule.block_scope import DepKind as DepKind
+from ...schedule.block_scope import Dependency as Dependency
+class Div(PrimExpr):
+    """lhs / rhs of floats; integers truncate towards zero (TVM's Div) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class EQ(PrimExpr):
+    """lhs == rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.stmt import Evaluate as Evaluate
+from ...schedule.trace import ExprRV as ExprRV
+class FloatImm(PrimExpr):
+    """A floating point constant, `FloatImm(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+class FloorDiv(PrimExpr):
+    """floor(lhs / rhs) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class FloorMod(PrimExpr):
+    """lhs - floor(lhs / rhs) * rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.stmt import For as For
+from ...handles.tir.stmt import ForKind as ForKind
+class GE(PrimExpr):
+    """lhs >= rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class GT(PrimExpr):
+    """lhs > rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.stmt import IfThenElse as IfThenElse
+from ...handles.tir.index_map import IndexMap as IndexMap
+class IntImm(PrimExpr):
+    """An integer constant, `IntImm(dtype, value)`."""
+    def __init__(self, dtype: Any, value: Any) -> None: ...
+from ...handles.tir.domains import IterVar as IterVar
+class LE(PrimExpr):
+    """lhs <= rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class LT(PrimExpr):
+    """lhs < rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.data_layout import Layout as Layout
+class Let(PrimExpr):
+    """`body`, in which `var` is `value`."""
+    def __init__(self, var: Any, value: Any, body: Any) -> None: ...
+from ...handles.tir.stmt import LetStmt as LetStmt
+from ...schedule.trace import LoopRV as LoopRV
+from ...handles.tir.domains import MatchBufferRegion as MatchBufferRegion
+class Max(PrimExpr):
+    """The greater. (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Min(PrimExpr):
+    """The lesser. (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Mod(PrimExpr):
+    """lhs - trunc(lhs / rhs) * rhs (TVM's Mod) (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Mul(PrimExpr):
+    """lhs * rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class NE(PrimExpr):
+    """lhs != rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+class Not(PrimExpr):
+    """not `a`"""
+    def __init__(self, a: Any) -> None: ...
+class Or(PrimExpr):
+    """lhs or rhs, both evaluated (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...handles.tir.prim_expr import PrimExpr as PrimExpr
+from ...handles.tir.prim_func import PrimFunc as PrimFunc
+class Ramp(PrimExpr):
+    """base, base + stride, …: a vector."""
+    def __init__(self, base: Any, stride: Any, lanes: Any) -> None: ...
+from ...schedule.schedule import Schedule as Schedule
+from ...schedule.state import ScheduleError as ScheduleError
+from ...schedule.block_scope import ScheduleState as ScheduleState
+class Select(PrimExpr):
+    """`true_value` where the `condition` holds, else `false_value`; all three are evaluated."""
+    def __init__(self, condition: Any, true_value: Any, false_value: Any) -> None: ...
+from ...handles.tir.stmt import SeqStmt as SeqStmt
+class Shuffle(PrimExpr):
+    """Lanes of vectors by number."""
+    def __init__(self, vectors: Any, indices: Any) -> None: ...
+from ...handles.tir.prim_expr import SizeVar as SizeVar
+from ...handles.tir.buffers import Stmt as Stmt
+from ...schedule.trace import StmtSRef as StmtSRef
+class StringImm(PrimExpr):
+    """A string as an argument of a call."""
+    def __init__(self, value: Any) -> None: ...
+class Sub(PrimExpr):
+    """lhs - rhs (`a`, `b`)"""
+    def __init__(self, a: Any, b: Any) -> None: ...
+from ...schedule.tensor_intrin import TensorIntrin as TensorIntrin
+from ...handles.tir.prim_expr import Var as Var
+from ...handles.tir.stmt import While as While
+def add(a: Any, b: Any) -> Any:
+    """a + b"""
+from ...handles.tir.intrinsics import address_of as address_of
+from ...handles.tir.intrinsics import assume as assume
+from ...handles.tir.data_layout import bijective_layout as bijective_layout
+def bitwise_and(a: Any, b: Any) -> Any:
+    """bitwise_and(a, b) of integers."""
+from ...handles.tir.prim_expr import bitwise_not as bitwise_not
+def bitwise_or(a: Any, b: Any) -> Any:
+    """bitwise_or(a, b) of integers."""
+def bitwise_xor(a: Any, b: Any) -> Any:
+    """bitwise_xor(a, b) of integers."""
+from ...handles.tir.intrinsics import call_extern as call_extern
+from ...handles.tir.intrinsics import call_intrin as call_intrin
+from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
+from ...handles.tir.intrinsics import call_llvm_pure_intrin as call_llvm_pure_intrin
+from ...handles.tir.intrinsics import call_packed as call_packed
+from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
+from ...handles.tir.intrinsics import ceildiv as ceildiv
+from ...handles.tir.intrinsics import clz as clz
+from ...handles.tir.prim_expr import const as const
+from ...handles.tir.prim_expr import convert as convert
+def copysign(x1: Any, x2: Any) -> Any:
+    """copysign(x1, x2)"""
+from ...handles.tir.buffers import decl_buffer as decl_buffer
+def exp10(x: Any) -> Any:
+    """exp10(x), element by element."""
+def exp2(x: Any) -> Any:
+    """exp2(x), element by element."""
+from ...handles.tir.intrinsics import handle_add_byte_offset as handle_add_byte_offset
+def hypot(x1: Any, x2: Any) -> Any:
+    """hypot(x1, x2)"""
+from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
+from ...handles.tir.intrinsics import isnullptr as isnullptr
+from ...handles.tir.data_layout import layout as layout
+def ldexp(x1: Any, x2: Any) -> Any:
+    """ldexp(x1, x2)"""
+from ...handles.tir.intrinsics import likely as likely
+def log1p(x: Any) -> Any:
+    """log1p(x), element by element."""
+from ...handles.tir.prim_expr import logical_and as logical_and
+from ...handles.tir.prim_expr import logical_not as logical_not
+from ...handles.tir.prim_expr import logical_or as logical_or
+def multiply(a: Any, b: Any) -> Any:
+    """a * b"""
+def nextafter(x1: Any, x2: Any) -> Any:
+    """nextafter(x1, x2)"""
+from ...handles.tir.prim_expr import power as pow
+from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
+from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
+from ...handles.tir.intrinsics import reinterpret as reinterpret
+def shift_left(a: Any, b: Any) -> Any:
+    """shift_left(a, b) of integers."""
+def shift_right(a: Any, b: Any) -> Any:
+    """shift_right(a, b) of integers."""
+from ...handles.tir.stmt import stmt_list as stmt_list
+from ...handles.tir.stmt import stmt_seq as stmt_seq
+def subtract(a: Any, b: Any) -> Any:
+    """a - b"""
+from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr
+from ...handles.tir.intrinsics import type_annotation as type_annotation
+from ...handles.tir.intrinsics import undef as undef
+def vectorcombine(dtype: Any, *vectors: Any) -> Any:
+    """vectorcombine(dtype, …): lanes of vectors, as a vector of `dtype`."""
+def vectorhigh(dtype: Any, *vectors: Any) -> Any:
+    """vectorhigh(dtype, …): lanes of vectors, as a vector of `dtype`."""
+def vectorlow(dtype: Any, *vectors: Any) -> Any:
+    """vectorlow(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...handles.tir.intrinsics import vscale as vscale
