@@ -66,9 +66,9 @@ def _loops(ops: Iterable[Operation]) -> list[tir.ForOp]:
     return [op for op in ops if isinstance(op, tir.ForOp)]
 
 
-def _parallelize(loop: tir.ForOp, cores: int) -> None:
-    """Mark the loop, or the loops directly inside of it; a vectorized one is cut into chunks."""
-    vectorized = loop.kind is ForKind.VECTORIZED
+def _parallelize(loop: tir.ForOp, cores: int, outermost: bool = True) -> None:
+    """Mark the loop, or the loops directly inside of it; an outermost one that is vectorized is cut into chunks."""
+    vectorized = outermost and loop.kind is ForKind.VECTORIZED
     if not _is_plain(loop, ForKind.VECTORIZED if vectorized else ForKind.SERIAL) or _is_rest(loop):
         return
     work = _work(loop)
@@ -83,7 +83,7 @@ def _parallelize(loop: tir.ForOp, cores: int) -> None:
         loop.properties["kind_attr"] = StringAttr(ForKind.PARALLEL.value)
         return
     for nested in inner:
-        _parallelize(nested, cores)
+        _parallelize(nested, cores, outermost=False)
 
 
 def _leaves_threads_to(loop: tir.ForOp, inner: list[tir.ForOp], cores: int) -> bool:

@@ -69,6 +69,13 @@ def test_loops_that_stay_whole(small_chunks, name):
     assert not is_cut(ParallelizeLoops("llvm -num-cores=4")(mod))
 
 
+def test_loops_inside_of_others_stay_whole(small_chunks):
+    """A row is added to sums each time: to share it out would cost more than it is."""
+    text = HEAD.replace("for i in T.vectorized(EXTENT):\n            ", "for k in range(n):\n            BODY")
+    body = "for i in T.vectorized(n):\n                Y[i, 0] = Y[i, 0] + A[k, 1]"
+    assert not is_cut(ParallelizeLoops("llvm -num-cores=4")(from_source(text.replace("BODY", body))))
+
+
 def test_one_core_needs_no_chunks(small_chunks):
     assert not is_cut(ParallelizeLoops("llvm -num-cores=1")(module(CUT["elements"])))
 
