@@ -44,7 +44,7 @@ def client(tmp_path):
 
 
 def test_dialects_passes_and_operators_of_plugins(client):
-    uri, other = "file:///work/acme.mlir", "file:///work/acme.py"
+    uri, other = "file:///folder/acme.mlir", "file:///folder/acme.py"
     assert client.open(uri, MLIR, "mlir") == [] and client.open(other, SCRIPT, "python") == []
 
     def ask(request, uri, position):

@@ -94,7 +94,7 @@ def ask_everything(client, uri, text):
 @pytest.mark.parametrize("language, kind", [("python", k) for k in TEXTS] + [("mlir", k) for k in MLIR_TEXTS])
 def test_no_text_ends_the_server(client, language, kind):
     text = (TEXTS if language == "python" else MLIR_TEXTS)[kind]
-    uri = f"file:///work/{kind}.{language}"
+    uri = f"file:///folder/{kind}.{language}"
     problems = client.open(uri, text, language)
     assert not [p for p in problems if "internal error" in p["message"]], problems
     ask_everything(client, uri, text)
@@ -102,7 +102,7 @@ def test_no_text_ends_the_server(client, language, kind):
 
 @pytest.mark.parametrize("language, whole", [("python", PROGRAM), ("mlir", "".join(map(FUNCTION.format, range(3))))])
 def test_a_text_is_typed(client, language, whole):
-    uri = f"file:///work/typed.{language}"
+    uri = f"file:///folder/typed.{language}"
     client.open(uri, "", language)
     for end in sorted(random.Random(0).sample(range(len(whole)), 12)):
         problems = client.change(uri, whole[:end])
@@ -112,7 +112,7 @@ def test_a_text_is_typed(client, language, whole):
 
 
 def test_a_huge_text_is_left_alone(client):
-    uri = "file:///work/huge.mlir"
+    uri = "file:///folder/huge.mlir"
     (problem,) = client.open(uri, "".join(map(FUNCTION.format, range(7000))), "mlir")
     assert "are not read" in problem["message"]
     ask_everything(client, uri, "")
@@ -120,13 +120,13 @@ def test_a_huge_text_is_left_alone(client):
 
 
 def test_python_without_programs_is_not_looked_at(client):
-    assert client.open("file:///work/other.py", "def f(:\n", "python") == []
+    assert client.open("file:///folder/other.py", "def f(:\n", "python") == []
 
 
 @pytest.mark.parametrize("body", [b'{"jsonrpc": "2.0", "method": "x\xff\xfe"}', b"{", b"[]", b'{"jsonrpc": "2.0"}'])
 def test_messages_that_are_none(client, body):
     client.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-    assert client.open("file:///work/after.py", PROGRAM, "python") == []
+    assert client.open("file:///folder/after.py", PROGRAM, "python") == []
 
 
 def test_unknown_texts_and_requests(client):

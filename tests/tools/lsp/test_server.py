@@ -55,7 +55,7 @@ def client():
 
 @pytest.fixture
 def script(client):
-    uri = "file:///work/model.py"
+    uri = "file:///folder/model.py"
     assert client.open(uri, SCRIPT, "python") == []
     yield uri
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
@@ -64,7 +64,7 @@ def script(client):
 
 @pytest.fixture
 def mlir(client):
-    uri = "file:///work/model.mlir"
+    uri = "file:///folder/model.mlir"
     assert client.open(uri, MLIR, "mlir") == []
     yield uri
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
