@@ -28,7 +28,7 @@ from .errors import (
 )
 from .library.load import Library, load_library
 from .metadata import FunctionInfo, MetadataError
-from .module import Module
+from .module import Functions, Module
 from .ndarray import ALIGNMENT, array, empty
 from .profiling import recorder
 from .profiling.report import Report
@@ -157,9 +157,13 @@ class Executable:
         the file `weights`, which is mapped before the first call. `load_library` calls it from Python, too.
 
         Raises `LibraryError` where no C compiler is found or it fails, `UnsupportedError` for packed functions and
-        where no function has a form in C, `OSError`.
+        where no function has a form in C, `ArgumentError` for options of libraries under another name, `OSError`.
         """
         if not os.fspath(path).endswith(SUFFIXES):
+            if header or name or weights:
+                found = f"a file named '{os.fspath(path)}'"
+                message = "header, name and weights are of libraries"
+                raise ArgumentError(message, expected=", ".join(SUFFIXES), found=found)
             return self.save(path)
         from .library.export import export_library
 
@@ -306,7 +310,7 @@ class VirtualMachine:
 
     def __init__(
         self,
-        executable: Executable | Module | Library,
+        executable: Executable | Functions,
         device: Device | Sequence[Device] = CPU,
         memory_cfg: Any = None,
         profile: bool = False,
@@ -317,7 +321,7 @@ class VirtualMachine:
         """
         for each in [device] if isinstance(device, Device) else device:
             require_cpu(each)
-        if not isinstance(executable, (Executable, Module, Library)):
+        if not isinstance(executable, (Executable, Functions)):
             found = type(executable).__name__
             raise ArgumentError("not an executable", expected="what relax.build returns", found=found)
         self.module = executable.fresh_module() if isinstance(executable, Executable) else executable

@@ -16,8 +16,44 @@ from .slots import SlotContext, SlotSpec, resolve
 from .timing import Evaluator
 
 
-class Module:
-    """Loaded functions. Each keeps the code alive, so it may be used after the module is gone."""
+class Functions:
+    """Native functions by name; subclasses make them."""
+
+    def __init__(self, functions: Mapping[str, FunctionInfo], callables: Mapping[str, Callable[..., Any]]):
+        self.functions = functions
+        self._callables = callables
+
+    @property
+    def function_names(self) -> list[str]:
+        """The names of all functions."""
+        return list(self._callables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._callables
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function by name. Raises `NameLookupError` with a suggestion."""
+        function = self._callables.get(name)
+        if function is None:
+            raise unknown_name("function", name, self._callables)
+        return function
+
+    def get_function(self, name: str) -> Callable[..., Any]:
+        """`self[name]`."""
+        return self[name]
+
+    def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
+        """A callable that measures calls of a function with its arguments; further arguments are `timing.Evaluator`'s.
+
+        Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
+        """
+        if dev is not None:
+            require_cpu(dev)
+        return Evaluator(self[func_name], *args, **options)
+
+
+class Module(Functions):
+    """Loaded functions; a call costs no Python. Each keeps the code alive, so it may outlive the module."""
 
     def __init__(
         self,
@@ -36,35 +72,5 @@ class Module:
 
         addresses, references = resolve(slots, SlotContext(functions, constants, external or {}))
         loaded = load_object(code, [f.entry for f in functions.values()], addresses, references, imports)
-        self.functions = functions
-        self._callables = {
-            name: fastcall(name, loaded.address(info.entry), loaded, str(info)) for name, info in functions.items()
-        }
-
-    @property
-    def function_names(self) -> list[str]:
-        """The names of all functions."""
-        return list(self._callables)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._callables
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name; calling it costs no Python. Raises `NameLookupError` with a suggestion."""
-        function = self._callables.get(name)
-        if function is None:
-            raise unknown_name("function", name, self._callables)
-        return function
-
-    def get_function(self, name: str) -> Callable[..., Any]:
-        """`self[name]`."""
-        return self[name]
-
-    def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
-        """A callable that measures calls of a function with its arguments; further arguments are `timing.Evaluator`'s.
-
-        Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
-        """
-        if dev is not None:
-            require_cpu(dev)
-        return Evaluator(self[func_name], *args, **options)
+        callables = {n: fastcall(n, loaded.address(info.entry), loaded, str(info)) for n, info in functions.items()}
+        super().__init__(functions, callables)

@@ -22,7 +22,7 @@ from ..ndarray import ALIGNMENT
 from ..slots import SlotSpec
 from ..thread_pool import pool_text
 from .signature import NoForm, Signature, c_name, signature_of
-from .source import INFO, Interface, Weights
+from .source import INFO, OWN, Interface, Weights
 from .toolchain import Toolchain, find_toolchain
 
 _MAGIC = b"TIRAXWTS"
@@ -42,7 +42,9 @@ def export_library(
 ) -> None:
     """What `Executable.export_library` says."""
     output = Path(path)
-    interface = interface_of(name or _name_of(output), functions, slots, target, _laid_out(constants, weights))
+    interface = interface_of(
+        c_name(name) if name else _name_of(output), functions, slots, target, _laid_out(constants, weights)
+    )
     toolchain = find_toolchain(target.triple)
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
@@ -73,15 +75,26 @@ def interface_of(
         )
     known: list[Signature] = []
     left_out: dict[str, str] = {}
+    taken = {f"{name}_{own}" for own in OWN}
     for function in functions:
+        symbol = _symbol(f"{name}_{function.name}", taken)
         try:
-            known.append(signature_of(function))
+            known.append(signature_of(function, symbol))
         except NoForm as reason:
             left_out[function.name] = str(reason)
     if not known:
         notes = [f"{function}: {reason}" for function, reason in left_out.items()]
         raise UnsupportedError("no function of the program has a form in C", notes=notes)
     return Interface(name, known, left_out, f"{target.triple}, {target.cpu}", weights)
+
+
+def _symbol(name: str, taken: set[str]) -> str:
+    """A name for both forms of a function, which no other has."""
+    symbol = c_name(name)
+    while symbol in taken or f"{symbol}_raw" in taken:
+        symbol += "_"
+    taken |= {symbol, f"{symbol}_raw"}
+    return symbol
 
 
 def _name_of(output: Path) -> str:

@@ -15,12 +15,13 @@ import numpy as np
 from ..abi import ABI_VERSION
 from ..arguments import bind_keywords, normalize_arguments
 from ..dtypes import to_dtype
-from ..errors import LibraryError, TiraxError, unknown_name
+from ..errors import LibraryError, TiraxError
 from ..metadata import FunctionInfo, PrimInfo, ShapeInfo, TupleInfo
+from ..module import Functions
 from ..ndarray import NDArray, empty
-from ..timing import Evaluator
+from .functions import dlpack_type
 from .signature import Leaf, Signature, signature_of
-from .source import INFO, dlpack_type
+from .source import INFO
 
 
 class _Device(ctypes.Structure):
@@ -51,8 +52,12 @@ _CPU = 1
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class Library:
-    """The functions of a library by name: `load_library("model.so")["main"](x)`."""
+class Library(Functions):
+    """The functions of a library by name: `load_library("model.so")["main"](x)`.
+
+    Each takes and gives what that of the executable does; what goes wrong while it runs is a `LibraryError` with the
+    library's own words.
+    """
 
     def __init__(self, path: str | os.PathLike[str]):
         """Raises `LibraryError` for a file that is no such library, or of another version of tirax."""
@@ -69,34 +74,8 @@ class Library:
         if abi != ABI_VERSION:
             raise LibraryError(f"'{path}' is of another version of tirax", expected=ABI_VERSION, found=abi)
         why.restype = ctypes.c_char_p
-        self.functions: Mapping[str, FunctionInfo] = {info.name: info for info in functions}
-        self._callables = {
-            info.name: _callable(library[info.symbol], signature_of(info), why, library) for info in functions
-        }
-
-    @property
-    def function_names(self) -> list[str]:
-        """The names of all functions."""
-        return list(self._callables)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._callables
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name, which takes and gives what that of the executable does. Raises `NameLookupError`.
-
-        What goes wrong while it runs is a `LibraryError` with the library's own words.
-        """
-        function = self._callables.get(name)
-        if function is None:
-            raise unknown_name("function", name, self._callables)
-        return function
-
-    get_function = __getitem__
-
-    def time_evaluator(self, func_name: str, *args: Any, **options: Any) -> Evaluator:
-        """As `Module.time_evaluator`."""
-        return Evaluator(self[func_name], *args, **options)
+        callables = {info.name: _callable(library[info.symbol], signature_of(info), why, library) for info in functions}
+        super().__init__({info.name: info for info in functions}, callables)
 
 
 def load_library(path: str | os.PathLike[str]) -> Library:

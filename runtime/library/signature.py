@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from ..metadata import Dim, FunctionInfo, Info, ObjectInfo, PrimInfo, ShapeInfo, TensorInfo, TupleInfo, dim_vars
 
-_KEYWORDS = frozenset((
+_RESERVED = frozenset((
     "alignas", "alignof", "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double",
     "else", "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "nullptr", "register",
     "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "typeof",
     "union", "unsigned", "void", "volatile", "while", "and", "asm", "catch", "class", "delete", "export", "friend",
     "namespace", "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
-    "try", "using", "virtual", "xor",
+    "try", "using", "virtual", "xor", "NULL", "errno", "linux", "unix",
 ))  # fmt: skip
-"""Of C and C++."""
+"""Keywords of C and C++, and macros of its compilers."""
 
 Path = tuple[int, ...]
 """Where a field lies in a tuple: the position in each tuple on the way."""
@@ -29,9 +29,13 @@ LeafInfo = TensorInfo | PrimInfo | ShapeInfo
 
 @dataclass(frozen=True)
 class Leaf:
-    """A parameter or result of the C function, or a field of one that is a tuple."""
+    """A parameter or result of the C function, or a field of one that is a tuple.
+
+    The header calls it `name`, the definition `local`, which is no name of a program's.
+    """
 
     name: str
+    local: str
     path: Path
     info: LeafInfo
     written: bool = False
@@ -39,37 +43,50 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function: its leaves, and the symbolic sizes that the plain form takes besides (None: it has none)."""
+    """A function: its leaves, and the symbolic sizes that the plain form takes besides (None: it has none).
+
+    Its forms are called `symbol`, and `symbol` with `_raw`.
+    """
 
     info: FunctionInfo
+    symbol: str
     params: tuple[Leaf, ...]
     results: tuple[Leaf, ...]
     sizes: tuple[str, ...] | None
 
-    def name_of_size(self, variable: str) -> str:
-        """The C name of a symbolic size, which a number among the parameters may be."""
-        for leaf in self.params:
-            if isinstance(leaf.info, PrimInfo) and leaf.info.value == ("var", variable):
-                return leaf.name
-        return c_name(variable, {leaf.name for leaf in (*self.params, *self.results)})
+    def shown_sizes(self) -> list[str]:
+        """The sizes of the plain form as the header calls them."""
+        taken = {leaf.name for leaf in (*self.params, *self.results)}
+        return [_unique(variable, taken) for variable in self.sizes or ()]
+
+    def local_sizes(self) -> dict[str, str]:
+        """What the definition calls the symbolic sizes: those of the plain form, and numbers among the parameters."""
+        numbers = {
+            leaf.info.value[1]: leaf.local
+            for leaf in self.params
+            if isinstance(leaf.info, PrimInfo) and isinstance(leaf.info.value, tuple) and leaf.info.value[0] == "var"
+        }
+        return {v: f"n{i}" for i, v in enumerate(self.sizes or ())} | numbers
 
 
 class NoForm(Exception):
     """Something has no form in C; the message says what."""
 
 
-def signature_of(info: FunctionInfo) -> Signature:
+def signature_of(info: FunctionInfo, symbol: str = "") -> Signature:
     """The C signature of a function. Raises `NoForm`."""
     taken: set[str] = set()
     params: list[Leaf] = []
     for i, p in enumerate(info.params):
         for path, leaf in _leaves(p.info, f"'{p.name}'"):
-            params.append(Leaf(_unique(_joined(p.name, path), taken), (i, *path), leaf, p.access != "read"))
+            name = _unique(_joined(p.name, path), taken)
+            params.append(Leaf(name, f"a{len(params)}", (i, *path), leaf, p.access != "read"))
     results: list[Leaf] = []
     if not (isinstance(info.result, ObjectInfo) and any(leaf.written for leaf in params)):
         for path, leaf in _leaves(info.result, "its result"):
-            results.append(Leaf(_unique(_joined("result", path), taken), path, leaf, True))
-    return Signature(info, tuple(params), tuple(results), _sizes(params, results))
+            name = _unique(_joined("result", path), taken)
+            results.append(Leaf(name, f"r{len(results)}", path, leaf, True))
+    return Signature(info, symbol, tuple(params), tuple(results), _sizes(params, results))
 
 
 def _leaves(info: Info, what: str, path: Path = ()) -> Iterator[tuple[Path, LeafInfo]]:
@@ -93,7 +110,7 @@ def _joined(name: str, path: Path) -> str:
 def c_name(name: str, taken: Iterable[str] = ()) -> str:
     """A name that C and C++ take, and that is none of those `taken`."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
-    if plain[0].isdigit() or plain in _KEYWORDS:
+    if plain[0].isdigit() or plain in _RESERVED:
         plain = f"_{plain}"
     while plain in taken:
         plain += "_"

@@ -20,19 +20,11 @@ import numpy as np
 
 from ..abi import ABI_VERSION, ARRAY_LAYOUT, FIXED_SLOTS, TABLE_SYMBOL, TUPLE_ITEMS, TUPLE_SIZE, Slot
 from ..dtypes import DTYPES
-from ..metadata import PrimInfo, ShapeInfo, TensorInfo
 from ..slots import SlotSpec
-from .signature import Leaf, Signature, dim_in_c, dims_of
+from .functions import c_string, definitions, dlpack_type, prototype
+from .signature import Signature
 
 _HERE = Path(__file__).parent
-
-_C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t"}
-"""The C types of elements; integers are `int8_t`, …, and other floats of 8 bits `uint8_t`."""
-_DLPACK_CODES = {
-    "bfloat16": 4, "bool": 6, "float8_e3m4": 7, "float8_e4m3": 8, "float8_e4m3b11fnuz": 9, "float8_e4m3fn": 10,
-    "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13, "float8_e8m0fnu": 14, "float4_e2m1fn": 17,
-}  # fmt: skip
-"""DLDataTypeCode, but 0 for int, 1 for uint, 2 for float."""
 
 _SLOTS = {
     Slot.NDARRAY_TYPE: "&array_kind",
@@ -103,11 +95,11 @@ class Interface:
     def _declarations(self) -> Iterator[str]:
         for function in self.functions:
             yield f"/* {function.info} -> {function.info.result} */"
-            yield f"{self._prototype(function, raw=False)};"
+            yield f"{prototype(function)};"
             yield (
                 "/* no plain form: sizes do not say how large all memory is */"
                 if function.sizes is None
-                else f"{self._prototype(function, raw=True)};"
+                else f"{prototype(function, raw=True)};"
             )
             yield ""
         for name, reason in self.left_out.items():
@@ -124,21 +116,9 @@ class Interface:
     @property
     def exports(self) -> list[str]:
         """All symbols that programs may use, but `INFO`."""
-        forms = [
-            [self._symbol(f), *([self._symbol(f) + "_raw"] if f.sizes is not None else [])] for f in self.functions
-        ]
+        forms = [[f.symbol, f"{f.symbol}_raw"] if f.sizes is not None else [f.symbol] for f in self.functions]
         opener = [f"{self.name}_open"] if self.weights.file is not None else []
         return [s for each in forms for s in each] + [f"{self.name}_error", f"{self.name}_set_threads", *opener]
-
-    def _symbol(self, function: Signature) -> str:
-        return f"{self.name}_{function.info.name}"
-
-    def _prototype(self, function: Signature, raw: bool) -> str:
-        params = [_declared(leaf, raw) for leaf in function.params]
-        if raw:
-            params += [f"int64_t {function.name_of_size(v)}" for v in function.sizes or ()]
-        params += [_declared_result(leaf, raw) for leaf in function.results]
-        return f"int {self._symbol(function)}{'_raw' * raw}({', '.join(params) or 'void'})"
 
     def source(self, slots: Sequence[SlotSpec], constants: Sequence[np.ndarray], blob: str | None) -> str:
         """The C source; `blob` is the file of weights that goes into the library."""
@@ -155,7 +135,7 @@ class Interface:
                 *_objects(slots, {f.info.name: f"{f.info}" for f in self.functions}),
                 *self._table(slots),
                 *self._weights(blob),
-                *(line for function in self.functions for line in self._function(function)),
+                *(line for function in self.functions for line in definitions(function)),
                 f"PUBLIC const char *{self.name}_error(void) {{ return error_text; }}",
                 f"PUBLIC void {self.name}_set_threads(int32_t count) {{ pool_set_threads(count < 1 ? 1 : count); }}",
                 f"PUBLIC const char {INFO}[] = {c_string(self._info())};",
@@ -164,7 +144,7 @@ class Interface:
         )
 
     def _info(self) -> str:
-        functions = [{**f.info.to_json(), "symbol": self._symbol(f)} for f in self.functions]
+        functions = [{**f.info.to_json(), "symbol": f.symbol} for f in self.functions]
         return json.dumps({"abi": ABI_VERSION, "name": self.name, "functions": functions})
 
     def _table(self, slots: Sequence[SlotSpec]) -> Iterator[str]:
@@ -207,61 +187,11 @@ class Interface:
         yield "  start_threads();"
         yield "}"
 
-    def _function(self, function: Signature) -> Iterator[str]:
-        yield f"extern Object *entry_of_{function.info.name}(Object *, Object *const *, int64_t)"
-        yield f"    __asm__({c_string(function.info.entry)});"
-        yield from _FunctionText(function, raw=False).lines(self._prototype(function, raw=False))
-        if function.sizes is not None:
-            yield from _FunctionText(function, raw=True).lines(self._prototype(function, raw=True))
 
-
+OWN = ("error", "set_threads", "open")
+"""What a library has besides the functions of the program, behind its name."""
 INFO = "tirax_library"
 """The symbol of the text that says what a library has, as JSON."""
-
-
-def c_string(text: str) -> str:
-    """A C string literal."""
-    plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
-    return '"' + "".join(plain) + '"'
-
-
-def dlpack_type(dtype: str) -> tuple[int, int]:
-    """The code and the bits of elements as DLPack has them."""
-    code = _DLPACK_CODES.get(dtype, 2 if dtype.startswith("float") else int(dtype.startswith("uint")))
-    return code, DTYPES[dtype].itemsize * 8
-
-
-def c_type(dtype: str) -> str:
-    """The C type of an element as it lies in memory."""
-    if dtype in _C_TYPES:
-        return _C_TYPES[dtype]
-    size = DTYPES[dtype].itemsize * 8
-    return f"{'' if dtype.startswith('int') else 'u'}int{size}_t"
-
-
-def _number_type(dtype: str) -> str:
-    return (
-        "bool" if dtype == "bool" else "double" if "float" in dtype else "uint64_t" if dtype == "uint64" else "int64_t"
-    )
-
-
-def _declared(leaf: Leaf, raw: bool) -> str:
-    info = leaf.info
-    if isinstance(info, PrimInfo):
-        return f"{_number_type(info.dtype)} {leaf.name}"
-    if isinstance(info, ShapeInfo):
-        return f"const int64_t *{leaf.name}"
-    constant = "" if leaf.written else "const "
-    return f"{constant}{c_type(str(info.dtype))} *{leaf.name}" if raw else f"const DLTensor *{leaf.name}"
-
-
-def _declared_result(leaf: Leaf, raw: bool) -> str:
-    info = leaf.info
-    if isinstance(info, PrimInfo):
-        return f"{_number_type(info.dtype)} *{leaf.name}"
-    if isinstance(info, ShapeInfo):
-        return f"int64_t *{leaf.name}"
-    return f"{c_type(str(info.dtype))} *{leaf.name}" if raw else f"DLManagedTensor **{leaf.name}"
 
 
 # The table and what is in it.
@@ -331,114 +261,3 @@ def _own_slot(kind: str, payload: Any, number: int) -> str:
     if kind == "constant_object":
         return f"&constant_{payload}"
     return "&none_object" if kind == "value" else f"&own_{number}"
-
-
-# Functions.
-
-
-@dataclass
-class _FunctionText:
-    """One form of one function."""
-
-    function: Signature
-    raw: bool
-
-    def lines(self, prototype: str) -> Iterator[str]:
-        """Its definition: arguments become objects in its frame, the entry point is called, results are handed on."""
-        f = self.function
-        yield f"PUBLIC {prototype} {{"
-        yield "  PyErr_Clear();"
-        yield "  if (!ready()) return -1;"
-        if not self.raw:
-            yield from (f"  *{leaf.name} = NULL;" for leaf in f.results if isinstance(leaf.info, TensorInfo))
-        for leaf in f.params:
-            yield from (f"  {line}" for line in self._taken(leaf))
-        objects = {leaf.path: _object(leaf) for leaf in f.params}
-        items: list[str] = []
-        for i, parameter in enumerate(f.info.params):
-            lines, item = _nested(objects, (i,), parameter.info)
-            yield from (f"  {line}" for line in lines)
-            items.append(f"(Object *){item}")
-        yield f"  Object *const items[] = {{{', '.join(items) or 'NULL'}}};"
-        yield f"  Object *object = entry_of_{f.info.name}(NULL, items, {len(items)});"
-        yield "  if (object == NULL) return -1;"
-        yield f"  bool done = {' && '.join(map(self._given, f.results)) or 'true'};"
-        yield "  Py_DecRef(object);"
-        if not self.raw:
-            yield from (
-                f"  if (!done) drop_given({leaf.name});" for leaf in f.results if isinstance(leaf.info, TensorInfo)
-            )
-        yield "  return done ? 0 : -1;"
-        yield "}"
-
-    def _taken(self, leaf: Leaf) -> Iterator[str]:
-        info, name = leaf.info, leaf.name
-        if isinstance(info, PrimInfo):
-            yield from _number(name, name, info.dtype)
-        elif isinstance(info, ShapeInfo):
-            for i in range(info.ndim):
-                yield from _number(f"{name}_{i}", f"{name}[{i}]", "int64")
-            yield from _tuple(f"{name}_object", [f"&{name}_{i}_object" for i in range(info.ndim)])
-        elif self.raw:
-            names = {v: self.function.name_of_size(v) for v in self._variables()}
-            dims = [dim_in_c(d, names) for d in dims_of(info) or ()]
-            yield f"int64_t {name}_dims[] = {{{', '.join(dims) or '0'}}};"
-            yield f"Array {name}_object;"
-            where = f"&{name}_object, {c_string(name)}, (void *){name}, &descr_{info.dtype}, {len(dims)}, {name}_dims"
-            yield f"if (!take_memory({where})) return -1;"
-        else:
-            yield f"Array {name}_object;"
-            where = f"&{name}_object, {c_string(name)}, {name}, &descr_{info.dtype}"
-            yield f"if (!take_tensor({where})) return -1;"
-
-    def _variables(self) -> Iterator[str]:
-        yield from self.function.sizes or ()
-        for leaf in self.function.params:
-            if isinstance(leaf.info, PrimInfo) and isinstance(leaf.info.value, tuple) and leaf.info.value[0] == "var":
-                yield leaf.info.value[1]
-
-    def _given(self, leaf: Leaf) -> str:
-        item = "object"
-        for i in leaf.path:
-            item = f"((Tuple *){item})->items[{i}]"
-        info = leaf.info
-        if isinstance(info, PrimInfo):
-            return f"give_{_number_type(info.dtype).removesuffix('_t')}({item}, {leaf.name})"
-        if isinstance(info, ShapeInfo):
-            return f"give_shape({item}, {leaf.name})"
-        return f"give_{'memory' if self.raw else 'tensor'}({item}, {leaf.name})"
-
-
-def _object(leaf: Leaf) -> str:
-    """The object of an argument: in the frame, but for the two truth values."""
-    if isinstance(leaf.info, PrimInfo) and leaf.info.dtype == "bool":
-        return f"({leaf.name} ? &true_object : &false_object)"
-    return f"&{leaf.name}_object"
-
-
-def _number(name: str, value: str, dtype: str) -> Iterator[str]:
-    kind = _number_type(dtype)
-    if kind == "double":
-        yield f"Number {name}_object = {{{{FOREVER, &float_kind}}, {{.real = {value}}}}};"
-    elif kind != "bool":
-        yield f"Number {name}_object = {{{{FOREVER, &long_kind}}, {{(int64_t){value}}}}};"
-
-
-def _tuple(name: str, items: Sequence[str]) -> Iterator[str]:
-    fields = ", ".join(f"(Object *){item}" for item in items) or "NULL"
-    yield f"struct {{ Object head; int64_t size; Object *items[{max(len(items), 1)}]; }} {name} ="
-    yield f"    {{{{FOREVER, &tuple_kind}}, {len(items)}, {{{fields}}}}};"
-
-
-def _nested(objects: Mapping[tuple[int, ...], str], path: tuple[int, ...], info: Any) -> tuple[list[str], str]:
-    """The tuples that hold the leaves of an argument, and the argument itself."""
-    if path in objects:
-        return [], objects[path]
-    lines: list[str] = []
-    items: list[str] = []
-    for i, each in enumerate(info.fields):
-        inner, item = _nested(objects, (*path, i), each)
-        lines += inner
-        items.append(item)
-    name = "tuple_" + "_".join(map(str, path))
-    return [*lines, *_tuple(name, items)], f"&{name}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tirax.runtime import Executable
-from tirax.runtime.library.source import c_type
+from tirax.runtime.library.functions import c_type
 
 
 @dataclass(frozen=True)

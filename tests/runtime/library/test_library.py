@@ -15,9 +15,9 @@ import pytest
 
 from tirax.lowering.build import build
 from tirax.runtime import Executable, load_library, load_module, register_func, remove_global_func
-from tirax.runtime.errors import LibraryError, NameLookupError, ShapeError, UnsupportedError
+from tirax.runtime.errors import ArgumentError, LibraryError, NameLookupError, ShapeError, UnsupportedError
 from tirax.runtime.library import toolchain
-from tirax.script import parse_source
+from tirax.script import parse_mlir, parse_source
 from tirax.tvm_api import relax as rx
 from tirax.tvm_api.relax import VirtualMachine
 from tirax.tvm_api.runtime import cpu
@@ -316,7 +316,39 @@ def test_weights_in_a_file_that_is_mapped(tmp_path):
     assert np.array_equal(run(x), executable["main"](x))
 
 
+NAMES = """
+relax.func @"f.x"(%items: !relax.tensor<[n], f32>, %object: !relax.prim<i64>, %int: !relax.tensor<[done], f32>)
+    -> !relax.tensor<[n], f32> { relax.return %items : !relax.tensor<[n], f32> }
+relax.func @f_x(%x: !relax.tensor<[x_object], f32>, %x_object: !relax.tensor<[x], f32>, %n0: !relax.prim<i1>)
+    -> tuple<!relax.tensor<[x], f32>, !relax.prim<i1>> {
+  %r = relax.tuple(%x_object, %n0)
+  relax.return %r : tuple<!relax.tensor<[x], f32>, !relax.prim<i1>>
+}
+relax.func @f_x_raw(%result: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  relax.return %result : !relax.tensor<[n], f32>
+}
+relax.func @error(%errno: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  relax.return %errno : !relax.tensor<[n], f32>
+}
+"""
+
+
+def test_names_that_c_has_for_other_things(tmp_path):
+    executable = build(parse_mlir(NAMES))
+    executable.export_library(tmp_path / "9 lives.so", header=tmp_path / "names.h")
+    library, x, y = load_library(tmp_path / "9 lives.so"), numbers(3), numbers(4)
+    for name, args in {"f.x": (x, 4, y), "f_x": (x, y, True), "f_x_raw": (x,), "error": (y,)}.items():
+        assert same(executable[name](*args), library[name](*args)), name
+    run_c(tmp_path, '#include "names.h"\nint main(void) { return 0; }\n')
+
+
 # What is refused.
+
+
+def test_options_of_libraries_are_of_libraries(executable, tmp_path):
+    with pytest.raises(ArgumentError, match="header, name and weights are of libraries"):
+        executable.export_library(tmp_path / "some.tirax", header=tmp_path / "some.h")
+    assert not list(tmp_path.iterdir())
 
 
 def test_packed_functions_are_named_at_once():
