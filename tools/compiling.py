@@ -15,7 +15,6 @@ from ..universe import whole_universe
 from .guard import UsageError, as_usage, report, schedule_notes
 from .internal_errors import reproducing
 from .progress import Progress
-from .source import read_program
 
 
 def function_name(name: str | None, executable: Executable) -> str:
@@ -70,10 +69,8 @@ def own_passes(options: Namespace) -> Sequence[ModulePass]:
 
 def read_source(options: Namespace) -> ModuleOp:
     """The program or model in the file, as it is. Raises `TiraxError`."""
-    from .models import format_of, import_model, shapes_of
+    from .models import format_of, program_of, shapes_of
 
-    if format_of(options.file) is not None:
-        return import_model(options.file, shapes_of(options.shape))
-    if options.shape:
+    if options.shape and format_of(options.file) is None:
         raise UsageError("--shape is for models", hint="a program says its shapes; --sizes gives symbolic ones")
-    return read_program(options.file).parse()
+    return program_of(options.file, shapes=shapes_of(options.shape))

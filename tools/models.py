@@ -93,10 +93,13 @@ def import_model(path: str, shapes: Shapes) -> ModuleOp:
         return model.read(path, shapes)
 
 
-def program_of(path: str, language: str | None = None) -> ModuleOp:
-    """What a file holds: a model, or a program's text, in `language` where its extension does not say it."""
+def program_of(path: str, language: str | None = None, shapes: Mapping[str, Any] | None = None) -> ModuleOp:
+    """What a file holds: a model, or a program's text, in `language` where its extension does not say it.
+
+    `shapes` are those of inputs of a model. Raises `TiraxError`.
+    """
     if format_of(path) is not None:
-        return import_model(path, {})
+        return import_model(path, shapes or {})
     return read_program(path, language).parse()
 
 
