@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
@@ -52,8 +52,17 @@ def from_attr(attr: Attribute | None) -> PyValue:
 
 
 def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:
-    """Function attributes given as Python values; None for none."""
+    """Function attributes given as Python values; None for none. Raises as `require_names`."""
     if attrs is None or isinstance(attrs, DictionaryAttr):
         return attrs
+    require_names(attrs)
     converted = {k: a for k, v in attrs.items() if (a := to_attr(v)) is not None}
     return DictionaryAttr(converted) if converted else None
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raise `DTypeError` for names of attributes beyond ASCII: xDSL prints them without quotes and cannot read them."""
+    foreign = [name for name in names if not name.isascii()]
+    if foreign:
+        found = ", ".join(map(repr, foreign))
+        raise DTypeError("names of attributes are of ASCII: MLIR's text has no others", expected="ASCII", found=found)

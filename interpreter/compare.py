@@ -275,7 +275,14 @@ def _disagreement(
         found = observe(after, name, values, packed)
     except InterpreterError as error:
         return expected, str(error)
+    found = _without_status(expected, found)
     return None if same_values(expected, found, tolerance) else (expected, found)
+
+
+def _without_status(expected: Any, found: Any) -> Any:
+    """What was found, but for the status of a tensor function that gave nothing before `lower-asserts`: 0, success."""
+    gave_nothing = isinstance(expected, tuple) and expected[:1] == (None,) and isinstance(found, tuple)
+    return (None, *found[1:]) if gave_nothing and isinstance(found[0], np.integer) and found[0] == 0 else found
 
 
 def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:

@@ -93,7 +93,7 @@ def import_model(path: str, shapes: Shapes) -> ModuleOp:
         return model.read(path, shapes)
 
 
-def program_of(path: str, language: str | None = None, shapes: Mapping[str, Any] | None = None) -> ModuleOp:
+def program_of(path: str, language: str | None = None, shapes: Shapes | None = None) -> ModuleOp:
     """What a file holds: a model, or a program's text, in `language` where its extension does not say it.
 
     `shapes` are those of inputs of a model. Raises `TiraxError`.

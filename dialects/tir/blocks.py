@@ -38,11 +38,9 @@ from ..attributes import PyValue, function_attrs
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import Const, ExprLike, SymExpr, as_expr, expr_text
 from ..sym.text import parse_expr
+from .control_flow import LAST_NUMBER
 from .expressions import check_indices
 from .types import BufferType
-
-_LAST = 2**63 - 1
-"""What the end of a domain is at most."""
 
 
 class IterKind(StrEnum):
@@ -150,7 +148,7 @@ class BlockOp(IRDLOperation):
             if kind.data not in IterKind.__members__.values():
                 raise VerifyException(f'block "{self.block_name.data}": unknown kind of iterator {kind}')
         for low, extent in zip(self.mins, self.extents, strict=True):
-            if ((low + extent).constant or 0) > _LAST:
+            if ((low + extent).constant or 0) > LAST_NUMBER:
                 raise VerifyException(f'block "{self.block_name.data}": a domain ends beyond 64 bits')
 
     def print(self, printer: Printer) -> None:

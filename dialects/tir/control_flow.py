@@ -47,6 +47,8 @@ class ForKind(StrEnum):
     THREAD_BINDING = "thread_binding"
 
 
+LAST_NUMBER = 2**63 - 1
+"""The greatest number that an index, and the end of what it counts, may be."""
 Bound = SymExpr | int | str | SSAValue
 
 
@@ -124,6 +126,10 @@ class ForOp(IRDLOperation):
         ):
             if (attr is None) == (value is None):
                 raise VerifyException(f"the {what} of a loop is either an expression or a value")
+        low, extent = self.min, self.extent
+        end = low + extent if isinstance(low, SymExpr) and isinstance(extent, SymExpr) else Const(0)
+        if (end.constant or 0) > LAST_NUMBER:
+            raise VerifyException("a loop ends beyond 64 bits")
         args = self.body.block.args
         if len(args) != 1 or not isinstance(args[0].type, IntegerType):
             raise VerifyException("the body of a loop has one argument, an integer: the loop variable")

@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.attributes import to_attr
+from ...dialects.attributes import require_names, to_attr
 from ...dialects.relax import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, i1
 from ...dialects.tir import BufferType, ReadBufferAttr
@@ -53,6 +53,7 @@ def attribute_dict(source: Source, node: ast.AST, values: Any, noted: list[SSAVa
     if not isinstance(values, dict):
         raise source.error(node, "a dictionary is expected", expected='{"name": value}', found=describe(values))
     entries = cast("dict[str, Any]", values)
+    require_names(map(str, entries))
     return DictionaryAttr({k: attribute(source, node, v, noted) for k, v in entries.items() if v is not None})
 
 

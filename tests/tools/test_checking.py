@@ -15,7 +15,7 @@ from tirax.dialects.dtypes import dtype_of, numpy_dtype
 from tirax.interpreter import MeaningError, assert_same_meaning, compare, first_disagreement
 from tirax.ir.passes.transform import PassContext, new_context
 from tirax.lowering.pipelines import PIPELINES, make_passes
-from tirax.script import parse_source
+from tirax.script import parse_mlir, parse_source
 from tirax.tools.checking import MeaningChangedError, MeaningCheck, save_reproducer
 from tirax.tools.native import NativeModule
 from tirax.tools.tirax_opt import main
@@ -248,3 +248,25 @@ def test_a_reproducer_runs_by_itself(opt, monkeypatch, tmp_path):
     save_reproducer(program, [np.ones(2)], "true", ["-p", "normalize,legalize-ops", "--check-each"])
     result = opt(tmp_path, "--run-reproducer")
     assert result.code == 0 and "check-each: 2 passes" in result.err
+
+
+STATUS = """
+tir.func private @f(%A: !tir.buffer<[4], i64>) {CHECK
+  %one = tir.const 1 : i64
+  %i = tir.const 0 : i64
+  %x = tir.load %A[%i] : i64
+  %y = tir.add %x, %one : i64
+  tir.store %y, %A[%i]
+}"""
+
+
+def test_a_status_of_success_is_nothing():
+    """What `lower-asserts` adds to a function that gave nothing; what it computes is compared."""
+    text = STATUS.replace("CHECK", '\n  %ok = tir.const true\n  tir.assert %ok, "fine"')
+    before = parse_mlir(text)
+    after = make_passes(["lower-asserts"])[0](before)
+    assert "-> i32" in str(after)
+    assert_same_meaning(before, after, private=True)
+    with pytest.raises(MeaningError):
+        wrong = make_passes(["lower-asserts"])[0](parse_mlir(text.replace("tir.add", "tir.sub")))
+        assert_same_meaning(before, wrong, private=True)

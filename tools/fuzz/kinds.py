@@ -127,7 +127,7 @@ def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
             verify_module(module)
         except REFUSALS:
             return 0
-        checks.texts(module)
+        checks.texts(module, checks.has_script(module))
         try:
             for p in make_passes(checks.OPTIMIZE):
                 module = p(module)

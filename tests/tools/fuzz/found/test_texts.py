@@ -73,6 +73,7 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
     [
         ("%i = 0 to 4", "%i = -9223372036854775808 to n", "9223372036854775808 does not fit 64 bits"),
         ("0 to 4", "0 to n + 9223372036854775807 + 1", "9223372036854775808 does not fit 64 bits"),
+        ("0 to 4", "9223372036854775807 for 4", "a loop ends beyond 64 bits"),
         ("0 to 4", "0 to n * 3  2", "Expected '{'|expected"),
         ("0 to 4", "0 to tir.call_intrin", "'tir.call_intrin' is no name of a variable"),
         ("0 to 4", "0 to lambda", "'lambda' is no name of a variable"),
@@ -110,6 +111,18 @@ def test_a_sum_beyond_64_bits_is_told_where_it_is_written() -> None:
     with pytest.raises(TiraxError, match="9223372036854775808 does not fit 64 bits") as error:
         parse_source(SIZES.replace("STORED", "n - T.int64(-9223372036854775808)"))
     assert error.value.location is not None
+
+
+def test_names_of_attributes_that_no_text_can_hold_are_told() -> None:
+    with pytest.raises(TiraxError, match="names of attributes are of ASCII") as error:
+        parse_source(SCRIPT.replace("MATCH", "pass").replace('"some"', '"someé"'))
+    assert "'someé'" in str(error.value)
+
+
+def test_a_function_without_a_name_has_no_script() -> None:
+    module = parse_mlir(TWICE.replace("@main", '@""'))
+    assert not checks.has_script(module) and checks.has_script(parse_mlir(TWICE))
+    checks.texts(module, script=False)
 
 
 @pytest.mark.parametrize("bounds", ["-9223372036854775808 for n", "n - 9223372036854775808 for 4"])
