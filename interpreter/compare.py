@@ -281,8 +281,11 @@ def _disagreement(
 
 def _without_status(expected: Any, found: Any) -> Any:
     """What was found, but for the status of a tensor function that gave nothing before `lower-asserts`: 0, success."""
-    gave_nothing = isinstance(expected, tuple) and expected[:1] == (None,) and isinstance(found, tuple)
-    return (None, *found[1:]) if gave_nothing and isinstance(found[0], np.integer) and found[0] == 0 else found
+    match expected, found:
+        case (None, list()), (np.integer() as status, list()) if status == 0:
+            return None, found[1]
+        case _:
+            return found
 
 
 def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:
