@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f16
 from xdsl.ir import SSAValue
 
 from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
 from .rules import bytes_of, constant_array, dims_of, producer
@@ -21,7 +23,8 @@ class ScaleAfterProduct(Pass):
     y = matmul(x, astype(q) * s)  ->  y = matmul(x, astype(q)) * s
 
     The weights can stay bytes then, a quarter of the memory (`pack-weights`). s is a constant that is the same for all
-    rows of q, a matrix. Each element is rounded once instead of each weight.
+    rows of q, a matrix. Each element is rounded once instead of each weight. Products before their scale are up to 255
+    times as large: float16 would overflow, and keeps its weights.
     """
 
     name = "scale-after-product"
@@ -37,7 +40,9 @@ def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
         return None
     converted, scale = scaled.operands
     dims = dims_of(scale)
-    if bytes_of(converted) is None or dims is None or converted.type != weights.type or constant_array(scale) is None:
+    if cast(TensorType, weights.type).element == f16 or dims is None:
+        return None
+    if bytes_of(converted) is None or converted.type != weights.type or constant_array(scale) is None:
         return None
     if len(dims) == 2 and dims[0].constant != 1:
         return None

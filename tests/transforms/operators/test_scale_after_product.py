@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tirax.interpreter import assert_same_meaning
+from tirax.lowering.build import build
 from tirax.transforms.operators.scale_after_product import ScaleAfterProduct
 from tirax.tvm_api.relax.transform import BindParams
 from tirax.tvm_api.script import from_source
@@ -50,3 +51,12 @@ def test_cases(case: str) -> None:
     names = [op.name for op in after.op.walk() if op.name in ("relax.matmul", "relax.multiply")]
     assert names == (["relax.matmul", "relax.multiply"] if changes else ["relax.multiply", "relax.matmul"])
     assert_same_meaning(before.op, after.op)
+
+
+def test_products_of_halves_would_overflow() -> None:
+    program = PROGRAM.replace("float32", "float16").format(x='("n", 1024)', s="(1, 6)", dtype="int8")
+    values = {"w": np.full((1024, 6), 100, np.int8), "s": np.full((1, 6), 0.01, np.float16)}
+    module = BindParams("main", values)(from_source(program.replace("(4, 6)", "(1024, 6)")))
+    assert ScaleAfterProduct()(module).script() == module.script()
+    result = build(module)["main"](np.ones((2, 1024), np.float16))
+    np.testing.assert_allclose(result.astype(np.float64), 1024, rtol=1e-2)
