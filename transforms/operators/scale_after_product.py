@@ -40,7 +40,7 @@ def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
         return None
     converted, scale = scaled.operands
     dims = dims_of(scale)
-    if cast(TensorType, weights.type).element == f16 or dims is None:
+    if f16 in {cast(TensorType, v.type).element for v in (weights, op.results[0])} or dims is None:
         return None
     if bytes_of(converted) is None or converted.type != weights.type or constant_array(scale) is None:
         return None
