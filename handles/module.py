@@ -128,8 +128,7 @@ class IRModule:
 
     def update_func(self, var: str | GlobalVar, func: BaseFunc) -> None:
         """Put `func` under the name `var`, in place of the function that was there. Handles on that one stay good."""
-        if not isinstance(func, BaseFunc) or func.is_local:
-            raise TiraxError("a module holds functions", expected="a Function or PrimFunc", found=type(func).__name__)
+        require_function(func)
         name = _name(var)
         old = self._find(name)
         op = func.op
@@ -192,7 +191,8 @@ class IRModule:
 
     @staticmethod
     def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
-        """A module of one function, called by its `global_symbol`, or `main` where it has none."""
+        """A module of one function, called by its `global_symbol`, or `main` where it has none. Raises `TiraxError`."""
+        require_function(expr)
         mod = IRModule(functions)
         mod["main" if expr.private else expr.name] = expr
         return mod
@@ -248,3 +248,9 @@ def _global_var(op: Operation) -> GlobalVar:
 
 
 show_modules_as(IRModule)
+
+
+def require_function(func: object) -> None:
+    """Raise `TiraxError` for what no module holds: other objects, and functions inside of functions."""
+    if not isinstance(func, BaseFunc) or func.is_local:
+        raise TiraxError("a module holds functions", expected="a Function or PrimFunc", found=type(func).__name__)

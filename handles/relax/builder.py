@@ -26,7 +26,7 @@ from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
 from ...ir.verification.dominance import check_dominance
 from ..base_func import BaseFunc
-from ..module import IRModule
+from ..module import IRModule, require_function
 from ..struct_info import ShapeStructInfo, type_of
 from ..tir.attributes import attr_of
 from .calls import to_expr
@@ -118,7 +118,11 @@ class Builder:
         self._by_hash = None
 
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
-        """Add a function under a new name like `func_name`; a private one that is there already is shared."""
+        """Add a function under a new name like `func_name`; a private one that is there already is shared.
+
+        Raises `TiraxError` for what no module holds.
+        """
+        require_function(func)
         if func.private:
             shared = self._same_function(func)
             if shared is not None:

@@ -9,6 +9,7 @@ from tirax.handles.tir.buffers import Buffer, decl_buffer
 from tirax.handles.tir.prim_func import PrimFunc
 from tirax.ir.equality import structural_equal
 from tirax.script import parse_source
+from tirax.tvm_api import relax as rx
 
 SOURCE = """
 @I.ir_module
@@ -120,3 +121,16 @@ def test_a_buffer():
 
 def test_global_vars_are_names():
     assert GlobalVar("f") == GlobalVar("f") and GlobalVar("f") != GlobalVar("g") and GlobalVar("f") != "f"
+
+
+@pytest.mark.parametrize("value", [5, rx.ExternFunc("my.f"), None])
+def test_what_no_module_holds_is_told(value) -> None:
+    put = {
+        "by name": lambda: IRModule({"f": value}),
+        "alone": lambda: IRModule.from_expr(value),
+        "by a builder": lambda: rx.BlockBuilder().add_func(value, "f"),
+    }
+    for way in put.values():
+        with pytest.raises(TiraxError, match="a module holds functions") as error:
+            way()
+        assert type(value).__name__ in str(error.value)
