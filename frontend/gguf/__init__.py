@@ -1,0 +1,8 @@
+"""Files of the GGUF format (versions 2 and 3; ggml's docs/gguf.md), in which language models are handed around."""
+
+from .errors import GgufError
+from .formats import FORMATS, TensorFormat
+from .reader import GgufFile, GgufTensor, open_gguf
+from .writer import write_gguf
+
+__all__ = ["FORMATS", "GgufError", "GgufFile", "GgufTensor", "TensorFormat", "open_gguf", "write_gguf"]

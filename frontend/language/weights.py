@@ -1,0 +1,21 @@
+"""Weights of language models: where they lie, in the format of their file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """A weight, as it lies in its file.
+
+    `shape` counts numbers. `format` is a name of `frontend.gguf.FORMATS`. For plain formats (f32, f16, bf16, …) `data`
+    is an array of that shape, for blocks (q4_0, …) the bytes of the rows, `uint8` of (…, bytes of a row). Read-only.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    data: np.ndarray[Any, Any]
