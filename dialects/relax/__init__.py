@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from ..assembly import operations_in
 from . import (  # noqa: F401
     base,
+    block_quantization,
     calls,
     convolution,
     creation,

@@ -7,6 +7,8 @@ from .extern import ExternModule, ObjectModule, SourceModule
 from .modules import (
     GELU,
     Attention,
+    BlockEmbedding,
+    BlockLinear,
     Conv1D,
     Conv2D,
     Conv3D,
@@ -30,7 +32,8 @@ from .tensor import Effect, Object, Parameter, Tensor, get_default_dtype, set_de
 from .visitor import Mutator
 
 __all__ = [
-    "GELU", "Attention", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Effect", "Embedding", "Exporter",
+    "GELU", "Attention", "BlockEmbedding", "BlockLinear", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D",
+    "Effect", "Embedding", "Exporter",
     "ExternModule", "GroupNorm", "IOEffect", "Identity", "KVCache", "LayerNorm", "Linear", "Module",
     "ModuleDict", "ModuleList", "Mutator", "Object", "ObjectModule", "Parameter", "ParameterDict",
     "ParameterList", "RMSNorm", "ReLU", "SiLU", "SourceModule", "SubroutineMixin", "Tensor",

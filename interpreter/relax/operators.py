@@ -19,6 +19,7 @@ from ...dialects.dtypes import is_float, numpy_dtype
 from .. import scalars
 from . import special
 from .base import BASE
+from .block_quantization import BLOCKS
 from .grad import GRAD
 from .image import IMAGES
 from .manipulation import MOVING
@@ -321,6 +322,7 @@ OPERATORS: dict[str, Function] = {
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
     **BASE,
+    **BLOCKS,
     **GRAD,
     **IMAGES,
     **MOVING,

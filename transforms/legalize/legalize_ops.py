@@ -36,6 +36,7 @@ from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
 from . import (  # noqa: F401
     base,
+    block_quantization,
     creation,
     elementwise,
     grad,

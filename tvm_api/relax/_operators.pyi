@@ -262,6 +262,8 @@ def cumsum(data: Any, axis: Any = None, dtype: Any = None, exclusive: Any = Fals
     """The sum of the elements up to each one (without it where `exclusive`)."""
 def dequantize(data: Any, scale: Any, zero_point: Any, axis: Any = -1, out_dtype: Any = ...) -> Call:
     """(data - zero_point) * scale"""
+def dequantize_blocks(packed: Any, format: Any, out_dtype: Any = ..., interleaved: Any = 1) -> Call:
+    """The numbers of rows of blocks: (…, row_bytes) -> (…, k)."""
 def digamma(x: Any) -> Call:
     """The derivative of lgamma; NaN at negative integers."""
 def divide(x1: Any, x2: Any) -> Call:
@@ -356,6 +358,8 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Call:
     """`value` where the mask holds, x elsewhere."""
 def matmul(x1: Any, x2: Any, out_dtype: Any = None) -> Call:
     """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy."""
+def matmul_blocks(x: Any, packed: Any, format: Any, out_dtype: Any = ..., activation: Any = 'float32', interleaved: Any = 1) -> Call:
+    """x (…, k) times the transpose of the (n, k) numbers of `packed`: (…, n)."""
 def max(x: Any, axis: Any = None, keepdims: Any = False) -> Call:
     """The greatest element."""
 def maximum(x1: Any, x2: Any) -> Call:
@@ -448,6 +452,8 @@ def sum(x: Any, axis: Any = None, keepdims: Any = False) -> Call:
     """The sum."""
 def take(x: Any, indices: Any, axis: Any = None, mode: Any = 'fast') -> Call:
     """The slices of x along `axis` at `indices`, which may be a tensor of any rank or a prim value."""
+def take_blocks(packed: Any, indices: Any, format: Any, out_dtype: Any = ..., interleaved: Any = 1) -> Call:
+    """The numbers of the rows `indices` of `packed`, (n, row_bytes): (*indices.shape, k)."""
 def tan(x: Any) -> Call:
     """"""
 def tanh(x: Any) -> Call:
