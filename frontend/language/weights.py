@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,3 +20,7 @@ class Weight:
     shape: tuple[int, ...]
     format: str
     data: np.ndarray[Any, Any]
+
+
+Weights = Mapping[str, Weight]
+"""By the names of `names.ROWS`."""

@@ -1,0 +1,214 @@
+"""A folder of Hugging Face as a language model: its `config.json`, and weights in safetensors, one file or several."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...diagnostics import UnsupportedError
+from ...runtime.safetensors import read_weights
+from ..gguf import FORMATS
+from ..importing.errors import ModelError
+from .config import Activation, Rope, TransformerConfig
+from .families import FAMILIES, Family, sliding_layers
+from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
+from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
+from .rope_scaling import rope_factors
+from .shapes import check_heads, demand_weights, parts_of
+from .weights import Weight, Weights
+
+_MOST_JSON = 1 << 24
+"""Bytes of a file of settings."""
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_TEXT_OF = {"gemma3": "text_config"}
+"""Families whose settings of the language model may stand in an entry, beside those for pictures."""
+_FAMILY_OF = {"gemma3_text": "gemma3"} | {name: name for name in FAMILIES}
+_ACTIVATIONS: dict[str, Activation] = {
+    "silu": "silu",
+    "swish": "silu",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_tanh": "gelu_tanh",
+}
+_IGNORED = ("rotary_emb.inv_freq", "vision_tower.", "multi_modal_projector.")
+"""Parts of names of what is no weight of the language model."""
+_FORMAT_OF = {str(row.dtype): row.name for row in FORMATS.values() if row.dtype is not None}
+
+
+def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
+    """The JSON object in a file. Raises `OSError`, and `ModelError` for what is none or is larger than `most` bytes."""
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ModelError(f"'{path}' is too large", expected=f"at most {most} bytes")
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"'{path}' is not JSON") from error
+    if not isinstance(value, dict):
+        raise ModelError(f"'{path}' is no JSON object")
+    return value
+
+
+def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerConfig, Weights]:
+    """The model of a folder, its weights where they lie.
+
+    Raises `OSError`, `WeightsError`, `ModelError` with all that is wrong of its settings or of its weights, and
+    `UnsupportedError` for models of other families, of experts, or quantized in a way of their own.
+    """
+    path = Path(folder)
+    entries = read_json(path / "config.json")
+    name = _family(path, entries)
+    weights, unknown = _weights(path, FAMILIES[name])
+    config = _config(path, name, entries, weights)
+    if config.tied_embeddings:
+        weights.pop("output.weight", None)
+    demand_weights(os.fspath(path), config, weights, unknown)
+    return config, weights
+
+
+def _family(path: Path, entries: Mapping[str, Any]) -> str:
+    kind = entries.get("model_type")
+    if not isinstance(kind, str) or kind not in _FAMILY_OF:
+        raise UnsupportedError(
+            f"'{path}' is no model of a family that is read", expected=", ".join(_FAMILY_OF), found=repr(kind)[:80]
+        )
+    for key in ("quantization_config", "num_local_experts"):
+        if entries.get(key) is not None:
+            raise UnsupportedError(f"'{path}' has a '{key}'", expected="one MLP a layer, of plain numbers")
+    return _FAMILY_OF[kind]
+
+
+def _weights(path: Path, family: Family) -> tuple[dict[str, Weight], list[str]]:
+    """Those with a name, and the names of the others."""
+    table = HUGGINGFACE_POST_NORMED if family.post_norms else HUGGINGFACE
+    weights: dict[str, Weight] = {}
+    unknown: list[str] = []
+    for name, array in _arrays(path).items():
+        if any(part in name for part in _IGNORED):
+            continue
+        one = renamed(_without_prefix(name), table)
+        if one is None or one in weights:
+            unknown.append(name)
+        else:
+            weights[one] = Weight(array.shape, _FORMAT_OF.get(str(array.dtype), str(array.dtype)), array)
+    return weights, unknown
+
+
+def _without_prefix(name: str) -> str:
+    """The name that a weight has in a language model alone: a model of more puts `language_model` before it."""
+    if name.startswith("model.language_model."):
+        return "model." + name.removeprefix("model.language_model.")
+    return name.removeprefix("language_model.")
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    if not (path / _INDEX).exists():
+        return read_weights(path / _WEIGHTS)
+    shards = read_json(path / _INDEX, 1 << 28).get("weight_map")
+    if not isinstance(shards, dict) or not all(_is_name(shard) for shard in shards.values()):
+        raise ModelError(
+            f"'{path / _INDEX}' is damaged", expected="weight_map: names of weights and of files beside it"
+        )
+    files = {shard: read_weights(path / shard) for shard in sorted(set(shards.values()))}
+    missing = [f"'{name}' is not in '{shard}'" for name, shard in shards.items() if name not in files[shard]]
+    if missing:
+        raise ModelError(f"'{path / _INDEX}' names weights that are not there", notes=missing[:20])
+    return {name: files[shard][name] for name, shard in shards.items()}
+
+
+def _is_name(shard: object) -> bool:
+    """Whether it is the name of a file in the same folder."""
+    return isinstance(shard, str) and shard.endswith(".safetensors") and not {"/", "\\", "\0"} & set(shard)
+
+
+def _config(path: Path, name: str, entries: Mapping[str, Any], weights: Weights) -> TransformerConfig:
+    family, fields = FAMILIES[name], Fields(entries)
+    if fields.has(_TEXT_OF.get(name, "")):
+        fields = fields.below(_TEXT_OF[name])
+    hidden = fields.integer("hidden_size", high=MOST_HIDDEN)
+    heads = fields.integer("num_attention_heads")
+    layers = fields.integer("num_hidden_layers", high=MOST_LAYERS)
+    head_size = fields.integer("head_dim", family.head_size or max(1, hidden // heads), high=MOST_HIDDEN)
+    window = _window(fields, name)
+    parts = parts_of(weights)
+    parts["tied_embeddings"] = fields.flag("tie_word_embeddings", family.tied)
+    config = TransformerConfig(
+        architecture=name,
+        vocabulary_size=fields.integer("vocab_size"),
+        hidden_size=hidden,
+        intermediate_size=fields.integer("intermediate_size"),
+        layers=layers,
+        heads=heads,
+        kv_heads=fields.integer("num_key_value_heads", heads),
+        head_size=head_size,
+        context_length=fields.integer("max_position_embeddings"),
+        rope=_rope(fields, family, head_size),
+        norm_epsilon=fields.number("rms_norm_eps"),
+        activation=_activation(fields, family),
+        post_norms=family.post_norms,
+        norm_offset=family.norm_offset,
+        embedding_scale=hidden**0.5 if family.scaled_embedding else 1.0,
+        attention_scale=_attention_scale(fields, head_size),
+        sliding_window=window,
+        sliding_layers=_sliding_layers(fields, family, layers) if window else (),
+        attention_softcap=fields.number("attn_logit_softcapping", None),
+        logit_softcap=fields.number("final_logit_softcapping", None),
+        **parts,
+    )
+    check_heads(config, fields)
+    fields.finish(f"'{path / 'config.json'}'")
+    return config
+
+
+def _window(fields: Fields, name: str) -> int | None:
+    """Positions of a window, None where no layer has one: Qwen's files name one that is not used."""
+    if not fields.flag("use_sliding_window", not name.startswith("qwen")):
+        return None
+    return fields.integer("sliding_window", None)
+
+
+def _sliding_layers(fields: Fields, family: Family, layers: int) -> tuple[bool, ...]:
+    kinds = fields.entries.get("layer_types")
+    if kinds is not None:
+        known = ("sliding_attention", "full_attention")
+        if not isinstance(kinds, Sequence) or len(kinds) != layers or any(kind not in known for kind in kinds):
+            fields.problems.append(f"'layer_types' is not {' or '.join(known)} for each layer")
+            return ()
+        return tuple(kind == known[0] for kind in kinds)
+    if fields.has("max_window_layers"):
+        first = fields.integer("max_window_layers", low=0)
+        return tuple(i >= first for i in range(layers))
+    return sliding_layers(fields.integer("sliding_window_pattern", family.window_period, low=0), layers)
+
+
+def _activation(fields: Fields, family: Family) -> Activation:
+    """Gemma's first files say `gelu` of what is gelu_pytorch_tanh."""
+    key = "hidden_activation" if fields.has("hidden_activation") else "hidden_act"
+    if family.scaled_embedding and fields.entries.get(key) == "gelu":
+        return family.activation
+    name = fields.choice(key, tuple(_ACTIVATIONS), None)
+    return family.activation if name is None else _ACTIVATIONS[name]
+
+
+def _attention_scale(fields: Fields, head_size: int) -> float | None:
+    scalar = fields.number("query_pre_attn_scalar", None)
+    return None if scalar is None or scalar == head_size else scalar**-0.5
+
+
+def _rope(fields: Fields, family: Family, head_size: int) -> Rope:
+    """Newer files have all of it in `rope_parameters`, for each kind of layers where they differ."""
+    scaling = fields.below("rope_parameters" if fields.has("rope_parameters") else "rope_scaling")
+    local = fields.number("rope_local_base_freq", family.local_theta)
+    if scaling.has("full_attention"):
+        local = scaling.below("sliding_attention").number("rope_theta", local)
+        scaling = scaling.below("full_attention")
+    theta = fields.number("rope_theta", scaling.number("rope_theta", 10_000.0))
+    share = fields.number("partial_rotary_factor", 1.0)
+    size = min(head_size, math.floor(head_size * share))
+    return Rope(theta, size, "halves", rope_factors(scaling, theta, size), local)
