@@ -161,6 +161,13 @@ relax.func @cumsum(%data: !relax.tensor<[n, 5], f32>) -> !relax.tensor<[n, 5], f
   relax.return %y : !relax.tensor<[n, 5], f32>
 }
 
+relax.func @blocks(%x: !relax.tensor<[n, 64], f32>, %packed: !relax.tensor<[256, 36], ui8>, %indices: !relax.tensor<[n], i64>) -> !relax.tensor<[n, 256], f32> {
+  %rows = relax.take_blocks %packed, %indices {format = "q4_0"} : !relax.tensor<[n, 64], f32>
+  %all = relax.dequantize_blocks %packed {format = "q4_0", out_dtype = f16} : !relax.tensor<[256, 64], f16>
+  %y = relax.matmul_blocks %x, %packed {format = "q4_0", activation = "int8"} : !relax.tensor<[n, 256], f32>
+  relax.return %y : !relax.tensor<[n, 256], f32>
+}
+
 relax.func @dequantize(%data: !relax.tensor<[2, n], i8>, %scale: !relax.tensor<[2], f32>, %zero_point: !relax.tensor<[2], i8>) -> !relax.tensor<[2, n], f32> {
   %y = relax.dequantize %data, %scale, %zero_point {axis = 0} : !relax.tensor<[2, n], f32>
   relax.return %y : !relax.tensor<[2, n], f32>
