@@ -1,10 +1,11 @@
 """`torch.compile` with the backend tirax beside inductor and eager: what a call costs.
 
-    python benchmarks/torch_compile.py [--batches 1,32] [--rounds 101]
+    python benchmarks/torch_compile.py [--batches 1,32] [--rounds 101] [--static]
 
 The MLP 784-128-10 without gradients, one thread each. `tirax` takes the weights at each call, `frozen` has them as
 constants; `guards` is what TorchDynamo takes by itself: a backend that returns a tensor that is there. Microseconds of
-the process's own clock, medians. Results are compared first. Inductor needs a compiler of C++.
+the process's own clock, medians. Results are compared first. Inductor needs a compiler of C++. All are compiled as
+`torch.compile` does by default; `--static` says `dynamic=False`, which Dynamo sets and takes back at each call.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def guards(result: Any) -> Callable[..., Any]:
     return lambda graph_module, inputs: lambda *args: (result,)
 
 
-def variants(mlp: Any, x: Any) -> dict[str, Callable[[], Any]]:
+def variants(mlp: Any, x: Any, dynamic: bool | None) -> dict[str, Callable[[], Any]]:
     """Calls by the name of what they measure; each is compiled, and compared with eager."""
     expected = mlp(x)
     backends = {
@@ -58,7 +59,7 @@ def variants(mlp: Any, x: Any) -> dict[str, Callable[[], Any]]:
     }
     calls: dict[str, Callable[[], Any]] = {"eager": lambda: mlp(x)}
     for name, options in backends.items():
-        compiled = torch.compile(model(name), dynamic=False, **options)
+        compiled = torch.compile(model(name), dynamic=dynamic, **options)
         torch.testing.assert_close(compiled(x), expected, rtol=1e-4, atol=1e-4)
         calls[name] = partial(compiled, x)
     return calls
@@ -69,13 +70,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", default="1,32", help="batch sizes")
     parser.add_argument("--rounds", type=int, default=101, help="samples")
+    parser.add_argument("--static", action="store_true", help="compile with dynamic=False")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
     with torch.no_grad():
         for batch in map(int, arguments.batches.split(",")):
             x = torch.randn(batch, 784)
-            times = measure.interleaved(variants(model("eager"), x), arguments.rounds, clock=time.process_time)
+            calls = variants(model("eager"), x, False if arguments.static else None)
+            times = measure.interleaved(calls, arguments.rounds, clock=time.process_time)
             row = {"batch": batch} | {f"{name}_us": each.median for name, each in times.items()}
             rows.append(row)
             print("  ".join(f"{key} {value:.1f}" if key != "batch" else f"batch {value}" for key, value in row.items()))

@@ -3,7 +3,8 @@
 DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and makes tensors natively.
 `exchanging` gives a function that takes such tensors: each becomes an array over the same memory, which keeps the
 tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument
-that is returned is copied, so that results have memory of their own. What does not fit as it is (not dense, another
+that is returned is copied, so that results have memory of their own. The arrays of arguments are used again by the next
+call, where nothing else holds them. What does not fit as it is (not dense, another
 dtype, a subclass, another device) goes to a slower function, all of the call's arguments with it. The code:
 `native/exchange.ll`.
 """
@@ -24,7 +25,8 @@ from .metadata import FunctionInfo, Info, TensorInfo, TupleInfo
 INTERFACE = "__dlpack_c_exchange_api__"
 _CAPSULE = b"dlpack_exchange_api"
 _TO_PYTHON, _FROM_PYTHON = 32, 40  # bytes of the functions within DLPackExchangeAPI
-_LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32, "base": 48}  # what exchange.ll reads
+# What exchange.ll reads.
+_LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32, "base": 48, "descr": 56, "flags": 64}
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 _OTHER_CODES = {
     "float8_e3m4": 7,
@@ -62,9 +64,10 @@ def exchanging(
     counts = len(used), len(rows) - 2 * len(used)
     numpy = slots[Slot.NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
     head = (id(function), id(slow), *counts, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
-    head += (slots[Slot.TIRAX_NDARRAY_TYPE],)
+    waiting = [None] * len(info.params)
+    head += (slots[Slot.TIRAX_NDARRAY_TYPE], id(waiting), id(None))
     plan = np.array([*head, *rows], np.int64)
-    return _bound(info.name, plan, (function, slow, *types))
+    return _bound(info.name, plan, (function, slow, waiting, *types))
 
 
 def _bound(name: str, plan: np.ndarray, references: tuple[object, ...]) -> Callable[..., Any]:

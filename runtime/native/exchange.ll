@@ -1,9 +1,12 @@
 ; Calls with tensors of another framework, by DLPack's C exchange interface (exchange.py).
 
 ; A plan: the function, what is called where this does not do, the number of arguments, of results; the framework's
-; two functions; its two types of tensors; numpy's type, two functions and flags; NDArray. Then two words for each argument
-; (its dtype and its number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one for each
-; result (its dtype, or -1 where it is passed on).
+; two functions; its two types of tensors; numpy's type, two functions and flags; NDArray; a list; None. Then two words for
+; each argument (its dtype and its number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one
+; for each result (its dtype, or -1 where it is passed on).
+;
+; The list has the array that the last call made for each argument, to be used again. One that waits has no base, no
+; dimensions, no memory but @nothing, and no other reference; one that something else holds after a call leaves the list.
 ;
 ; A DLTensor, 48 bytes: data 0, device type 8 and number 12, ndim 16, dtype 20, shape 24, strides 32, byte offset 40.
 ; A DLManagedTensorVersioned, 80: version 0, context 8, deleter 16, flags 24, the tensor 32; here its strides are behind.
@@ -19,6 +22,8 @@ declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
 declare ptr @PyErr_NoMemory()
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare ptr @PyTuple_New(i64)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
@@ -28,6 +33,7 @@ declare ptr @PyObject_CallMethod(ptr, ptr, ptr, ...)
 
 @file = private constant [12 x i8] c"exchange.ll\00"
 @copy = private constant [5 x i8] c"copy\00"
+@nothing = internal global [16 x i8] zeroinitializer, align 16
 
 define internal ptr @word(ptr %plan, i64 %index) alwaysinline {
   %place = getelementptr ptr, ptr %plan, i64 %index
@@ -121,12 +127,68 @@ no:
   ret i1 false
 }
 
-; An array over the memory of %object, which it keeps alive; null where it does not fit, or with an exception.
-define internal ptr @view(ptr %object, ptr %plan, i64 %kind, ptr %descr, ptr %tensor) {
+; The array that waits in the list at %index, where it is of this descr and these extents and its flags are as they were.
+define internal ptr @waiting(ptr %plan, i64 %index, ptr %descr, ptr %tensor) {
 entry:
-  %fits = call i1 @read(ptr %object, ptr %plan, i64 %kind, ptr %tensor)
-  br i1 %fits, label %make, label %nothing
-make:
+  %list = call ptr @word(ptr %plan, i64 13)
+  %array = call ptr @PyList_GetItem(ptr %list, i64 %index)
+  %none = call ptr @word(ptr %plan, i64 14)
+  %absent = icmp eq ptr %array, %none
+  br i1 %absent, label %no, label %look
+look:
+  %count = load i32, ptr %array                ; the low half of the count of references
+  %base_at = getelementptr i8, ptr %array, i64 48
+  %base = load ptr, ptr %base_at
+  %alone = icmp eq i32 %count, 1
+  %unbound = icmp eq ptr %base, null
+  %waits = and i1 %alone, %unbound
+  br i1 %waits, label %compare, label %no
+compare:
+  %descr_at = getelementptr i8, ptr %array, i64 56
+  %its_descr = load ptr, ptr %descr_at
+  %flags_at = getelementptr i8, ptr %array, i64 64
+  %flags = load i32, ptr %flags_at
+  %wanted_word = call ptr @word(ptr %plan, i64 11)
+  %wanted_wide = ptrtoint ptr %wanted_word to i64
+  %wanted = trunc i64 %wanted_wide to i32
+  %common = and i32 %flags, %wanted
+  %data = load ptr, ptr %tensor
+  %same_descr = icmp eq ptr %its_descr, %descr
+  %same_flags = icmp eq i32 %common, %wanted
+  %real = icmp ne ptr %data, null              ; numpy allocates for null
+  %same = and i1 %same_descr, %same_flags
+  %usable = and i1 %same, %real
+  br i1 %usable, label %begin, label %no
+begin:
+  %ndim_at = getelementptr i8, ptr %tensor, i64 16
+  %ndim = load i32, ptr %ndim_at
+  %rank = zext i32 %ndim to i64
+  %shape_at = getelementptr i8, ptr %tensor, i64 24
+  %shape = load ptr, ptr %shape_at
+  %dims_at = getelementptr i8, ptr %array, i64 32
+  %dims = load ptr, ptr %dims_at
+  br label %check
+check:
+  %i = phi i64 [0, %begin], [%next, %extent]
+  %end = icmp eq i64 %i, %rank
+  br i1 %end, label %yes, label %extent
+extent:
+  %next = add i64 %i, 1
+  %extent_at = getelementptr i64, ptr %shape, i64 %i
+  %its_at = getelementptr i64, ptr %dims, i64 %i
+  %here = load i64, ptr %extent_at
+  %there = load i64, ptr %its_at
+  %as_before = icmp eq i64 %here, %there
+  br i1 %as_before, label %check, label %no
+yes:
+  ret ptr %array
+no:
+  ret ptr null
+}
+
+; A new array over the memory of %object, which it keeps alive; null with an exception. It is in the list then.
+define internal ptr @fresh(ptr %object, ptr %plan, i64 %index, ptr %descr, ptr %tensor) {
+entry:
   %type = call ptr @word(ptr %plan, i64 8)
   %new = call ptr @word(ptr %plan, i64 9)
   %set = call ptr @word(ptr %plan, i64 10)
@@ -146,14 +208,94 @@ bind:
   call void @Py_IncRef(ptr %object)
   %status = call i32 %set(ptr %array, ptr %object)
   %refused = icmp slt i32 %status, 0
-  br i1 %refused, label %away, label %done
+  br i1 %refused, label %away, label %keep
 away:
   call void @Py_DecRef(ptr %array)
   br label %nothing
+keep:
+  %own_memory = icmp eq ptr %data, null
+  br i1 %own_memory, label %done, label %list
+list:
+  call void @put(ptr %plan, i64 %index, ptr %array)
+  br label %done
 done:
   ret ptr %array
 nothing:
   ret ptr null
+}
+
+; Put an object into the list.
+define internal void @put(ptr %plan, i64 %index, ptr %object) {
+  %list = call ptr @word(ptr %plan, i64 13)
+  call void @Py_IncRef(ptr %object)
+  %status = call i32 @PyList_SetItem(ptr %list, i64 %index, ptr %object)
+  ret void
+}
+
+; An array over the memory of %object, which it keeps alive; null where it does not fit, or with an exception.
+define internal ptr @view(ptr %object, ptr %plan, i64 %kind, i64 %index, ptr %descr, ptr %tensor) {
+entry:
+  %fits = call i1 @read(ptr %object, ptr %plan, i64 %kind, ptr %tensor)
+  br i1 %fits, label %look, label %unfit
+look:
+  %array = call ptr @waiting(ptr %plan, i64 %index, ptr %descr, ptr %tensor)
+  %none = icmp eq ptr %array, null
+  br i1 %none, label %make, label %again
+make:
+  %new = call ptr @fresh(ptr %object, ptr %plan, i64 %index, ptr %descr, ptr %tensor)
+  ret ptr %new
+again:
+  call void @Py_IncRef(ptr %array)
+  call void @Py_IncRef(ptr %object)
+  %data = load ptr, ptr %tensor
+  %ndim_from = getelementptr i8, ptr %tensor, i64 16
+  %ndim = load i32, ptr %ndim_from
+  %data_at = getelementptr i8, ptr %array, i64 16
+  store ptr %data, ptr %data_at
+  %ndim_at = getelementptr i8, ptr %array, i64 24
+  store i32 %ndim, ptr %ndim_at
+  %base_at = getelementptr i8, ptr %array, i64 48
+  store ptr %object, ptr %base_at
+  ret ptr %array
+unfit:
+  ret ptr null
+}
+
+; Give up a call's reference to an argument: where it is of the list and nothing else holds it, it waits there again.
+define internal void @let_go(ptr %object, ptr %plan, i64 %index, i64 %ndim) {
+entry:
+  %list = call ptr @word(ptr %plan, i64 13)
+  %listed = call ptr @PyList_GetItem(ptr %list, i64 %index)
+  %none = call ptr @word(ptr %plan, i64 14)
+  %is_listed = icmp eq ptr %listed, %object
+  %is_array = icmp ne ptr %object, %none
+  %ours = and i1 %is_listed, %is_array
+  br i1 %ours, label %count, label %drop
+count:
+  %references = load i32, ptr %object
+  %ndim_at = getelementptr i8, ptr %object, i64 24
+  %its_ndim = load i32, ptr %ndim_at
+  %wide = sext i32 %its_ndim to i64
+  %alone = icmp eq i32 %references, 2
+  %same = icmp eq i64 %wide, %ndim
+  %waits = and i1 %alone, %same
+  br i1 %waits, label %rest, label %leave
+rest:
+  %base_at = getelementptr i8, ptr %object, i64 48
+  %base = load ptr, ptr %base_at
+  store ptr null, ptr %base_at
+  store i32 0, ptr %ndim_at
+  %data_at = getelementptr i8, ptr %object, i64 16
+  store ptr @nothing, ptr %data_at
+  call void @Py_DecRef(ptr %object)
+  call void @Py_DecRef(ptr %base)
+  ret void
+leave:
+  call void @put(ptr %plan, i64 %index, ptr %none)
+  br label %drop
+drop:
+  call void @Py_DecRef(ptr %object)
+  ret void
 }
 
 ; The deleter of a managed tensor: its context is the array. It may be called by any thread.
@@ -349,7 +491,8 @@ failed:
   ret ptr null
 }
 
-define internal void @drop(ptr %objects, i64 %count) {
+; Give up the references to the first %count arguments; %ranks has how many dimensions they have.
+define internal void @drop(ptr %objects, ptr %ranks, i64 %count, ptr %plan) {
 entry:
   br label %check
 check:
@@ -359,7 +502,9 @@ check:
 one:
   %at = getelementptr ptr, ptr %objects, i64 %i
   %object = load ptr, ptr %at
-  call void @Py_DecRef(ptr %object)
+  %rank_at = getelementptr i64, ptr %ranks, i64 %i
+  %rank = load i64, ptr %rank_at
+  call void @let_go(ptr %object, ptr %plan, i64 %i, i64 %rank)
   %next = add i64 %i, 1
   br label %check
 done:
@@ -378,10 +523,11 @@ entry:
   %count = load i64, ptr %count_at
   %results_at = getelementptr i64, ptr %plan, i64 3
   %result_count = load i64, ptr %results_at
-  %rows = getelementptr i64, ptr %plan, i64 13
+  %rows = getelementptr i64, ptr %plan, i64 15
   %twice = shl i64 %count, 1
   %result_rows = getelementptr i64, ptr %rows, i64 %twice
   %arrays = alloca ptr, i64 %count
+  %ranks = alloca i64, i64 %count
   %all = icmp eq i64 %nargs, %count
   br i1 %all, label %check, label %otherwise
 check:
@@ -407,20 +553,23 @@ pass:
 array:
   %descr_at = getelementptr i64, ptr %kind_at, i64 1
   %descr = load ptr, ptr %descr_at
-  %view = call ptr @view(ptr %arg, ptr %plan, i64 %kind, ptr %descr, ptr %tensor)
+  %view = call ptr @view(ptr %arg, ptr %plan, i64 %kind, i64 %taken, ptr %descr, ptr %tensor)
   %unfit = icmp eq ptr %view, null
   br i1 %unfit, label %undo, label %put
 put:
   %value = phi ptr [%arg, %pass], [%view, %array]
   %place = getelementptr ptr, ptr %arrays, i64 %taken
   store ptr %value, ptr %place
+  %rank_place = getelementptr i64, ptr %ranks, i64 %taken
+  %rank = ashr i64 %kind, 32
+  store i64 %rank, ptr %rank_place
   %more = add i64 %taken, 1
   br label %step
 step:
   %taken1 = phi i64 [%taken, %one], [%more, %put]
   br label %check
 undo:
-  call void @drop(ptr %arrays, i64 %taken)
+  call void @drop(ptr %arrays, ptr %ranks, i64 %taken, ptr %plan)
   %error = call ptr @PyErr_Occurred()
   %failed = icmp ne ptr %error, null
   br i1 %failed, label %nothing, label %otherwise
@@ -429,7 +578,7 @@ otherwise:
   ret ptr %other
 run:
   %found = call ptr @PyObject_Vectorcall(ptr %function, ptr %arrays, i64 %taken, ptr null)
-  call void @drop(ptr %arrays, i64 %taken)
+  call void @drop(ptr %arrays, ptr %ranks, i64 %taken, ptr %plan)
   %raised = icmp eq ptr %found, null
   br i1 %raised, label %nothing, label %give
 give:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tirax.lowering.build import build
-from tirax.runtime import exchange
+from tirax.runtime import exchange, registry
 from tirax.runtime.exchange import exchanging
 from tirax.script import parse_source
 
@@ -191,3 +191,128 @@ def test_the_code_of_every_dtype():
     assert exchange._dlpack_dtype("uint8") == 0x1_08_01
     assert exchange._dlpack_dtype("float8_e4m3fn") == 0x1_08_0A
     assert exchange._dlpack_dtype("int4") is None
+
+
+@pytest.fixture
+def watched():
+    """A function that doubles and shows its argument to a packed function; what sets that one."""
+    packed = {"f": lambda x: None}
+    registry.register_func("test.exchange.watch", lambda x: packed["f"](x), override=True)
+    f = wrapped("""(x: R.Tensor(("n", 3), "float32")) -> R.Tuple(R.Tensor(("n", 3), "float32")):
+        seen = R.call_packed("test.exchange.watch", x, sinfo_args=R.Object)
+        y = R.add(x, x)
+        return (y,)
+""")
+    yield f, lambda function: packed.update(f=function)
+    registry.remove_global_func("test.exchange.watch")
+
+
+def test_an_array_is_used_again_for_other_memory(watched):
+    f, watch = watched
+    seen = []
+    watch(lambda x: seen.append((id(x), x.shape, x.ctypes.data)))
+    tensors = [torch.randn(n, 3) for n in (4, 4, 2, 2)]
+    for x in tensors:
+        torch.testing.assert_close(f(x)[0], x + x)
+    ids, shapes, data = zip(*seen, strict=True)
+    assert ids[0] == ids[1] and ids[2] == ids[3]
+    assert list(shapes) == [(4, 3), (4, 3), (2, 3), (2, 3)] and list(data) == [x.data_ptr() for x in tensors]
+
+
+def test_an_array_that_is_kept_is_not_used_again(watched):
+    f, watch = watched
+    kept = []
+    watch(kept.append)
+    values = [torch.full((4, 3), float(i)) for i in range(3)]
+    released = [weakref.ref(v) for v in values]
+    for x in values:
+        f(x)
+    del values, x
+    assert [float(a[0, 0]) for a in kept] == [0, 1, 2] and all(r() is not None for r in released)
+    watch(lambda x: None)
+    kept.clear()
+    assert not any(r() for r in released)
+
+
+def test_a_waiting_array_holds_no_tensor_and_shows_none_of_its_memory(watched):
+    f, watch = watched
+    views = []
+    watch(lambda x: views.append(weakref.ref(x)))
+    x = torch.ones(4, 3)
+    f(x)
+    assert views[0]().base is None and views[0]().shape == () and views[0]() == 0
+    released = weakref.ref(x)
+    del x
+    assert released() is None
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: setattr(x, "shape", (3, 4)), lambda x: setattr(x, "shape", 12), lambda x: x.setflags(write=0)]
+)
+def test_an_array_that_was_changed_is_not_used_again(watched, change):
+    f, watch = watched
+    watch(change)
+    f(torch.ones(4, 3))
+    watch(lambda x: shapes.append((x.shape, x.flags.writeable)))
+    shapes = []
+    torch.testing.assert_close(f(torch.ones(4, 3))[0], torch.full((4, 3), 2.0))
+    torch.testing.assert_close(f(torch.ones(3, 3))[0], torch.full((3, 3), 2.0))
+    assert shapes == [((4, 3), True), ((3, 3), True)]
+
+
+def test_a_call_within_a_call_has_arrays_of_its_own(watched):
+    f, watch = watched
+
+    def inner(x):
+        watch(lambda x: None)
+        torch.testing.assert_close(f(torch.full((4, 3), 5.0))[0], torch.full((4, 3), 10.0))
+        assert float(x[0, 0]) == 1
+
+    for _ in range(3):
+        watch(inner)
+        torch.testing.assert_close(f(torch.ones(4, 3))[0], torch.full((4, 3), 2.0))
+
+
+def test_an_error_in_a_call_leaves_nothing_behind(watched):
+    f, watch = watched
+    watch(lambda x: 1 / 0)
+    x = torch.ones(4, 3)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            f(x)
+    released = weakref.ref(x)
+    del x
+    gc.collect()
+    assert released() is None
+
+
+def test_empty_tensors_between_others(double):
+    f, base = call(double), torch.ones(4, 3)
+    for x in (base, base[:0], torch.empty(0, 3), base[2:2], torch.empty(0, 3), base):
+        assert torch.equal(f(x)[0], x + x)
+
+
+def test_storage_that_was_replaced_is_read_where_it_is_now(double):
+    f, x = call(double), torch.ones(4, 3)
+    f(x)
+    x.set_(torch.full((4, 3), 7.0))
+    assert torch.equal(f(x)[0], torch.full((4, 3), 14.0))
+    x.resize_(400, 3).fill_(3.0)
+    assert torch.equal(f(x)[0], torch.full((400, 3), 6.0))
+
+
+def test_threads_have_arrays_of_their_own(double):
+    f, wrong = call(double), []
+
+    def repeat(number):
+        x = torch.full((100_000, 3), float(number))
+        for _ in range(30):
+            if not torch.equal(f(x)[0], x + x):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=repeat, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
