@@ -40,7 +40,7 @@ _ENTRY_POINTS = (
 _OWN_SYMBOLS = frozenset(
     (
         *_ENTRY_POINTS.split(),
-        *(thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, recorder.LAP),
+        *(thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, *recorder.SYMBOLS),
         *(abi.TABLE_SYMBOL, abi.ABI_SYMBOL),
     )
 )

@@ -7,8 +7,9 @@ import importlib.metadata
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from .profiling.sites import Site
 from .registry import PackedFunction
 from .slots import SLOT_KINDS, SlotSpec
 from .timing import Evaluator
+
+if TYPE_CHECKING:
+    from .profiling.session import Session
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class Executable:
             hint = "it can be saved, and loaded there"
             raise LoadError(f"the code was made for another {what}", expected=expected, found=found, hint=hint)
         imports = recorder.imports() if self.sites else None
-        return Module(self.code, self.functions, self.slots, self.constants, self.external, imports)
+        rows = recorder.new_rows(len(self.sites)) if self.sites else None
+        return Module(self.code, self.functions, self.slots, self.constants, self.external, imports, rows)
 
     @property
     def instrumented(self) -> Executable:
@@ -125,6 +130,15 @@ class Executable:
         from .profiling.profile import profile
 
         return profile(self.instrumented.jit(), self.instrumented.sites, func_name, *args, **options)
+
+    def profiling(self) -> AbstractContextManager[Session]:
+        """`with executable.profiling() as session:` profiles calls of `session["main"]`; then `session.report()`.
+
+        One thread has a session at a time; others wait. Raises `ArgumentError` in a call that is profiled.
+        """
+        from .profiling.session import profiling
+
+        return profiling(self.instrumented.jit(), self.instrumented.sites)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by name. Raises `NameLookupError` with a suggestion."""
@@ -374,6 +388,12 @@ class VirtualMachine:
         if self._executable is None:
             raise ArgumentError("a loaded module has no program to be profiled", hint="VirtualMachine(executable)")
         return self._executable.profile(func_name, *args, **options)
+
+    def profiling(self) -> AbstractContextManager[Session]:
+        """As `Executable.profiling`. Raises `ArgumentError` where no program is known."""
+        if self._executable is None:
+            raise ArgumentError("a loaded module has no program to be profiled", hint="VirtualMachine(executable)")
+        return self._executable.profiling()
 
     def _info(self, name: str) -> Any:
         if name not in self.module:

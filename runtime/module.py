@@ -63,14 +63,17 @@ class Module(Functions):
         constants: Sequence[np.ndarray],
         external: Mapping[str, PackedFunction] | None = None,
         imports: Mapping[str, int] | None = None,
+        rows: np.ndarray | None = None,
     ):
-        """`imports` are symbols to link with, by address, before those of the runtime.
+        """`imports` are symbols to link with, by address, before those of the runtime; `rows` are those of the sites of
+        code that says what runs.
 
         Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`.
         """
         from .engine import load_object
 
-        addresses, references = resolve(slots, SlotContext(functions, constants, external or {}))
+        self.rows = np.zeros((0, 0), np.int64) if rows is None else rows
+        addresses, references = resolve(slots, SlotContext(functions, constants, external or {}, self.rows))
         loaded = load_object(code, [f.entry for f in functions.values()], addresses, references, imports)
         callables = {n: fastcall(n, loaded.address(info.entry), loaded, str(info)) for n, info in functions.items()}
         super().__init__(functions, callables)

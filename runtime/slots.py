@@ -13,6 +13,7 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "internal", "message", …})
                               callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
                               may be "expected", "found" and "hint", too
+    ("rows", null)            data pointer of the rows of sites: where a module is profiled
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class SlotContext:
     functions: Mapping[str, FunctionInfo]
     constants: Sequence[np.ndarray]
     external: Mapping[str, PackedFunction] = field(default_factory=dict)
+    rows: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
 
 def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int], list[object]]:
@@ -75,7 +77,7 @@ def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int],
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise MetadataError("malformed table slot", found=repr((kind, payload))[:80]) from error
         references.append(value)
-        addresses.append(value.ctypes.data if kind == "constant" else id(value))
+        addresses.append(value.ctypes.data if kind in _DATA else id(value))
     return addresses, references
 
 
@@ -150,6 +152,9 @@ _RESOLVERS: dict[str, Callable[[SlotContext, Any], Any]] = {
     "cast": _cast,
     "stack": _stack,
     "fail": _fail,
+    "rows": lambda context, _: context.rows,
 }
 
+_DATA = frozenset(("constant", "rows"))
+"""The kinds of which the table has a pointer to data."""
 SLOT_KINDS = frozenset(_RESOLVERS)

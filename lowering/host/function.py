@@ -52,6 +52,20 @@ class Kernel:
     """What it does, where that is asked for."""
 
 
+@dataclass(frozen=True)
+class Profiled:
+    """A function that says what runs."""
+
+    site: int
+    """What the time of its host code is attributed to."""
+    rows: SSAValue
+    """The address of the rows of sites."""
+    measured: SSAValue
+    """Whether this call is."""
+    live: Mapping[Operation, SymExpr]
+    """Bytes of tensors that are needed at an op."""
+
+
 @dataclass
 class HostModule:
     """What the entry points of a module share."""
@@ -101,10 +115,8 @@ class HostFunction(Native):
         """The variable that holds the arena where it is not on the stack."""
         self.before_return: Callable[[], object] | None = None
         """What is done last on the way out."""
-        self.site: int | None = None
-        """What the time of its host code is attributed to."""
-        self.live: Mapping[Operation, SymExpr] = {}
-        """Bytes of tensors that are needed at an op."""
+        self.profile: Profiled | None = None
+        """What it says of what runs, where it does."""
         self.owned: list[SSAValue] = []
         """The places that hold objects of the function, in the order in which they were made."""
         self._owner: dict[SSAValue, SSAValue] = {}

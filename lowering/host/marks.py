@@ -1,10 +1,14 @@
 """What entry points say of what runs, where they are profiled: calls of `runtime/profiling/recorder.py`.
 
-    lap(host code of main)
+    before = enter(main, its row)
     …
-    lap(kernel matmul, operations, bytes, live bytes)
+    a kernel's row + 1
+    if before ≠ not measured: lap(kernel matmul, operations, bytes, live bytes)
     kernel.matmul(…)
-    lap(host code of main)
+    main's row + 1
+    if before ≠ not measured: lap(host code of main)
+    …
+    leave(before, main's row)
 
 Where a module is not profiled, nothing of this is written.
 """
@@ -14,16 +18,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr
 from ...ir.locations import location_of
-from ...runtime.profiling.recorder import LAP
+from ...runtime.profiling.recorder import ENTER, LAP, LEAVE, NOT_MEASURED, ROW
 from ...runtime.profiling.sites import Site
 from ..tir_to_scf.symbolic import Symbolic
-from .function import HostFunction
+from .function import HostFunction, Profiled
 from .live import live_bytes
 from .native import I64
 
@@ -39,14 +44,16 @@ class Mark:
 
 
 def mark_function(f: HostFunction, op: Operation) -> None:
-    """Say that the host code of a function runs; and when it ends, that what ran before does."""
+    """Say that a function begins; and when it ends, that what ran before does."""
     site = _site(f, "host", f.name, op)
     if site is None:
         return
-    f.site = site
-    f.live = live_bytes(op) if isinstance(op, relax.FuncOp) else {}
-    before = _lap(f, f.integer(site))
-    f.before_return = lambda: _lap(f, before)
+    live = live_bytes(op) if isinstance(op, relax.FuncOp) else {}
+    rows = f.slot_of("rows", None)
+    row = _row(f, rows, site)
+    before = f.call(ENTER, [f.integer(site), row], I64)
+    f.profile = Profiled(site, rows, f.compare("ne", before, f.integer(NOT_MEASURED)), live)
+    f.before_return = lambda: f.call(LEAVE, [before, row], None)
 
 
 def mark_kernel(f: HostFunction, name: str, op: Operation | None, costs: Sequence[SymExpr | None]) -> Mark | None:
@@ -64,16 +71,13 @@ def mark_packed(f: HostFunction, name: str, op: Operation) -> Mark | None:
 def run(f: HostFunction, mark: Mark | None) -> None:
     """Say that the site of a mark runs from here on."""
     if mark is not None:
-        scope = f.scope
-        numbers = Symbolic(f, scope.variable, scope.bounds, I64, scope.flags)  # no checks: the program stays as it is
-        costs = [f.integer(_UNKNOWN) if c is None else numbers.of(c) for c in mark.costs]
-        _lap(f, f.integer(mark.site), costs)
+        _lap(f, mark.site, mark.costs)
 
 
 def resume(f: HostFunction) -> None:
     """Say that the function's own code runs again."""
-    if f.site is not None:
-        _lap(f, f.integer(f.site))
+    if f.profile is not None:
+        _lap(f, f.profile.site, [None] * 3)
 
 
 def _site(f: HostFunction, kind: str, name: str, op: Operation | None) -> int | None:
@@ -93,8 +97,23 @@ def _result(op: Operation | None) -> str:
 
 
 def _live(f: HostFunction, op: Operation | None) -> SymExpr | None:
-    return None if op is None else f.live.get(op)
+    return None if op is None or f.profile is None else f.profile.live.get(op)
 
 
-def _lap(f: HostFunction, site: SSAValue, costs: Sequence[SSAValue] = ()) -> SSAValue:
-    return f.call(LAP, [site, *(costs or [f.integer(_UNKNOWN)] * 3)], I64)
+def _row(f: HostFunction, rows: SSAValue, site: int) -> SSAValue:
+    return f.address(rows, ROW * site, I64)
+
+
+def _lap(f: HostFunction, site: int, costs: Sequence[SymExpr | None]) -> None:
+    """Count that a site runs, and record it where the call is measured."""
+    profile, scope = f.profile, f.scope
+    assert profile is not None
+    count = _row(f, profile.rows, site)
+    f.store(f.binary(arith.AddiOp, f.read(count, I64), f.integer(1)), count)
+
+    def record() -> SSAValue:
+        numbers = Symbolic(f, scope.variable, scope.bounds, I64, scope.flags)  # no checks: the program stays as it is
+        values = [f.integer(_UNKNOWN) if c is None else numbers.of(c) for c in costs]
+        return f.call(LAP, [f.integer(site), *values], I64)
+
+    f.choose(profile.measured, record)

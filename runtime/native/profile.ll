@@ -1,7 +1,11 @@
-; What runs when: the code of runtime/profiling/recorder.py. One thread records at a time, the one that is profiled.
+; What runs when: the code of runtime/profiling/recorder.py. Functions begin and end with the GIL held; marks are made in
+; calls that are measured, of which there is one at a time.
 
-%event = type { i64, i64, i64, i64, i64, i64, i64, i64 }
-; time, site, operations, bytes, live bytes, busy time of all threads, time that they might have been busy, threads
+%event = type { i64, i64, i64, i64, i64, i64, i64, i64, i64 }
+; time, site, operations, bytes, live bytes, busy time of all threads, time that they might have been busy, threads;
+; of how many calls this one, which begins here, was measured
+%row = type { i64, i64, i64, i64 }             ; of a site: how often it ran; calls that are yet to be left out; of how
+                                               ; many the next one is measured, less one
 
 @profile_clock = global i32 -1                 ; the clock that is asked; -1: the processor's counter
 @profile_most = global i64 0                   ; events above which none is written
@@ -9,6 +13,15 @@
 @profile_count = global i64 0
 @profile_lost = global i64 0                   ; events that were not written
 @profile_pool = global ptr null                ; tirax_parallel_for
+@profile_part = global i64 0                   ; calls are left out until marks cost one part in so many; 0: none is
+@profile_on = global i1 false                  ; whether calls are recorded
+@profile_price = global i64 0                  ; of a mark, in ticks
+@profile_calls = global i64 0                  ; from outside of what is recorded
+@profile_owner = global i64 0                  ; the thread in whose call we are
+@depth = internal global i64 0                 ; functions that it is in
+@measured = internal global i1 false           ; whether its call is measured
+@begin = internal global i64 0                 ; when that began, and with which event
+@first = internal global i64 0
 @room = internal global i64 0
 @site = internal global i64 -1                 ; what runs now; -1: nothing that is profiled
 @inside = internal global i32 0                ; whether a parallel loop runs
@@ -24,6 +37,7 @@ declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 declare i64 @pthread_self()
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.readcyclecounter()
 
 ; The time in ticks of the counter, or in nanoseconds.
@@ -60,7 +74,7 @@ define internal i1 @grow() noinline {
   br i1 %allowed, label %try, label %none
 try:
   %events = load ptr, ptr @profile_events
-  %bytes = shl i64 %new, 6
+  %bytes = mul i64 %new, 72
   %larger = call ptr @realloc(ptr %events, i64 %bytes)
   %failed = icmp eq ptr %larger, null
   br i1 %failed, label %none, label %done
@@ -108,10 +122,154 @@ write:
   ret i64 %before
 }
 
+; A function begins, whose row is given: what ran before; -2 where its call is not measured, or is another thread's.
+define i64 @tirax_enter(i64 %site, ptr %row) {
+  %ran = load i64, ptr %row
+  %ran1 = add i64 %ran, 1
+  store i64 %ran1, ptr %row
+  %thread = call i64 @pthread_self()
+  %owner = load i64, ptr @profile_owner
+  %free = icmp eq i64 %owner, 0
+  br i1 %free, label %outermost, label %within
+within:
+  %own = icmp eq i64 %owner, %thread
+  br i1 %own, label %deeper, label %not
+deeper:
+  %depth = load i64, ptr @depth
+  %depth1 = add i64 %depth, 1
+  store i64 %depth1, ptr @depth
+  %measured = load i1, ptr @measured
+  br i1 %measured, label %lap, label %not
+lap:
+  %outer = call i64 @tirax_lap(i64 %site, i64 -1, i64 -1, i64 -1)
+  ret i64 %outer
+not:
+  ret i64 -2
+outermost:
+  %on = load i1, ptr @profile_on
+  br i1 %on, label %first, label %not
+first:
+  %calls.before = load i64, ptr @profile_calls
+  %calls.now = add i64 %calls.before, 1
+  store i64 %calls.now, ptr @profile_calls
+  store i64 %thread, ptr @profile_owner
+  store i64 1, ptr @depth
+  %left.at = getelementptr %row, ptr %row, i64 0, i32 1
+  %left = load i64, ptr %left.at
+  %now = icmp eq i64 %left, 0
+  br i1 %now, label %measure, label %skip
+skip:
+  %left1 = sub i64 %left, 1
+  store i64 %left1, ptr %left.at
+  ret i64 -2
+measure:
+  store i1 true, ptr @measured
+  store i64 -1, ptr @site
+  %count = load i64, ptr @profile_count
+  store i64 %count, ptr @first
+  call i64 @tirax_lap(i64 %site, i64 -1, i64 -1, i64 -1)
+  %events = load ptr, ptr @profile_events
+  %event = getelementptr %event, ptr %events, i64 %count
+  %after = load i64, ptr @profile_count
+  %lost = icmp eq i64 %after, %count
+  br i1 %lost, label %done, label %begin
+begin:
+  %drawn.at = getelementptr %row, ptr %row, i64 0, i32 2
+  %drawn = load i64, ptr %drawn.at
+  %calls = add i64 %drawn, 1
+  %calls.at = getelementptr %event, ptr %event, i64 0, i32 8
+  store i64 %calls, ptr %calls.at
+  %time = load i64, ptr %event
+  store i64 %time, ptr @begin
+  br label %done
+done:
+  ret i64 -1
+}
+
+; A function ends, before which something ran.
+define void @tirax_leave(i64 %before, ptr %row) {
+  %thread = call i64 @pthread_self()
+  %owner = load i64, ptr @profile_owner
+  %own = icmp eq i64 %owner, %thread
+  br i1 %own, label %inside, label %done
+inside:
+  %depth = load i64, ptr @depth
+  %depth1 = sub i64 %depth, 1
+  store i64 %depth1, ptr @depth
+  %last = icmp eq i64 %depth1, 0
+  %owner1 = select i1 %last, i64 0, i64 %owner
+  store i64 %owner1, ptr @profile_owner
+  %measured = load i1, ptr @measured
+  br i1 %measured, label %lap, label %done
+lap:
+  call i64 @tirax_lap(i64 %before, i64 -1, i64 -1, i64 -1)
+  br i1 %last, label %end, label %done
+end:
+  store i1 false, ptr @measured
+  %part = load i64, ptr @profile_part
+  %all = icmp eq i64 %part, 0
+  br i1 %all, label %done, label %draw
+draw:
+  call void @draw(ptr %row)
+  br label %done
+done:
+  ret void
+}
+
+; How many calls of a function are left out behind the one that ended, so that its marks cost a small part of all: by
+; chance, since calls may come in patterns. At first few are, so that enough of them are measured.
+define internal void @draw(ptr %row) noinline {
+  %now = call i64 @profile_now()
+  %begin = load i64, ptr @begin
+  %took = sub i64 %now, %begin
+  %took1 = call i64 @llvm.smax.i64(i64 %took, i64 1)
+  %count = load i64, ptr @profile_count
+  %first = load i64, ptr @first
+  %marks = sub i64 %count, %first
+  %price = load i64, ptr @profile_price
+  %cost = mul i64 %marks, %price
+  %part = load i64, ptr @profile_part
+  %scaled = mul i64 %cost, %part
+  %cheap = udiv i64 %scaled, %took1
+  %ran = load i64, ptr %row
+  %early = lshr i64 %ran, 6
+  %most = call i64 @llvm.umin.i64(i64 %cheap, i64 %early)      ; so many on average
+  %twice = shl i64 %most, 1
+  %range = or i64 %twice, 1
+  %mixed = mul i64 %now, 6364136223846793005
+  %high = lshr i64 %mixed, 33
+  %drawn = urem i64 %high, %range
+  %left.at = getelementptr %row, ptr %row, i64 0, i32 1
+  store i64 %drawn, ptr %left.at
+  %drawn.at = getelementptr %row, ptr %row, i64 0, i32 2
+  store i64 %drawn, ptr %drawn.at
+  ret void
+}
+
+; Ticks that a mark takes.
+define i64 @profile_try() {
+entry:
+  %begin = call i64 @profile_now()
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  call i64 @tirax_lap(i64 -1, i64 -1, i64 -1, i64 -1)
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, 1024
+  br i1 %more, label %next, label %done
+done:
+  %end = call i64 @profile_now()
+  %took = sub i64 %end, %begin
+  %each = lshr i64 %took, 10
+  %price = call i64 @llvm.smax.i64(i64 %each, i64 1)
+  ret i64 %price
+}
+
 ; Forget all events, but not their memory.
 define void @profile_reset() {
   store i64 0, ptr @profile_count
   store i64 0, ptr @profile_lost
+  store i64 0, ptr @profile_calls
   store i64 -1, ptr @site
   ret void
 }
@@ -238,9 +396,17 @@ done:
 define void @profile_parallel_for(ptr %function, ptr %context, i64 %begin, i64 %end, i64 %grain, i64 %limit) {
 entry:
   %pool = load ptr, ptr @profile_pool
+  %measured = load i1, ptr @measured
+  br i1 %measured, label %asked, label %plain
+asked:
   %inside = load i32, ptr @inside
   %nested = icmp ne i32 %inside, 0
-  br i1 %nested, label %plain, label %outer
+  br i1 %nested, label %plain, label %own
+own:
+  %thread = call i64 @pthread_self()
+  %owner = load i64, ptr @profile_owner
+  %mine = icmp eq i64 %owner, %thread
+  br i1 %mine, label %outer, label %plain
 plain:
   call void %pool(ptr %function, ptr %context, i64 %begin, i64 %end, i64 %grain, i64 %limit)
   ret void

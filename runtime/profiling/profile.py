@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..module import Module
 from .limits import Limits, measured_limits
-from .recorder import Recording, recording
+from .recorder import recording
 from .report import Report
 from .sites import Site
 
@@ -30,8 +30,9 @@ def profile(
     if warmup < 0 or repeat < 1:
         raise ArgumentError("how often to call", expected="warmup ≥ 0, repeat ≥ 1", found=f"{warmup}, {repeat}")
     function = module[func_name]
-    with recording() as record:
+    with recording(module.rows) as recorder:
         for _ in range(warmup):
-            record(function, *args)
-        best: Recording = min((record(function, *args) for _ in range(repeat)), key=lambda r: r.end - r.begin)
+            recorder.record(function, *args)
+        recordings = (recorder.record(function, *args) for _ in range(repeat))
+        best = min(recordings, key=lambda r: r.end - r.begin)
     return Report(func_name, tuple(sites), best, limits or measured_limits())

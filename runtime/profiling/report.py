@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 
 _HOST = "host code of "
 _PYTHON = Site("python", "call from Python", "")
+_BETWEEN = Site("python", "outside of the calls", "")
 
 
 class Report:
-    """The profile of one call of `function`. `print(report)` shows the table."""
+    """The profile of one call of `function`, or of many. `print(report)` shows the table.
+
+    Of many calls some may have been measured only: then times, operations and bytes are what all of them take by the
+    measured ones, while counts are exact.
+    """
 
     def __init__(self, function: str, sites: Sequence[Site], recording: Recording, limits: Limits):
         self.function = function
@@ -40,12 +45,12 @@ class Report:
 
     @property
     def result(self) -> Any:
-        """What the call returned."""
+        """What the call returned; None of many."""
         return self.recording.result
 
     @property
     def seconds(self) -> float:
-        """The time of the call, from Python."""
+        """The time of the call, from Python; of many, all that passed meanwhile."""
         return (self.recording.end - self.recording.begin) / 1e9
 
     @property
@@ -63,7 +68,14 @@ class Report:
             "operations a second": limits.operations,
             "bytes a second": {str(size): speed for size, speed in limits.bandwidth},
             "events that were lost": self.recording.lost,
+            "calls": self.recording.calls,
+            "calls that were measured": self.measured,
         }
+
+    @property
+    def measured(self) -> int:
+        """How many calls were measured."""
+        return int(np.count_nonzero(self.recording.column("calls")))
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
@@ -93,8 +105,9 @@ class Report:
             groups.setdefault(key(site), []).append(number)
         number = np.asarray(self._events["site"])
         rows = [row for sites in groups.values() if (row := self._row(sites, np.isin(number, sites))) is not None]
-        outside = (self.recording.end - self.recording.begin) - int(self._events["took"].sum())
-        rows.append(_plain_row(_PYTHON, 1, outside / 1e9, self.seconds))
+        outside = max(self.seconds - sum(row.seconds for row in rows), 0.0)
+        single = self.recording.single
+        rows.append(_plain_row(_PYTHON if single else _BETWEEN, self.recording.calls, outside, self.seconds))
         return sorted(rows, key=lambda row: -row.seconds)
 
     @cached_property
@@ -103,24 +116,34 @@ class Report:
         recording = self.recording
         names = ("site", "operations", "bytes", "live", "busy", "available", "threads")
         columns = {name: recording.column(name)[:-1] for name in names}
+        columns["begin"] = recording.column("time")[:-1] - recording.begin
+        columns["took"] = np.diff(recording.column("time"))
+        columns["weight"] = self._weights(columns["site"])
         inside = columns["site"] >= 0
-        return {
-            **{name: values[inside] for name, values in columns.items()},
-            "begin": recording.column("time")[:-1][inside] - recording.begin,
-            "took": np.diff(recording.column("time"))[inside],
-        }
+        return {name: values[inside] for name, values in columns.items()}
+
+    def _weights(self, site: np.ndarray) -> np.ndarray:
+        """For how many each event stands: as its call says, and so that sites ran as often as was counted."""
+        calls = self.recording.column("calls")[:-1]
+        weights = calls[np.maximum.accumulate(np.where(calls > 0, np.arange(len(calls)), 0))].astype(float)
+        known = site >= 0
+        told = np.bincount(site[known], weights[known], len(self.sites))
+        factors = np.divide(self.recording.counts, told, out=np.ones(len(self.sites)), where=told > 0)
+        return weights * factors[site]
 
     def _row(self, sites: Sequence[int], chosen: np.ndarray) -> Row | None:
         if not chosen.any():
-            return None
+            count = int(self.recording.counts[list(sites)].sum())
+            return _plain_row(self.sites[sites[0]], count, 0.0, self.seconds, len(sites) - 1) if count else None
         events = {name: column[chosen] for name, column in self._events.items()}
-        site, more = self.sites[int(events["site"][0])], len(set(events["site"].tolist())) - 1
-        seconds = float(events["took"].sum()) / 1e9
-        row = _plain_row(site, len(events["took"]), seconds, self.seconds, more)
+        ran, weight = sorted(set(events["site"].tolist())), events["weight"]
+        site, count = self.sites[int(events["site"][0])], int(self.recording.counts[ran].sum())
+        seconds = float((events["took"] * weight).sum()) / 1e9
+        row = _plain_row(site, count, seconds, self.seconds, len(ran) - 1)
         if site.kind != "kernel":
             return row
-        operations, bytes = (_total(events[name]) for name in ("operations", "bytes"))
-        least = float(self.limits.seconds(events["operations"], events["bytes"]).sum())
+        operations, bytes = (_total(events[name], weight) for name in ("operations", "bytes"))
+        least = float((self.limits.seconds(events["operations"], events["bytes"]) * weight).sum())
         known = operations is not None and bytes is not None and seconds > 0
         available = int(events["available"].sum())
         return Row(
@@ -164,7 +187,8 @@ class Report:
         if not sort:
             order = {site.name: i for i, site in reversed(list(enumerate(self.sites)))}
             rows = sorted(rows, key=lambda row: order.get(row.name, len(order)))
-        table = Table(box=box.SIMPLE_HEAD, title=f"profile of {self.function}: {_time(self.seconds)}")
+        what = self.function if self.recording.single else f"{self.recording.calls:,} calls of {self.function}"
+        table = Table(box=box.SIMPLE_HEAD, title=f"profile of {what}: {_time(self.seconds)}")
         for name, (justify, _) in _COLUMNS.items():
             table.add_column(name, justify=justify, overflow="fold")
         for row in rows:
@@ -180,6 +204,9 @@ class Report:
         limits = self.limits
         speeds = ", ".join(f"{speed / 1e9:.0f} GB/s up to {_short(size)}B" for size, speed in limits.bandwidth[:-1])
         lost = f"; {self.recording.lost} events were lost" if self.recording.lost else ""
+        if self.measured < self.recording.calls and not self.recording.single:
+            each = self.recording.calls / max(self.measured, 1)
+            lost = f"; 1 of {each:.1f} calls was measured: times are what all take by these{lost}"
         return (
             f"limits of {_threads(limits.threads)}: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
             f"{limits.bandwidth[-1][1] / 1e9:.0f} GB/s above{lost}"
@@ -258,9 +285,9 @@ def _site_of(row: Row) -> Site:
     return Site(row.kind, row.name.removeprefix(_HOST), row.function, row.result, row.place)
 
 
-def _total(counts: np.ndarray) -> int | None:
+def _total(counts: np.ndarray, weight: np.ndarray) -> int | None:
     """The sum; None where any is unknown."""
-    return None if (counts < 0).any() else int(counts.sum())
+    return None if (counts < 0).any() else round(float((counts * weight).sum()))
 
 
 def _short(number: float) -> str:

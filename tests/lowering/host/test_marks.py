@@ -116,13 +116,19 @@ def test_what_is_off_costs_nothing(executable):
     """The object of an executable does not depend on whether anybody profiles it, and does not know of the recorder."""
     code = executable.code
     executable.profile("main", *arguments(1), limits=LIMITS)
-    assert executable.code is code and b"tirax_lap" not in code
+    with executable.profiling() as session:
+        session["main"](*arguments(1))
+    assert executable.code is code and b"tirax_lap" not in code and b"tirax_enter" not in code
     assert b"tirax_lap" in executable.instrumented.code
     assert build(parse_source(SOURCE)).code == code
 
 
-def test_calls_of_the_recorder_are_all_that_profiling_adds():
-    """main: way in, two kernels in a row and after them, a packed function and after it, way out. twice: one kernel."""
+def test_marks_are_all_that_profiling_adds():
+    """main: way in, two kernels in a row and after them, a packed function and after it, way out. twice: one kernel.
+
+    A mark counts, and calls the recorder where the call is measured.
+    """
+    mark = ["llvm.load", "llvm.store", "scf.if", "@tirax_lap"]
 
     def effects(profile):
         module = parse_source(SOURCE)
@@ -133,8 +139,10 @@ def test_calls_of_the_recorder_are_all_that_profiling_adds():
         return [str(op.properties.get("callee", op.name)) for op in called if op.name != "func.func"]
 
     plain, marked = effects(False), effects(True)
-    assert marked.count("@tirax_lap") == (1 + 3 + 2 + 1) + (1 + 2 + 1)
-    assert [name for name in marked if name != "@tirax_lap"] == plain
+    assert (marked.count("@tirax_enter"), marked.count("@tirax_leave")) == (2, 2)
+    assert marked.count("@tirax_lap") == (3 + 2) + 2
+    rest = " ".join(marked).replace("llvm.load @tirax_enter ", "").replace("@tirax_leave ", "")
+    assert rest.replace(" ".join(mark) + " ", "").split() == plain
 
 
 def test_errors_are_those_of_the_function(executable):

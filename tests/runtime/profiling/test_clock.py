@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tirax.runtime.profiling.clock import Ticks, counter_is_clock
-from tirax.runtime.profiling.recorder import recording
+from tirax.runtime.profiling.recorder import new_rows, recording
 
 
 @pytest.mark.parametrize("rate", [1, 3, 0.25])
@@ -23,7 +23,7 @@ def test_moments_and_durations(rate):
 
 def test_what_is_recorded_lies_within_the_call():
     """Whichever clock this machine has: a call that records nothing takes the time that it says."""
-    with recording() as record:
-        made = record(time.sleep, 0.001)
+    with recording(new_rows(0)) as recorder:
+        made = recorder.record(time.sleep, 0.001)
     assert made.end - made.begin >= 1_000_000 and len(made.events) == 0
     assert isinstance(counter_is_clock(), bool)

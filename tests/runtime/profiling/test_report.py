@@ -27,6 +27,13 @@ def events(*rows):
     return np.array([row + (0,) * (len(FIELDS) - len(row)) for row in rows], np.int64).reshape(-1, len(FIELDS))
 
 
+def recorded(rows, end=10, lost=0, result=None):
+    """A recording of one call, in which everything was measured."""
+    sites = rows[:, FIELDS.index("site")]
+    rows[:1, FIELDS.index("calls")] = 1
+    return Recording(rows, lost, 0, end, np.bincount(sites[sites >= 0], minlength=len(SITES)), 1, result)
+
+
 @pytest.fixture
 def report():
     rows = events(
@@ -38,13 +45,13 @@ def report():
         (8_000, 0, -1, -1, -1),
         (9_000, -1, -1, -1, -1),
     )
-    return Report("main", SITES, Recording(rows, 0, 0, 10_000, "result"), LIMITS)
+    return Report("main", SITES, recorded(rows, 10_000, result="result"), LIMITS)
 
 
 def test_rows_add_up_to_the_whole_call(report):
     rows = {row.name: row for row in report.rows}
-    assert {name: row.seconds for name, row in rows.items()} == {
-        "matmul": 3e-6, "host code of main": 3e-6, "say": 2e-6, "call from Python": 2e-6
+    assert {name: round(row.seconds * 1e6, 6) for name, row in rows.items()} == {
+        "matmul": 3, "host code of main": 3, "say": 2, "call from Python": 2
     }  # fmt: skip
     assert sum(row.share for row in report.rows) == pytest.approx(1.0)
     assert report.attributed == pytest.approx(0.8)
@@ -69,14 +76,14 @@ def test_rows_by_call(report):
 
 def test_unknown_costs_are_left_out():
     rows = events((0, 1, -1, 100, -1), (10, -1))
-    report = Report("main", SITES, Recording(rows, 0, 0, 10, None), LIMITS)
+    report = Report("main", SITES, recorded(rows), LIMITS)
     row = report.rows[0]
     assert (row.operations, row.bytes, row.limit) == (None, 100, None)
     assert "matmul" in str(report)
 
 
 def test_a_call_that_recorded_nothing():
-    report = Report("main", SITES, Recording(events(), 0, 0, 10, None), LIMITS)
+    report = Report("main", SITES, recorded(events()), LIMITS)
     assert [row.name for row in report.rows] == ["call from Python"]
     assert json.loads(report.chrome_trace())["traceEvents"] and "</svg>" in report.roofline()
 
@@ -92,9 +99,30 @@ def test_the_table(report):
     assert unsorted.index("matmul") < unsorted.index("say") and "sum" not in unsorted
 
 
+def test_of_calls_that_were_left_out_times_are_told_and_counts_are_exact():
+    """One call that stands for three, of 10 ns each, then one for itself, of 40; the kernel ran once more elsewhere."""
+    rows = events(
+        (100, 0, -1, -1, -1, 0, 0, 0, 3),
+        (102, 1, 500, 100, 64),
+        (110, -1, -1, -1, -1),
+        (200, 0, -1, -1, -1, 0, 0, 0, 1),
+        (202, 1, 500, 100, 64),
+        (240, -1, -1, -1, -1),
+    )
+    report = Report("main", SITES, Recording(rows, 0, 0, 1000, np.array([4, 5, 0, 0, 7]), 4, single=False), LIMITS)
+    told = {row.name: (row.count, round(row.seconds * 1e9, 6)) for row in report.rows}
+    kernel = (3 * 8 + 38) * 5 / 4
+    assert told == {
+        "host code of main": (4, 8), "matmul": (5, kernel), "never": (7, 0),
+        "outside of the calls": (4, 1000 - 8 - kernel),
+    }  # fmt: skip
+    assert next(row.operations for row in report.rows if row.name == "matmul") == 5 * 500
+    assert "1 of 2.0 calls was measured" in " ".join(str(report).split())
+
+
 def test_lost_events_are_told():
     rows = events((0, 1, 1, 1, 1), (10, -1))
-    assert "3 events were lost" in str(Report("main", SITES, Recording(rows, 3, 0, 10, None), LIMITS))
+    assert "3 events were lost" in str(Report("main", SITES, recorded(rows, lost=3), LIMITS))
 
 
 def test_json_and_csv_hold_the_same(report):
