@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
 from ..dialects.relax.structure import PRIVATE
+from ..ir.verification.as_written import remember_in_copy
 from .tir.attributes import attr_of, value_of
 
 
@@ -91,7 +92,9 @@ class BaseFunc:
 
     def copy(self) -> Self:
         """A copy that belongs to no module."""
-        return self.on(self.op.clone())
+        new = self.op.clone()
+        remember_in_copy(self.op, new)
+        return self.on(new)
 
     def with_attr(self, key_or_attrs: str | Mapping[str, Any], value: Any = None) -> Self:
         """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""

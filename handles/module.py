@@ -13,6 +13,7 @@ from ..dialects import relax, tir
 from ..dialects.attributes import from_attr
 from ..ir.functions.lookup import symbol_of
 from ..ir.passes.transform import show_modules_as
+from ..ir.verification.as_written import remember_in_copy
 from .base_func import BaseFunc, DictAttrs
 from .relax.expr import GlobalVar
 from .relax.function import Function
@@ -135,7 +136,7 @@ class IRModule:
         if op is old:
             return
         if op.parent is not None:
-            op = op.clone()
+            op = func.copy().op
         set_name_in_module(op, name)
         block = self.op.body.block
         if old is None:
@@ -187,7 +188,9 @@ class IRModule:
 
     def clone(self) -> IRModule:
         """A copy that shares nothing with this one."""
-        return IRModule(self.op.clone())
+        new = self.op.clone()
+        remember_in_copy(self.op, new)
+        return IRModule(new)
 
     @staticmethod
     def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:

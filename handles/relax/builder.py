@@ -24,7 +24,9 @@ from ...ir.equality import structural_equal, structural_hash
 from ...ir.functions.lookup import FunctionOp, functions
 from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
+from ...ir.verification.as_written import remember
 from ...ir.verification.dominance import check_dominance
+from ...ir.verification.ill_formed import DataflowVariableOutside, MissingResult, NestedCall, VariableDefinedTwice
 from ..base_func import BaseFunc
 from ..module import IRModule, require_function
 from ..struct_info import ShapeStructInfo, type_of
@@ -94,6 +96,8 @@ class Builder:
         self._remap: dict[SSAValue, Expr] = {}
         self._exported: dict[SSAValue, SSAValue] = {}
         self._by_hash: dict[int, list[GlobalVar]] | None = None
+        self.remembers = False
+        """Whether what it puts right is remembered: `well_formed` speaks of what was written."""
 
     # The module.
 
@@ -355,9 +359,29 @@ class Builder:
     def emit_normalized(self, binding: VarBinding | MatchCast) -> Var:
         """Emit a binding whose variable the caller has made; the variable's handle stands for what was emitted."""
         var = binding.var
+        again = var.ssa in self._remap
         made = self.emit_binding(binding, binding.value)
+        if self.remembers:
+            self._remember_binding(var, made, again)
         self._remap[var.ssa] = made
         return made
+
+    def _remember_binding(self, var: Var, made: Var, again: bool) -> None:
+        op = made.ssa.owner
+        if not isinstance(op, Operation):
+            return
+        memory = remember(op)
+        memory.declared = var.ssa.type
+        if again:
+            memory.broken.append((VariableDefinedTwice, f"the variable '{var.name_hint}' is bound twice"))
+        if isinstance(var, DataflowVar) and self.scope.dataflow is None:
+            message = f"the dataflow variable '{var.name_hint}' is bound outside of a dataflow block"
+            memory.broken.append((DataflowVariableOutside, message))
+
+    def _remember_nested(self, value: SSAValue) -> None:
+        if self.remembers and isinstance(value, OpResult):
+            message = f"{value.op.name} stands where a variable is expected"
+            remember(value.op).broken.append((NestedCall, message))
 
     def emit_block(self, block: BindingBlock) -> BindingBlock:
         """Emit the bindings of a block, with its variables standing for what was emitted."""
@@ -442,7 +466,11 @@ class Builder:
             return value
         if relax.is_inline(value.op):
             return self._insert_inline(value.op)
-        return self._bind(expr, lambda: self._fresh("")) if value.op.parent is None else value
+        if value.op.parent is not None:
+            return value
+        bound = self._bind(expr, lambda: self._fresh(""))
+        self._remember_nested(bound)
+        return bound
 
     def _bind(self, expr: Expr, name: Callable[[], str | None]) -> SSAValue:
         """Bind `expr` to a variable; its name is asked for when the operands have theirs."""
@@ -503,7 +531,7 @@ class Builder:
             if last.parent is None:
                 _set_operands(last, [self._operand(v) for v in last.operands])
                 if last is not op:
-                    self._insert(last, self._fresh(""))
+                    self._remember_nested(self._insert(last, self._fresh("")))
 
     def _detached(self, value: SSAValue) -> Operation | None:
         value = self._resolve(value)
@@ -641,6 +669,7 @@ def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue
 def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
     """A block of bindings that belongs to no function yet, with the value of `body` at its end."""
     builder = Builder()
+    builder.remembers = True
     with builder.begin_scope() as block:
         for each in blocks:
             builder.emit_block(each)
@@ -667,7 +696,9 @@ def build_branch(body: Expr) -> Block:
         return block
     builder = Builder()
     with builder.begin_scope() as block:
-        block.add_op(relax.YieldOp(builder.place(body)))
+        end = relax.YieldOp(builder.place(body))
+        block.add_op(end)
+    remember(end).broken.append((MissingResult, "the body of a branch is no SeqExpr"))
     return block
 
 

@@ -350,11 +350,10 @@ def _packed(
 
 
 def _one_output(sinfo_args: Sequence[Any]) -> Any:
-    if len(sinfo_args) != 1:
-        raise TiraxError(
-            "the struct info of the result must be given", expected="sinfo_args=[…]", found=len(sinfo_args)
-        )
-    return sinfo_args[0]
+    """The struct info of the result; without one nothing is known of it, which `well_formed` does not accept."""
+    if len(sinfo_args) > 1:
+        raise TiraxError("a call has one result", expected="sinfo_args=[…]", found=len(sinfo_args))
+    return sinfo_args[0] if sinfo_args else relax.OBJECT
 
 
 _SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Call]] = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from xdsl.dialects.builtin import FloatAttr, StringAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError
@@ -51,7 +51,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 def dim_of(value: Any) -> SymExpr:
     """An extent as a symbolic expression: an int, text such as `"n + 1"`, a `SymExpr` or a scalar TIR expression.
 
-    Raises `ShapeError` for anything else.
+    Raises `DTypeError` for a scalar that is no integer, `ShapeError` for anything else.
     """
     if isinstance(value, SymExpr):
         return value
@@ -60,6 +60,9 @@ def dim_of(value: Any) -> SymExpr:
     if isinstance(value, bool):
         raise ShapeError("an extent is an integer", found=value)
     if isinstance(value, PrimExpr):
+        if not isinstance(value.type, IntegerType):
+            what = "the value in ShapeStructInfo can only have dtype of int64"
+            raise DTypeError(what, expected="an integer", found=dtype_name(value.type))
         expr = as_sym(value)
         named = {v: named_var(v) for v in expr.free_vars()}
         for var, name in named.items():

@@ -191,6 +191,9 @@ def like_module(mod: Any, op: ModuleOp) -> Any:
 class Pass(ModulePass):
     """The base of tirax's passes; see the module's docstring."""
 
+    takes_ill_formed: ClassVar[bool] = False
+    """Whether it is for any program: what is ill formed may be so afterwards, and is not refused."""
+
     @property
     def info(self) -> PassInfo:
         room = "tir." if ".transforms.tir." in type(self).__module__ else ""
@@ -217,7 +220,7 @@ def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> N
     with verifying(op) as verifier:
         with naming_pass(p):
             p.apply(ctx, op)
-        if where.verify:
+        if where.verify and not getattr(p, "takes_ill_formed", False):
             verifier.verify(op, after=p.name)
     where.notify("run_after_pass", view, info)
 

@@ -24,6 +24,12 @@ class UndefinedVariable(IllFormedError):
     rule = "undefined-variable"
 
 
+class VariableDefinedTwice(IllFormedError):
+    """A variable is bound once."""
+
+    rule = "variable-defined-twice"
+
+
 class UsedBeforeDefinition(IllFormedError):
     """A variable is defined before it is used."""
 
@@ -194,6 +200,7 @@ class OperationRefused(IllFormedError):
 
 _ALL: tuple[type[IllFormedError], ...] = (
     UndefinedVariable,
+    VariableDefinedTwice,
     UsedBeforeDefinition,
     VariableOutOfScope,
     DataflowVariableOutside,
@@ -229,7 +236,6 @@ RULES: dict[str, type[IllFormedError]] = {cls.rule: cls for cls in _ALL}
 STRUCT_INFO_RULES = frozenset(
     cls.rule
     for cls in (
-        UndefinedSymbolicVariable,
         SymbolicVariableDType,
         CallArguments,
         InplaceOutput,
@@ -245,10 +251,8 @@ STRUCT_INFO_RULES = frozenset(
 """Those that are left out where `check_struct_info` is False."""
 
 UNWRITABLE: dict[str, str] = {
-    "a variable is defined twice": "an SSA value has one definition; a parameter that is given twice is refused",
     "functions share a symbolic variable": "the name of a symbolic variable is scoped to its function",
     "a symbolic variable is defined twice": "where an extent of its name comes again, it is compared",
-    "the parts of a SeqExpr are no variables": "the result of a block is an SSA value",
     "a function is called by an expression": "the callee of a call is a name or an SSA value",
 }
 """Rules of TVM that no module of tirax can break, each with the reason."""

@@ -26,6 +26,7 @@ from ..functions.lookup import callee_names, is_impure_call, symbol_of
 from ..functions.symbolic_vars import defined_in, mentioned_in
 from ..locations import location_of
 from . import ill_formed
+from .as_written import as_written
 from .ill_formed import STRUCT_INFO_RULES, IllFormedError
 from .verify import check_dominance, verify_module
 from .well_formed_calls import check_call, check_call_tir, check_call_value, check_inplace
@@ -214,6 +215,7 @@ class _Checker:
         self._check_callees(op)
         if self._found.check_operators and isinstance(op, relax.Operator):
             self._check_operator(op)
+        self._check_as_written(op, known)
         check = _OP_CHECKS.get(type(op))
         if check is not None:
             check(self, op)
@@ -224,6 +226,15 @@ class _Checker:
         elif isinstance(op, relax.IfOp):
             for region in (op.then_region, op.else_region):
                 self._check_block(region.block, where, relax.YieldOp)
+
+    def _check_as_written(self, op: Operation, known: frozenset[Var]) -> None:
+        memory = as_written(op)
+        if memory is None:
+            return
+        for rule, message in memory.broken:
+            self._add(rule, op, message)
+        if memory.declared is not None:
+            self._check_symbolic(op, relax.free_symbolic_vars([memory.declared]), known)
 
     # Variables.
 

@@ -18,6 +18,7 @@ class Normalize(Pass):
     """Names bindings that have no name (`lv`, `lv1`, …; `gv` outside of dataflow blocks) and refines struct info."""
 
     name = "normalize"
+    takes_ill_formed = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):

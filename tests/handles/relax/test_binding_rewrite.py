@@ -12,6 +12,7 @@ from tirax.handles.relax.calls import call_operator
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.verification.well_formed import well_formed, well_formed_problems
 from tirax.script import parse_source
+from tirax.transforms.bindings.normalize import Normalize
 
 SOURCE = """
 @R.function
@@ -166,7 +167,8 @@ def test_a_function_of_blocks():
     with pytest.raises(TiraxError, match="belongs to no function yet"):
         dataflow.op  # noqa: B018
     func = rx.Function([x], rx.SeqExpr([dataflow, block], rx.Tuple([cast, gv])))
-    assert well_formed_problems(func) == []
+    assert [p.rule for p in well_formed_problems(func)] == ["nested-call"]
+    assert well_formed_problems(Normalize()(IRModule({"f": func}))) == []
     kinds = [(type(b), len(b.bindings), b.detached) for b in func.body.blocks]
     assert kinds == [(rx.DataflowBlock, 3, False), (rx.BindingBlock, 2, False)]
     # A caller knows only the rank of what a match_cast gives.

@@ -10,6 +10,7 @@ from tirax.dialects.attributes import to_attr
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator
+from tirax.ir.verification.as_written import remember
 from tirax.ir.verification.ill_formed import RULES, STRUCT_INFO_RULES, UNWRITABLE, IllFormedError, UndefinedVariable
 from tirax.ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from tirax.script import parse_source
@@ -250,6 +251,10 @@ def no_outputs(module):
     last.detach()
 
 
+def bound_twice(module):
+    remember(first(module, relax.DataflowOp)).broken.append((RULES["variable-defined-twice"], "'y' is bound twice"))
+
+
 def tir_refused(module):
     from tirax.dialects import tir
 
@@ -269,6 +274,7 @@ BUILT = [
     ("nested-call", nested, "a call that is not bound"),
     ("recursive-closure", recursive, "'f' inside of itself"),
     ("missing-result", no_outputs, "relax.dataflow does not end with relax.output"),
+    ("variable-defined-twice", bound_twice, "'y' is bound twice"),
     ("operation-refused", tir_refused, "1 handle names for 2 parameters"),
 ]
 
