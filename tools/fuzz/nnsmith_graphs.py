@@ -19,6 +19,8 @@ from .checks import demand
 TOLERANCE = 1e-3
 _MILLISECONDS = 10_000
 """How long z3 may look for shapes."""
+_MOST_ELEMENTS = 1 << 22
+"""What the values of a model may have in all: z3 now and then solves for tensors of gigabytes."""
 
 
 def draw_model(rng: random.Random) -> str:
@@ -60,7 +62,7 @@ def _several(values: Any) -> list[Any]:
 
 
 def _model(seed: int, count: int) -> tuple[Any, tuple[Any, ...]] | None:
-    """A module and its inputs; None where z3 knows none of such sizes."""
+    """A module and its inputs; None where z3 knows none of such sizes, or these do not fit into memory."""
     import torch
 
     with warnings.catch_warnings():
@@ -72,8 +74,15 @@ def _model(seed: int, count: int) -> tuple[Any, tuple[Any, ...]] | None:
         operators = Model.init("onnx", "cpu").operators()
         try:
             generator = model_gen(operators, "symbolic", count, seed, _MILLISECONDS)
-            graph = Model.init("torch", "cpu").from_gir(generator.make_concrete())
+            drawn = generator.make_concrete()
+            if sum(value.nelement() for value in drawn.vars.values()) > _MOST_ELEMENTS:
+                return None
+            graph = Model.init("torch", "cpu").from_gir(drawn)
         except (ConstraintError, InternalError):
+            return None
+        except RuntimeError as error:  # PyTorch's, for weights that no memory holds
+            if "allocate memory" not in str(error):
+                raise
             return None
     module = graph.torch_model.eval()
     module.debug_numeric = lambda *_: None  # asks for infinities, which cannot be exported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,45 @@ def test_what_onnx_runtime_computes_otherwise_is_seen(monkeypatch: pytest.Monkey
     monkeypatch.setattr(onnx_graphs, "_of_onnx_runtime", wrong)
     with pytest.raises(MeaningError, match="expected"):
         kind.check(text)
+
+
+@pytest.mark.parametrize(
+    ("node", "extents"),
+    [
+        ("MaxPool <kernel_shape = [3, 1], strides = [2, 1], ceil_mode = 0> (x)", (1, 2, 2)),
+        ("Gather <axis = 2> (x, zero)", (1, 0, 0)),
+    ],
+)
+def test_what_onnx_runtime_computes_beyond_the_specification_is_not_compared(
+    node: str, extents: tuple[int, ...]
+) -> None:
+    kind = needing("onnx")
+    from onnx import parser
+
+    def compared(*dims: int) -> int:
+        text = f"""<ir_version: 9, opset_import: ["" : 18]>
+            graph (float[n, {", ".join(map(str, dims))}] x) => (float[a, b, c, d] y)
+            <int64[1] zero = {{0}}> {{ y = {node} }}"""
+        return kind.check(b64encode(parser.parse_model(text).SerializeToString()).decode())
+
+    assert compared(*extents) == 0
+    assert compared(1, 3, 2) == 2
+
+
+@pytest.mark.parametrize("limit", ["elements", "memory"])
+def test_models_of_nnsmith_that_no_memory_holds_are_not_taken(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("nnsmith")
+    text = next(t for t in (kind.draw(random.Random(seed)) for seed in range(20)) if kind.check(t))
+    if limit == "elements":
+        monkeypatch.setattr(nnsmith_graphs, "_MOST_ELEMENTS", 0)
+    else:
+        from nnsmith.materialize.torch import TorchModelCPU
+
+        def full(ir: Any) -> Any:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes")
+
+        monkeypatch.setattr(TorchModelCPU, "from_gir", full)
+    assert kind.check(text) == 0
 
 
 def test_what_nnsmith_draws_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
