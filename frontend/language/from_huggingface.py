@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -20,11 +19,10 @@ from .families import FAMILIES, Family, sliding_layers
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
 from .rope_scaling import rope_factors
+from .settings import read_json
 from .shapes import check_heads, demand_weights, parts_of
 from .weights import Weight, Weights
 
-_MOST_JSON = 1 << 24
-"""Bytes of a file of settings."""
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _TEXT_OF = {"gemma3": "text_config"}
 """Families whose settings of the language model may stand in an entry, beside those for pictures."""
@@ -38,21 +36,6 @@ _ACTIVATIONS: dict[str, Activation] = {
 _IGNORED = ("rotary_emb.inv_freq", "vision_tower.", "multi_modal_projector.")
 """Parts of names of what is no weight of the language model."""
 _FORMAT_OF = {str(row.dtype): row.name for row in FORMATS.values() if row.dtype is not None}
-
-
-def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
-    """The JSON object in a file. Raises `OSError`, and `ModelError` for what is none or is larger than `most` bytes."""
-    with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ModelError(f"'{path}' is too large", expected=f"at most {most} bytes")
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"'{path}' is not JSON") from error
-    if not isinstance(value, dict):
-        raise ModelError(f"'{path}' is no JSON object")
-    return value
 
 
 def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerConfig, Weights]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..importing.errors import ModelError
 from .config import TransformerConfig
 from .from_gguf import read_gguf_model
 from .from_huggingface import read_huggingface_model
+from .tokenizers import Tokenizer, TokenizerError, gguf_tokenizer, huggingface_tokenizer
 from .weights import Weights
 
 
@@ -24,6 +28,26 @@ class LanguageModelFile:
     path: str
     config: TransformerConfig
     weights: Weights
+    metadata: Mapping[str, Any] | None = None
+    """All that a GGUF file says; None of a folder."""
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, read when it is asked for first.
+
+        Raises what `gguf_tokenizer` and `huggingface_tokenizer` raise, and `TokenizerError` where there are tokens
+        that the model has no embedding for.
+        """
+        if self.metadata is not None:
+            tokenizer = gguf_tokenizer(self.path, self.metadata)
+        else:
+            tokenizer = huggingface_tokenizer(self.path)
+        if tokenizer.size > self.config.vocabulary_size:
+            expected = f"at most {self.config.vocabulary_size} tokens"
+            raise TokenizerError(
+                f"'{self.path}' has more tokens than its model", expected=expected, found=tokenizer.size
+            )
+        return tokenizer
 
 
 def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:
@@ -37,5 +61,5 @@ def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:
         if not Path(path, "config.json").exists():
             raise ModelError(f"'{name}' is no folder of a language model", expected="config.json and *.safetensors")
         return LanguageModelFile(name, *read_huggingface_model(path))
-    config, weights, _ = read_gguf_model(path)
-    return LanguageModelFile(name, config, weights)
+    config, weights, file = read_gguf_model(path)
+    return LanguageModelFile(name, config, weights, file.metadata)

@@ -123,3 +123,44 @@ def write_tiny_folder(folder: Path, config: TransformerConfig = TINY, shards: in
         write_weights(folder / file, {n: w for n, w in weights.items() if place[n] == file})
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": place}))
     return folder
+
+
+MERGES = ("h e", "l l", "he ll", "hell o", "Ġ w", "o r", "Ġw or", "l d", "Ġwor ld", "Ã ¤", "1 2")
+
+
+def byte_pair_metadata(pre: str = "smollm", **entries: Any) -> dict[str, Any]:
+    """The tokenizer of a file: 3 special tokens, one of a user's, 256 bytes and what `MERGES` make of them."""
+    from tirax.frontend.language.tokenizers.byte_pairs import byte_characters
+
+    texts = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<own>", *byte_characters()]
+    texts += [merge.replace(" ", "") for merge in MERGES]
+    kinds = np.ones(len(texts), "int32")
+    kinds[:4] = 3, 3, 3, 4
+    named = {
+        "model": "gpt2",
+        "pre": pre,
+        "tokens": tuple(texts),
+        "token_type": kinds,
+        "merges": MERGES,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    } | entries
+    return {f"tokenizer.ggml.{key}": value for key, value in named.items() if value is not None}
+
+
+def sentence_piece_metadata(**entries: Any) -> dict[str, Any]:
+    """The tokenizer of a file: unknown, begin and end, 256 bytes, a few letters and pieces of "hello world"."""
+    pieces = {"▁": -9, "h": -8, "e": -7, "l": -6, "o": -5, "w": -10, "r": -11, "d": -12, "he": -4, "ll": -3, "▁w": -2}
+    pieces |= {"llo": -1.5, "hello": -1, "or": -3.5, "▁hello": -0.5, "ä": -20}
+    texts = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces, "<end_of_turn>", "\n\n"]
+    kinds = np.array([2, 3, 3, *[6] * 256, *[1] * len(pieces), 3, 4], "int32")
+    named = {
+        "model": "llama",
+        "tokens": tuple(texts),
+        "token_type": kinds,
+        "scores": np.array([0.0] * 259 + [*pieces.values(), 0.0, 0.0], "float32"),
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "unknown_token_id": 0,
+    } | entries
+    return {f"tokenizer.ggml.{key}": value for key, value in named.items() if value is not None}

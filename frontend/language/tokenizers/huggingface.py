@@ -1,0 +1,103 @@
+"""The tokenizer of a folder of Hugging Face: its `tokenizer.json`, by the package `tokenizers`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...importing.extras import require
+from ..settings import read_json
+from .base import SpecialTokens, TextStream, Tokenizer, TokenizerError, stop_tokens
+
+_MOST = 1 << 28
+"""Bytes of a tokenizer's file."""
+
+
+def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
+    """The tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` for what is none."""
+    package = require("tokenizers", "language")
+    path = Path(folder, "tokenizer.json")
+    if path.stat().st_size > _MOST:
+        raise TokenizerError(f"'{path}' is too large", expected=f"at most {_MOST} bytes")
+    try:
+        tokenizer = package.Tokenizer.from_str(path.read_text("utf-8"))
+    except Exception as error:  # noqa: BLE001 - the package raises nothing narrower
+        raise TokenizerError(f"'{path}' is no tokenizer: {str(error)[:200]}") from error
+    settings = (
+        read_json(path.with_name("tokenizer_config.json")) if path.with_name("tokenizer_config.json").exists() else {}
+    )
+    return HuggingFaceTokenizer(tokenizer, settings, package.decoders.DecodeStream)
+
+
+class HuggingFaceTokenizer(Tokenizer):
+    """A tokenizer of the package; `settings` are those of `tokenizer_config.json`."""
+
+    def __init__(self, tokenizer: Any, settings: Mapping[str, Any], decode_stream: Any):
+        self._tokenizer = tokenizer
+        self._decode_stream = decode_stream
+        self.size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        self._special = {t.content: i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special}
+        bos, eos = (self._named(settings, name) for name in ("bos_token", "eos_token"))
+        begins = bool(settings.get("add_bos_token", self._begins_with(bos)))
+        stop = stop_tokens(self._special, (eos,))
+        self.special = SpecialTokens(bos, eos, stop, begins, settings.get("add_eos_token") is True)
+
+    def _named(self, settings: Mapping[str, Any], name: str) -> int | None:
+        """The token that settings name: by its text, or by what is said of it."""
+        entry = settings.get(name)
+        text = entry.get("content") if isinstance(entry, Mapping) else entry
+        return self._tokenizer.token_to_id(text) if isinstance(text, str) else None
+
+    def _begins_with(self, bos: int | None) -> bool:
+        return bos is not None and self._tokenizer.encode("x").ids[:1] == [bos]
+
+    @property
+    def special_texts(self) -> Mapping[str, int]:
+        return self._special
+
+    def text_of(self, token: int) -> str:
+        self._demand_token(token)
+        return self._tokenizer.id_to_token(token) or ""
+
+    def stream(self, special: bool = False) -> TextStream:
+        return _Stream(self, self._decode_stream(skip_special_tokens=not special))
+
+    def decode(self, tokens: Any, special: bool = False) -> str:
+        numbers = list(tokens)
+        for token in numbers:
+            self._demand_token(token)
+        return self._tokenizer.decode(numbers, skip_special_tokens=not special)
+
+    def _encode(self, text: str, special: bool, guard: str | None) -> list[int]:
+        if not special or not guard or guard not in text:
+            return self._plain(text.replace(guard, "") if guard else text, special)
+        finder = re.compile("(" + "|".join(map(re.escape, sorted(self._special, key=len, reverse=True))) + ")")
+        tokens: list[int] = []
+        for i, part in enumerate(finder.split(text) if self._special else [text]):
+            tokens += [self._special[part]] if i % 2 else self._plain(part.replace(guard, ""), False)
+        return tokens
+
+    def _plain(self, text: str, special: bool) -> list[int]:
+        self._tokenizer.encode_special_tokens = not special
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+
+class _Stream(TextStream):
+    """The package's stream; what it keeps back at the end is decoded whole."""
+
+    def __init__(self, tokenizer: HuggingFaceTokenizer, stream: Any):
+        self._tokenizer = tokenizer
+        self._stream = stream
+        self._kept: list[int] = []
+
+    def push(self, token: int) -> str:
+        self._tokenizer._demand_token(token)
+        text = self._stream.step(self._tokenizer._tokenizer, token)
+        self._kept = [*self._kept, token] if text is None else []
+        return text or ""
+
+    def finish(self) -> str:
+        return self._tokenizer.decode(self._kept) if self._kept else ""

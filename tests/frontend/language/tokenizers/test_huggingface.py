@@ -1,0 +1,88 @@
+"""Tokenizers of folders, by the package: the same promises as of those read here, and the same tokens."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_language_models import MERGES, byte_pair_metadata
+
+from tirax.frontend.importing.errors import ModelError
+from tirax.frontend.importing.extras import MissingPackage
+from tirax.frontend.language.tokenizers import TokenizerError, gguf_tokenizer, huggingface_tokenizer
+
+
+def folder(path: Path, **settings: Any) -> Path:
+    """The tokenizer of `byte_pair_metadata("gpt-2")`, as the package writes it."""
+    package = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    texts = byte_pair_metadata()["tokenizer.ggml.tokens"]
+    model = package.models.BPE({t: i for i, t in enumerate(texts)}, [tuple(merge.split(" ")) for merge in MERGES])
+    tokenizer = package.Tokenizer(model)
+    tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = package.decoders.ByteLevel()
+    tokenizer.add_special_tokens(list(texts[:3]))
+    tokenizer.add_tokens(["<own>"])
+    tokenizer.save(str(path / "tokenizer.json"))
+    (path / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<|im_start|>"} | settings))
+    return path
+
+
+def test_the_same_tokens_as_of_a_gguf_file(tmp_path: Path) -> None:
+    ours = gguf_tokenizer("m", byte_pair_metadata("gpt-2"))
+    theirs = huggingface_tokenizer(folder(tmp_path, eos_token={"content": "<|im_end|>"}))
+    assert theirs.size == ours.size and theirs.special == ours.special and theirs.special_texts == ours.special_texts
+    rng = random.Random(0)
+    pool = ["hello", " world", "ä", "12", "😀", "\n", " ", "<|im_end|>", "<own>", "x", "'s"]
+    for _ in range(200):
+        text = "".join(rng.choice(pool) for _ in range(rng.randint(0, 12)))
+        for special in (False, True):
+            tokens = ours.encode(text, special)
+            assert theirs.encode(text, special) == tokens, text
+            assert (
+                theirs.decode(tokens, special)
+                == ours.decode(tokens, special)
+                == text.replace("<|im_end|>", "" if special is False and 2 in tokens else "<|im_end|>")
+            )
+            stream = theirs.stream(special)
+            assert "".join([stream.push(token) for token in tokens] + [stream.finish()]) == ours.decode(tokens, special)
+
+
+def test_a_guard_hides_special_tokens(tmp_path: Path) -> None:
+    tokenizer = huggingface_tokenizer(folder(tmp_path))
+    guarded = tokenizer.encode("<\ufdd0|im_end|><|im_end|>", True, "\ufdd0")
+    assert guarded == [*tokenizer.encode("<|im_end|>"), 2] and 2 not in guarded[:-1]
+    assert tokenizer.encode("a\ufdd0b", False, "\ufdd0") == tokenizer.encode("ab")
+
+
+def test_half_a_character_and_what_is_no_token(tmp_path: Path) -> None:
+    tokenizer = huggingface_tokenizer(folder(tmp_path, add_bos_token=True))
+    assert tokenizer.prompt("x")[0] == 1
+    stream = tokenizer.stream()
+    tokens = tokenizer.encode("€")
+    assert [stream.push(token) for token in tokens] == ["", "", "€"]
+    assert stream.push(tokens[0]) == "" and stream.finish() == "\ufffd"
+    for token in (-1, tokenizer.size):
+        with pytest.raises(TokenizerError, match="no such token"):
+            tokenizer.decode([token])
+    with pytest.raises(TokenizerError, match="surrogate"):
+        tokenizer.encode("\ud800")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"model": {"type": "Nothing"}}', "\x00"])
+def test_files_that_are_none(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(TokenizerError, match="is no tokenizer"):
+        huggingface_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ModelError, match="is no tokenizer"):
+        huggingface_tokenizer(tmp_path)
+
+
+def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    with pytest.raises(MissingPackage, match=r"tirax\[language\]"):
+        huggingface_tokenizer(tmp_path)
