@@ -70,7 +70,7 @@ class BytePairTokenizer(VocabularyTokenizer):
     def _tokens_of(self, symbol: str) -> list[int]:
         """The token of a symbol, or those of its bytes where it is none.
 
-        Bytes without a token are dropped, as llama.cpp does: the unknown token of many files is the one that ends texts.
+        Bytes without one are dropped, as llama.cpp does: the unknown token of many files is the one that ends texts.
         """
         ids = self.vocabulary.ids
         return [ids[symbol]] if symbol in ids else [ids[c] for c in symbol if c in ids]

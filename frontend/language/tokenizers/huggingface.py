@@ -26,10 +26,10 @@ def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
         tokenizer = package.Tokenizer.from_str(path.read_text("utf-8"))
     except Exception as error:  # noqa: BLE001 - the package raises nothing narrower
         raise TokenizerError(f"'{path}' is no tokenizer: {str(error)[:200]}") from error
-    settings = (
-        read_json(path.with_name("tokenizer_config.json")) if path.with_name("tokenizer_config.json").exists() else {}
+    settings = path.with_name("tokenizer_config.json")
+    return HuggingFaceTokenizer(
+        tokenizer, read_json(settings) if settings.exists() else {}, package.decoders.DecodeStream
     )
-    return HuggingFaceTokenizer(tokenizer, settings, package.decoders.DecodeStream)
 
 
 class HuggingFaceTokenizer(Tokenizer):

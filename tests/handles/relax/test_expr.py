@@ -247,9 +247,7 @@ def test_a_function_of_the_body_of_another(module):
     z = rx.Var("z", tensor(4))
     branch = bindings(main)["y"].value
     m = branch.true_branch.blocks[0].bindings[0].value.args[0]
-    assert well_formed(
-        rx.Function([m, main.params[1]], rx.If(main.params[1], branch.true_branch, rx.SeqExpr([], m)))
-    )
+    assert well_formed(rx.Function([m, main.params[1]], rx.If(main.params[1], branch.true_branch, rx.SeqExpr([], m))))
     assert not well_formed(rx.Function([z], branch.true_branch))
 
 
