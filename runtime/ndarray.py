@@ -113,8 +113,10 @@ def copy_into(target: Any, source: np.ndarray) -> Any:
     return target
 
 
-def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = CPU) -> NDArray:
+def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = CPU, *, zeros: bool = False) -> NDArray:
     """A new C-contiguous array, its data aligned to `ALIGNMENT` and not initialised.
+
+    With `zeros` it is of zeros, for which the system has memory ready only when something is written.
 
     Raises `ShapeError` for a negative extent, `DTypeError`, `DeviceError`.
     """
@@ -126,7 +128,7 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = C
     size = np_dtype.itemsize
     for extent in extents:
         size *= extent
-    raw = np.empty(size + ALIGNMENT, np.uint8)
+    raw = np.empty(size + ALIGNMENT, np.uint8) if not zeros else np.zeros(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return np.ndarray.__new__(NDArray, extents, np_dtype, raw.data, offset)
 
