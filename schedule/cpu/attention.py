@@ -189,15 +189,22 @@ class _Tile:
         extent = self.attention.column.extent
         first = Var(self.first, dtype)
         lows, highs = reach(self.attention, first, add(first, self.rows - 1))
-        values = {Var(var, dtype): sym_expr_of(value) for var, value in self.batch}
         begin, end = Const(0, dtype), extent
         for low in lows:
-            begin = maximum(begin, low.substitute(values))
+            begin = maximum(begin, self._of_head(low))
         for high in highs:
-            end = minimum(end, high.substitute(values))
+            end = minimum(end, self._of_head(high))
         if highs:
             end = Var(self.loops.value(maximum(end, Const(0, dtype)), dtype), dtype)
         return minimum(begin, extent), end
+
+    def _of_head(self, bound: SymExpr) -> SymExpr:
+        """A bound for the head that the tile is of; what is read for the head is read here."""
+        cloner = self.loops.cloner()
+        for var, value in self.batch:
+            cloner.replace(var, value)
+        mine = [v for v in bound.free_vars() if v.value is not None and v.value is not self.first]
+        return bound.substitute({v: sym_expr_of(cloner(v.value)) for v in mine if v.value is not None})
 
     # the steps
 

@@ -17,7 +17,7 @@ from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import SymExpr, Var, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import conjuncts, sym_expr_of
-from ..accesses import is_intermediate
+from ..accesses import is_intermediate, uses_of
 from ..checks import slack_of, step_of
 from ..rewrite import same_tree
 from .inline import dimension_iters, inline_stages, written_elsewhere
@@ -375,6 +375,13 @@ def _bound(cond: SSAValue, column: Iter) -> tuple[bool, SymExpr] | None:
 
 
 def _is_known(limit: SymExpr, attention: Attention) -> bool:
-    """Whether a bound depends on nothing but sizes, the query and the head."""
-    mine = {attention.row.var, *(it.var for it, _ in attention.batch)}
-    return all(v.value is None or v.value in mine for v in limit.free_vars())
+    """Whether a bound depends on nothing but sizes, the query, the head, and what is read for the head alone."""
+    heads = {it.var for it, _ in attention.batch}
+    return all(v.value in (None, attention.row.var) or _is_of_head(v.value, heads) for v in limit.free_vars())
+
+
+def _is_of_head(value: SSAValue, heads: set[SSAValue]) -> bool:
+    """Whether a value is an iterator over heads, or is read from a buffer that nobody writes to, by such ones."""
+    buffers = {op.buffer for op in tree(value) if isinstance(op, tir.LoadOp)}
+    stored = any(isinstance(op, tir.StoreOp) for buffer in buffers for op in uses_of(buffer)[0])
+    return not stored and _iterators(value) - buffers <= heads
