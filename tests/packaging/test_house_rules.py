@@ -20,6 +20,7 @@ RANKS = (
     ("transforms", "schedule"),
     ("lowering",),
     ("frontend", "tuning"),
+    ("language",),
     ("tvm_api", "tools"),
 )
 """Rooms from the lowest to the highest. A module imports from its own rank and from those below, wherever in it.

@@ -1,0 +1,39 @@
+"""Rotary embeddings of positions (Su et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....topi import paged_cache
+from ...language.config import Rope
+from ..op import tensor_expr_op
+from ..tensor import Tensor
+
+
+def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
+    """`(planes,)`, float32: by how much a plane is turned from one position to the next, in radians.
+
+    `local` is for layers with a window, where the model has other ones for them.
+    """
+    is_local = local and rope.local_theta is not None
+    theta = rope.local_theta if is_local else rope.theta
+    turns = np.float64(theta) ** -(np.arange(0, rope.size, 2) / rope.size)
+    if rope.factors is not None and not is_local:
+        turns = turns / np.asarray(rope.factors)
+    return turns.astype(np.float32)
+
+
+def angles(starts: Tensor, turns: np.ndarray[Any, Any], length: Any) -> tuple[Tensor, Tensor]:
+    """Cosines and sines, `(sequences, length, planes)` each, of the positions from `starts[sequence]` on."""
+    cosines, sines = tensor_expr_op(paged_cache.angles, "angles", [starts, Tensor.from_const(turns), length])
+    return cosines, sines
+
+
+def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """`x` (sequences, length, heads, size) turned, as (sequences, heads, length, size)."""
+    return tensor_expr_op(paged_cache.turned, "turned", [x, cosines, sines])
+
+
+__all__ = ["angles", "frequencies", "turned"]

@@ -1,0 +1,81 @@
+"""A decoder, compiled, with its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..frontend.language.config import TransformerConfig
+from ..frontend.nn.llm.decoder import Decoder
+from ..frontend.nn.spec import Tensor
+from ..lowering.build import build
+from ..runtime import Executable
+from ..runtime.kv_cache import PagedKVCache
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class CompiledDecoder:
+    """The steps of a model: any number of tokens of one sequence, one token of one, one token each of several.
+
+    Each kind is compiled when it is first used; what was compiled before comes from the cache of executables.
+    `weights` are the parameters of `decoder` by name.
+    """
+
+    decoder: Decoder
+    weights: Mapping[str, Array]
+    target: str | None = None
+
+    @property
+    def config(self) -> TransformerConfig:
+        """The model's."""
+        return self.decoder.config
+
+    def step(self, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
+        """Append `tokens` (sequences, length), int32: the logits of the next ones, (sequences, vocabulary).
+
+        Sequences of more than one token are read one by one. Raises `CacheFullError`, `SequenceError`.
+        """
+        if tokens.shape[1] == 1:
+            function = self._single["decode"] if len(sequences) == 1 else self._batch["decode"]
+            return self._call(function, cache, sequences, tokens)
+        parts = [
+            self._call(self._single["prefill"], cache, [s], t[None]) for s, t in zip(sequences, tokens, strict=True)
+        ]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def score(self, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
+        """As `step`, with the logits behind each token: (sequences, length, vocabulary)."""
+        return self._call(self._scores["score"], cache, sequences, tokens)
+
+    def _call(self, function: Any, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
+        with cache.forward(sequences, [tokens.shape[1]] * len(sequences)) as step:
+            logits, *_ = function(tokens, cache.keys, cache.values, step.table, step.starts, *self._weights)
+            return np.asarray(logits)
+
+    @cached_property
+    def _weights(self) -> list[Array]:
+        return [self.weights[name] for name, _ in self.decoder.named_parameters()]
+
+    @cached_property
+    def _single(self) -> Executable:
+        return self._built(self.decoder.specs())
+
+    @cached_property
+    def _batch(self) -> Executable:
+        return self._built({"decode": self.decoder.specs("sequences")["decode"]})
+
+    @cached_property
+    def _scores(self) -> Executable:
+        spec = dict(self.decoder.specs("sequences")["prefill"])
+        spec["tokens"] = Tensor(("sequences", "length"), "int32")
+        return self._built({"score": spec})
+
+    def _built(self, spec: Mapping[str, Any]) -> Executable:
+        mod, *_ = self.decoder.export_tvm(dict(spec))
+        return build(mod, self.target)

@@ -1,0 +1,72 @@
+"""Weights of a file as a decoder takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import UnsupportedError
+from ..dialects.block_formats import BLOCK_FORMATS
+from ..frontend.language.config import TransformerConfig
+from ..frontend.language.weights import Weight
+from ..frontend.nn.llm.decoder import Formats
+from ..runtime.ndarray import empty
+
+Array = np.ndarray[Any, Any]
+_TURNED = ("attention.query.", "attention.key.")
+
+
+def formats_of(weights: Mapping[str, Weight], activation: str = "float32") -> Formats:
+    """The blocks that a decoder multiplies as they are; all other weights become float32."""
+    blocks = {name: w.format for name, w in weights.items() if _is_blocks(w)}
+    return Formats(blocks, activation)
+
+
+def prepared(config: TransformerConfig, weights: Mapping[str, Weight]) -> dict[str, Array]:
+    """What the parameters of a decoder are, by their names.
+
+    Norms have the offset of the config added, and rows of queries and keys whose planes are pairs of neighbours in the
+    file are put in the order of halves.
+    """
+    return {name: _prepared(config, name, weight) for name, weight in weights.items()}
+
+
+def _prepared(config: TransformerConfig, name: str, weight: Weight) -> Array:
+    data = _numbers(weight)
+    if name.endswith("norm.weight"):
+        return _aligned(data + np.float32(config.norm_offset))
+    if config.rope.order == "pairs" and any(part in name for part in _TURNED):
+        data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
+    return _aligned(data)
+
+
+def _is_blocks(weight: Weight) -> bool:
+    return weight.format in BLOCK_FORMATS and len(weight.shape) == 2
+
+
+def _numbers(weight: Weight) -> Array:
+    """The blocks of a weight, or its numbers in f32. Raises `UnsupportedError` for other blocks."""
+    if _is_blocks(weight):
+        return weight.data
+    if weight.data.dtype == np.uint8:
+        raise UnsupportedError("weights of another format", expected=", ".join(BLOCK_FORMATS), found=weight.format)
+    return weight.data.astype(np.float32)
+
+
+def halves_first(rows: int, head_size: int, turned: int) -> Array:
+    """The order of rows in which the first numbers of planes come before the second ones, in each head.
+
+    Of a head of 6 with 4 that are turned: 0, 2, 1, 3, 4, 5.
+    """
+    head = np.arange(head_size)
+    head[:turned] = head[:turned].reshape(-1, 2).T.reshape(-1)
+    return (np.arange(0, rows, head_size)[:, None] + head).reshape(-1)
+
+
+def _aligned(data: Array) -> Array:
+    """A copy that kernels read without another one."""
+    out = empty(data.shape, data.dtype)
+    np.copyto(out, data)
+    return out

@@ -1,0 +1,109 @@
+"""Decoders of all families against numpy in float64, step by step and at once."""
+
+import numpy as np
+import pytest
+from decoder_reference import logits_of
+from strength import is_full
+from tiny_models import LLAMA, TINY, as_file_has, random_weights
+
+from tirax.diagnostics import ShapeError
+from tirax.frontend.nn.llm.decoder import Decoder, layout_of
+from tirax.interpreter import interpret
+from tirax.language.weights import prepared
+from tirax.lowering.build import build
+from tirax.runtime.kv_cache import PagedKVCache
+
+PAGE = 4
+
+
+class Reader:
+    """A decoder that reads tokens, by `call(function, *args)`."""
+
+    def __init__(self, config, call=None, dtype="float32"):
+        self.config = config
+        self.weights = random_weights(config)
+        self.decoder = Decoder(config, layout_of(config, PAGE, dtype))
+        self.mod, params = self.decoder.export_tvm(self.decoder.specs())
+        ready = prepared(config, as_file_has(self.weights))
+        self.args = [ready[name] for name, _ in params]
+        self.call = call or (lambda name, *args: interpret(self.mod, name, args))
+        self.cache = PagedKVCache.create(self.decoder.layout, 128)
+        self.cache.add_sequence(0)
+
+    def read(self, tokens, sequence=0):
+        """The logits behind the last of the tokens."""
+        name = "decode" if len(tokens) == 1 else "prefill"
+        cache = self.cache
+        with cache.forward([sequence], [len(tokens)]) as step:
+            args = tokens[None], cache.keys, cache.values, step.table, step.starts
+            logits, keys, values = self.call(name, *args, *self.args)
+        np.copyto(cache.keys, keys)
+        np.copyto(cache.values, values)
+        return logits[0]
+
+
+def tokens_of(config, length, seed=1):
+    return np.random.default_rng(seed).integers(0, config.vocabulary_size, length).astype(np.int32)
+
+
+@pytest.mark.parametrize("family", TINY)
+def test_each_family_is_what_numpy_says(family):
+    reader = Reader(TINY[family])
+    tokens = tokens_of(reader.config, 12)
+    expected = logits_of(reader.config, reader.weights, tokens)
+    for begin, end in ((0, 9), (9, 10), (10, 12)):
+        np.testing.assert_allclose(reader.read(tokens[begin:end]), expected[end - 1], rtol=0, atol=2e-5)
+
+
+def compiled(config, **options):
+    """A reader of compiled code, whose cache is of no numbers: what is read before it is written shows."""
+    reader = Reader(config, **options)
+    executable = build(reader.mod)
+    reader.call = lambda name, *args: executable[name](*args)
+    reader.cache.keys[:] = np.nan
+    reader.cache.values[:] = np.nan
+    return reader
+
+
+def chosen():
+    return [*TINY, "llama/f16"] if is_full() else ["qwen2"]
+
+
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.thinned) for n in chosen()])
+def reader(request):
+    """A decoder, compiled, in f16 where the name says so."""
+    return compiled(TINY[request.param.removesuffix("/f16")], dtype="float16" if "f16" in request.param else "float32")
+
+
+def test_compiled_code_reads_at_once_and_token_by_token(reader):
+    """Lengths up to beyond pages, and the tile of keys that attention takes at once."""
+    tokens = tokens_of(reader.config, 80)
+    expected = logits_of(reader.config, reader.weights, tokens)
+    tolerance = 2e-5 if reader.cache.keys.dtype == np.float32 else 1e-2
+    for parts in ([1] * 10, [9, 1, 70], [80]):
+        ends = np.cumsum(parts)
+        for begin, end in zip([0, *ends], ends):
+            np.testing.assert_allclose(reader.read(tokens[begin:end]), expected[end - 1], rtol=0, atol=tolerance)
+        reader.cache.popn(0, sum(parts))
+
+
+def test_what_was_forked_goes_on_apart(reader):
+    """Two sequences that begin alike, one of which is taken back behind a page that they share."""
+    cache = reader.cache
+    tokens = tokens_of(reader.config, 24)
+    reader.read(tokens[:10])
+    cache.fork_sequence(0, 1)
+    cache.fork_sequence(0, 2, 5)
+    for sequence, begin in ((0, 10), (1, 10), (2, 5)):
+        other = np.concatenate([tokens[:begin], tokens_of(reader.config, 7, seed=sequence)])
+        expected = logits_of(reader.config, reader.weights, other)[-1]
+        np.testing.assert_allclose(reader.read(other[begin:], sequence), expected, rtol=0, atol=1e-2)
+    for sequence in (1, 2):
+        cache.remove_sequence(sequence)
+    cache.popn(0, cache.length(0))
+    assert cache.available == cache.pages * PAGE
+
+
+def test_a_cache_of_another_model_is_refused():
+    with pytest.raises(ShapeError, match="for another model"):
+        Decoder(LLAMA, layout_of(TINY["qwen3"]))

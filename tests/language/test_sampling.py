@@ -1,0 +1,59 @@
+"""Tokens are drawn as often as their probability says, the same ones for the same seed."""
+
+import numpy as np
+import pytest
+
+from tirax.language.sampling import Sampler, Sampling, SamplingError
+
+LOGITS = np.log(np.array([0.5, 0.05, 0.25, 0.2], np.float32))
+
+
+def draws(count=4000, **options):
+    sampler = Sampler(Sampling(**options))
+    return np.bincount([sampler(LOGITS) for _ in range(count)], minlength=4) / count
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"temperature": 1.0}, [0.5, 0.05, 0.25, 0.2]),
+        ({"temperature": 0.5}, np.array([0.5, 0.05, 0.25, 0.2]) ** 2 / 0.3550),
+        ({"temperature": 1.0, "top_k": 2}, [2 / 3, 0, 1 / 3, 0]),
+        ({"temperature": 1.0, "top_p": 0.7}, [2 / 3, 0, 1 / 3, 0]),
+        ({"temperature": 1.0, "top_p": 0.4}, [1, 0, 0, 0]),
+        ({"temperature": 1.0, "top_k": 1}, [1, 0, 0, 0]),
+        ({"temperature": 0.0}, [1, 0, 0, 0]),
+    ],
+)
+def test_tokens_come_as_often_as_their_probability_says(options, expected):
+    np.testing.assert_allclose(draws(**options), expected, rtol=0, atol=0.03)
+
+
+def test_the_seed_and_the_number_of_the_sequence_decide():
+    drawn = {
+        (seed, number): [Sampler(Sampling(1.0, seed=seed), number)(LOGITS) for _ in range(1)]
+        + [s(LOGITS) for s in [Sampler(Sampling(1.0, seed=seed), number)] for _ in range(40)]
+        for seed in (0, 1)
+        for number in (0, 1)
+    }
+    again = Sampler(Sampling(1.0, seed=1), 1)
+    assert drawn[1, 1][1:] == [again(LOGITS) for _ in range(40)]
+    assert len({tuple(tokens) for tokens in drawn.values()}) == 4
+
+
+def test_of_equal_logits_the_first_one_is_taken():
+    assert Sampler(Sampling())(np.zeros(5, np.float32)) == 0
+    assert Sampler(Sampling(1.0, top_k=1))(np.zeros(5, np.float32)) == 0
+
+
+def test_options_that_cannot_be_are_told_at_once():
+    with pytest.raises(SamplingError) as error:
+        Sampling(temperature=-1, top_k=-1, top_p=0, seed=-1)
+    assert [note.split(" ")[0] for note in error.value.notes] == ["temperature", "top_k", "top_p", "seed"]
+    with pytest.raises(SamplingError, match="temperature is nan"):
+        Sampling(temperature=float("nan"))
+
+
+def test_logits_that_are_no_numbers_are_refused():
+    with pytest.raises(SamplingError, match="no numbers"):
+        Sampler(Sampling())(np.array([0, np.nan, 1], np.float32))
