@@ -345,7 +345,8 @@ def rounded_to_bytes(x: Array, together: int) -> tuple[Array, Array]:
     A scale is the largest magnitude over 127, NaN where one is not finite; numbers are rounded to the nearest byte,
     halves away from zero. The bytes are given as floats.
     """
-    parts = np.asarray(x, np.float32).reshape(*np.shape(x)[:-1], -1, together)
+    *outer, k = np.shape(x)
+    parts = np.asarray(x, np.float32).reshape(*outer, k // together, together)
     most = np.abs(parts).max(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         scale = most / np.float32(127) + most * np.float32(0)

@@ -22,6 +22,7 @@ from ...dialects.sym.expr import SymExpr
 from ...ir.passes.additions import Additions
 from ..loop_builder import LoopBuilder
 from .argreduce import emit_argreduce, plan_argreduce
+from .block_products import emit_block_products, plan_block_products
 from .dot_products import emit_dot_products, plan_dot_products
 from .epilogue import Epilogue
 from .multi_reduce import emit_multi_reduce, plan_multi_reduce
@@ -63,6 +64,7 @@ _TILE = ("lanes", "vectors", "rows", "order")
 _LANES = ("tile", "lanes", "chains")
 _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
 RULES: tuple[AnyRule, ...] = (
+    Rule("block_products", plan_block_products, emit_block_products, ("tile",)),
     Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
     Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
     Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
