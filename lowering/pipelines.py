@@ -20,6 +20,7 @@ OPTIMIZE = (
     "fuse-layers",
     "scale-after-product",
     "pack-weights",
+    "interleave-blocks",
     "sink-reshape",
     "remove-redundant-reshape",
     "fold-constant",

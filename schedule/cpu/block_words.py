@@ -151,9 +151,7 @@ def _q4_k(words: Words) -> Unpacked:
     def word(j: int) -> SSAValue:
         return _nibble(words, "q", 64, j // 16 * 8)(j % 16)
 
-    return Unpacked(
-        32, word, lambda p: words.times(d, six_bits(p, 0)), lambda p: words.times(low, six_bits(p, 4))
-    )
+    return Unpacked(32, word, lambda p: words.times(d, six_bits(p, 0)), lambda p: words.times(low, six_bits(p, 4)))
 
 
 def _q6_k(words: Words) -> Unpacked:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.dialects.block_formats import block_format
 from tirax.interpreter import interpret
 from tirax.lowering.build import build
 from tirax.script import parse_source
@@ -47,6 +48,11 @@ def i64(*values: Any) -> Any:
 
 
 IMAGE = np.arange(30, dtype="float32").reshape(1, 1, 6, 5)
+EIGHTHS = np.stack([np.arange(-15, 17) * 8 - 1, np.arange(32) % 5 * 64 - 127]).astype("float32") / 8
+Q8_0 = block_format("q8_0").quantize(EIGHTHS)
+NUMBERS = block_format("q8_0").dequantize(Q8_0)
+HALVES = np.array([[127, 0.5, -0.5, 2.25, *[-1] * 28], [0] * 32], "float32")
+ROUNDED = np.array([[127, 1, -1, 2, *[-1] * 28], [0] * 32], "float32")
 X, XY = "n float32", "n float32; n float32"
 ROWS = "n,m float32"
 CASES: dict[str, list[Case]] = {
@@ -201,6 +207,20 @@ CASES: dict[str, list[Case]] = {
     "`bucketize`": [
         Case(XY.replace("; n", "; m"), "R.bucketize(x, y)", (f32(0, 2, 3, NAN), f32(3, 1, 2)), i64(0, 2, 3, 3)),
         Case(XY.replace("; n", "; m"), "R.bucketize(x, y)", (f32(0, NAN), f32()), i64(0, 0)),
+    ],
+    "`dequantize_blocks`, `take_blocks`": [
+        Case("n,l uint8", "R.dequantize_blocks(x, 'q8_0', out_dtype='float16')", (Q8_0,), NUMBERS.astype("f2")),
+        Case("n,l uint8; k int64", "R.take_blocks(x, y, 'q8_0')", (Q8_0, i64(1, 0)), NUMBERS[::-1]),
+        Case("n,l uint8; k int64", "R.take_blocks(x, y, 'q8_0')", (Q8_0, i64(2)), "take_blocks"),
+    ],
+    "`matmul_blocks`": [
+        Case("n,k float32; m,l uint8", "R.matmul_blocks(x, y, 'q8_0')", (HALVES, Q8_0), HALVES @ NUMBERS.T),
+    ],
+    "`activation` of `matmul_blocks`": [
+        Case("n,k float32; m,l uint8", "R.matmul_blocks(x, y, 'q8_0', activation='int8')", (HALVES, Q8_0),
+             ROUNDED @ NUMBERS.T),
+        Case("n,k float32; m,l uint8", "R.matmul_blocks(x, y, 'q8_0', activation='int8')", (HALVES + f32(INF), Q8_0),
+             np.full((2, 2), NAN, "f4")),
     ],
 }  # fmt: skip
 

@@ -15,8 +15,9 @@ DataflowBlockPass = FunctionPass = PythonPass
 
 _OWN = frozenset(
     (
-        "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "LiftClosures", "PackConvolutions",
-        "PackWeights", "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants", "SinkReshape",
+        "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "InterleaveBlocks", "LiftClosures",
+        "PackConvolutions", "PackWeights", "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants",
+        "SinkReshape",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
