@@ -49,8 +49,8 @@ how many threads there were; where a call begins, of how many it was measured, e
 MOST_EVENTS = 1 << 24
 """Events that are kept, of 72 bytes each; what comes later is counted alone."""
 _PART = 400
-"""Of short calls so few are measured that marks take one part of so many, by what they
-cost in a row: up to thrice that else."""
+"""Of short calls so few are measured that marks take one part of so many, by what they cost in a row; among other code
+they take up to thrice as much."""
 
 _lock = threading.RLock()
 
