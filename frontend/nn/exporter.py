@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from xdsl.ir import Operation, SSAValue
+
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Var as SymVar
 from ...handles.module import IRModule
@@ -14,15 +16,20 @@ from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr, GlobalVar, Tuple, TupleGetItem, Var, const
 from ...handles.struct_info import TupleStructInfo
 from ..block_builder import BlockBuilder
+from ..places import place_of_caller
 from . import spec as _spec
 from .effects import IOEffect
 from .tensor import Effect, Object, Parameter, Tensor
 
 
 class _Builder(BlockBuilder):
-    """Knows the function that it ended last."""
+    """Knows the function that it ended last, and where in a method each operation stands."""
 
     last_declared = ""
+
+    def _insert(self, op: Operation, name: str | None) -> SSAValue:
+        op.location = place_of_caller()
+        return super()._insert(op, name)
 
     def _declare(self, name: str) -> GlobalVar:
         gv = super()._declare(name)
