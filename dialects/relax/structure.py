@@ -8,6 +8,7 @@ types, results whose type follows from a region or an attribute, or symbolic exp
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
@@ -441,10 +442,25 @@ class ConstantOp(asm.FormattedOp):
         """The constant with the contents of `array`, converted to `dtype`."""
         return cls(TensorDataAttr.from_numpy(array, dtype))
 
+    def named_after(self, *values: SSAValue) -> Self:
+        """Itself, called what the first constant with a name is called that `values` are computed of."""
+        key = next(filter(None, map(_key, values)), None)
+        if key is not None:
+            self.value = TensorDataAttr(replace(self.value.data, key=key))
+        return self
+
     def verify_(self) -> None:
         data = self.value.data
         if self.result.type != TensorType.of(data.shape, data.dtype):
             raise VerifyException(f"a constant of {data.dtype} {list(data.shape)} has the type {self.result.type}")
+
+
+def _key(value: SSAValue) -> str | None:
+    """What the model calls the constant that a value is, or is computed of: the first operand of each operation."""
+    op = value.owner
+    while isinstance(op, Operation) and op.operands:
+        op = op.operands[0].owner
+    return op.value.data.key if isinstance(op, ConstantOp) else None
 
 
 @irdl_op_definition

@@ -122,7 +122,8 @@ def _as_leaf(name: str, param: SSAValue, value: Any) -> Operation:
         if type(param.type) is not type(leaf.result.type):
             raise TiraxError(f"parameter '{name}' cannot be bound to this", expected=param.type, found=leaf.result.type)
         return leaf
-    return relax.ConstantOp(_as_data(name, param, value))
+    data = _as_data(name, param, value).data
+    return relax.ConstantOp(relax.TensorDataAttr(replace(data, key=data.key or name)))
 
 
 def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:

@@ -161,7 +161,7 @@ def _replace(op: Operation, value: Any) -> None:
         new: Operation = relax.TupleOp([f.result for f in fields])
         block.insert_ops_before([*fields, new], op)
     else:
-        new = _constant(value, old.type)
+        new = _constant(value, old.type).named_after(*op.operands)
         block.insert_op_before(new, op)
     _stand_in(old, new.results[0])
     erase(op)

@@ -44,7 +44,9 @@ class FlushDenormalWeights(Pass):
         for constant in list(_weights(op)):
             values = constant.value.numpy()
             if _has_denormals(values) and np.abs(values).max() >= _FAR_ABOVE * np.finfo(values.dtype).tiny:
-                replacement = insert_before(constant, relax.ConstantOp(_flushed(constant.value)))
+                replacement = insert_before(
+                    constant, relax.ConstantOp(_flushed(constant.value)).named_after(constant.result)
+                )
                 constant.results[0].replace_all_uses_with(replacement.results[0])
                 Rewriter.erase_op(constant)
 

@@ -70,7 +70,7 @@ def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any
     width = _width(target, panels)
     if width is None:
         return None
-    packed = insert_before(op, relax.ConstantOp(_packed(panels, width, element))).result
+    packed = insert_before(op, relax.ConstantOp(_packed(panels, width, element)).named_after(weight)).result
     pads = op.attr("padding")
     attrs = {
         "out_shape": cast(TensorType, op.results[0].type).dims,

@@ -40,6 +40,7 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
         return None
     _, columns = matrix.shape
     panels = relax.ConstantOp.of(in_panels(matrix, _width(target, columns, dot), dot.group), _element(weights))
+    panels = panels.named_after(weights)
     function = partial(dot_product, columns=columns, group=dot.group, dtype=_element(op.results[0]))
     return function, [x, insert_before(op, panels).result], "dot_matmul"
 
@@ -84,7 +85,8 @@ def _convolution(
     def function(data: Tensor, packed: Tensor) -> Tensor:
         return windows.convolution(data, read(packed), out.dims or (), every, *attrs)
 
-    return function, [x, insert_before(conv, relax.ConstantOp.of(weights, _element(given))).result], "dot_conv2d"
+    packed = relax.ConstantOp.of(weights, _element(given)).named_after(given)
+    return function, [x, insert_before(conv, packed).result], "dot_conv2d"
 
 
 def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarray[Any, Any]:

@@ -83,7 +83,7 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
         contents = _packed(kept.value.numpy(), width, kept.value.data.dtype)
     else:
         contents = _packed(matrix, width, t.element)
-    packed = insert_before(op, relax.ConstantOp(contents)).result
+    packed = insert_before(op, relax.ConstantOp(contents).named_after(kept.result if kept else weights)).result
     if columns % width:
         return partial(padded_matmul, columns=columns), [x, packed], "padded_matmul"
     return packed_matmul, [x, packed], "packed_matmul"

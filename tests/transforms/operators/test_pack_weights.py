@@ -73,6 +73,12 @@ def test_packed(case):
     assert_same_meaning(before.op, after.op)
 
 
+def test_panels_are_called_what_the_matrix_was():
+    for before in (program(), program(w="(128, 5)", matrix="R.permute_dims(w)")):
+        (call,) = (c for c in packed(before).op.walk() if isinstance(c, ops.CallTIROp))
+        assert call.args[1].owner.value.data.key == "w"
+
+
 def test_a_transposed_matrix_is_packed_as_it_was_given():
     before = program(w="(128, 5)", matrix="R.permute_dims(w)")
     after = PackWeights(AVX512, 0)(before)
