@@ -46,7 +46,7 @@ def build(
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
     resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
-    with no_gc(), traced():
+    with no_gc(), traced() as watch:
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
@@ -56,6 +56,7 @@ def build(
                 entry.store(executable)
         else:
             executable.instrument = lambda: _build(op.clone(), pipeline, resolved, opt_level).instrumented
+        executable.watch = watch
         return executable
 
 

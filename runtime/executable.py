@@ -34,6 +34,7 @@ from .ndarray import ALIGNMENT, array, empty
 from .profiling import recorder
 from .profiling.report import Report
 from .profiling.sites import Site
+from .profiling.watched import Tell, watched
 from .registry import PackedFunction
 from .slots import SLOT_KINDS, SlotSpec
 from .timing import Evaluator
@@ -81,6 +82,8 @@ class Executable:
         self.sites = tuple(sites)
         self.instrument: Callable[[], Executable] | None = None
         """Builds the same program so that it says what runs; None where only code is left of it."""
+        self.watch: Tell | None = None
+        """Takes profiles of the first calls of each function, which are made in the place of these calls."""
         self._instrumented: Executable | None = None
         self._module: Module | None = None
         self._lock = threading.Lock()
@@ -109,7 +112,10 @@ class Executable:
             raise LoadError(f"the code was made for another {what}", expected=expected, found=found, hint=hint)
         imports = recorder.imports() if self.sites else None
         rows = recorder.new_rows(len(self.sites)) if self.sites else None
-        return Module(self.code, self.functions, self.slots, self.constants, self.external, imports, rows)
+        module = Module(self.code, self.functions, self.slots, self.constants, self.external, imports, rows)
+        if self.watch is not None:
+            module.replace(functools.partial(watched, profile=self.profile, tell=self.watch))
+        return module
 
     @property
     def instrumented(self) -> Executable:

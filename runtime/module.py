@@ -28,6 +28,10 @@ class Functions:
         """The names of all functions."""
         return list(self._callables)
 
+    def replace(self, function: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Let `function(name, old)` stand for each function."""
+        self._callables = {name: function(name, old) for name, old in self._callables.items()}
+
     def __contains__(self, name: object) -> bool:
         return name in self._callables
 

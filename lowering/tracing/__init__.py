@@ -9,14 +9,16 @@ show it. Nothing of this is imported where no trace is asked for.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ...ir.passes.transform import PassContext
 
 if TYPE_CHECKING:
+    from ...runtime.profiling.report import Report
+    from ...runtime.profiling.watched import Tell
     from .file import TraceFile
     from .recorder import Recorder
 
@@ -38,8 +40,11 @@ class _Open:
 _open = _Open()
 
 
-def traced() -> Any:
-    """A context in which a program is traced, where the environment asks for it and nobody does already."""
+def traced() -> AbstractContextManager[Tell | None]:
+    """A context in which a program is traced, where the environment asks for it and nobody does already.
+
+    It gives what writes profiles of calls into the trace.
+    """
     path = os.environ.get(VARIABLE)
     if not path or any(hasattr(i, "begin_build") for i in PassContext.current().instruments or ()):
         return nullcontext()
@@ -47,14 +52,20 @@ def traced() -> Any:
 
 
 @contextmanager
-def _traced(path: str) -> Generator[None]:
+def _traced(path: str) -> Generator[Tell | None]:
     recorder = _new_recorder(path)
     if recorder is None:
-        yield
+        yield None
         return
-    where = PassContext.current()
+    where, process = PassContext.current(), os.getpid()
+
+    def tell(report: Report, args: Sequence[Any]) -> None:
+        if os.getpid() == process:  # in a fork the file is the parent's
+            shapes = [str(list(arg.shape)) for arg in args if hasattr(arg, "shape")]
+            recorder.profile(report, ", ".join(shapes))
+
     with where.quietly(instruments=[*(where.instruments or ()), recorder]), recording(recorder):
-        yield
+        yield tell
 
 
 def _new_recorder(path: str) -> Recorder | None:

@@ -183,6 +183,7 @@ class Recorder:
         if not self._ended:
             self._add("end")
             self._ended = True
+            self._snapshots.clear()
 
     # -- what is written of it -----------------------------------------------------------------------------------------
 

@@ -90,6 +90,11 @@ def new_rows(sites: int) -> np.ndarray:
     return np.zeros((sites, ROW), np.int64)
 
 
+def is_recording() -> bool:
+    """Whether calls are recorded now, by any thread."""
+    return _recorder.cache_info().currsize > 0 and _recorder().on
+
+
 @contextmanager
 def recording(rows: np.ndarray) -> Generator[_Recorder]:
     """In the block, calls of the module with these rows are recorded; memory for events is kept until its end.
@@ -130,6 +135,11 @@ class _Recorder:
         self._words["price"].value = sorted(attempt() for _ in range(15))[7]  # memory is new to each of them
         self._release()
         self._rows = new_rows(0)
+
+    @property
+    def on(self) -> bool:
+        """Whether calls are recorded."""
+        return self._on.value
 
     def open(self, rows: np.ndarray) -> None:
         """Record calls of the module with these rows from now on."""

@@ -135,10 +135,13 @@ def test_any_program_by_the_environment(tmp_path):
     """Two programs in one file; the process ends in a pass of the second one as it does by a fault in native code."""
     program = f"""
 import os
+import numpy as np
 from tirax.lowering.build import build
 from tirax.script import parse_source
 module = parse_source({SOURCE!r}, "model.py")
-build(module, {TARGET!r})
+main = build(module, {TARGET!r})["main"]
+x, w = np.ones((4, 24), "float32"), np.ones((24, 16), "float32")
+assert all((main(x, w) == 24).all() for _ in range(8))
 build(module, {TARGET!r}, pipeline=["legalize-ops", lambda module: os._exit(9)])
 """
     variables = os.environ | {"TIRAX_TRACE": str(tmp_path / "trace-%p.html")}
@@ -147,6 +150,11 @@ build(module, {TARGET!r}, pipeline=["legalize-ops", lambda module: os._exit(9)])
     found = records(path.read_text())
     assert [r["title"] for r in found if r["t"] == "program"] == ["program 1", "program 2"]
     assert [r["p"] for r in found if r["t"] == "end"] == [0]
+    times = [r for r in found if r["t"] == "profile"]
+    assert 1 <= len(times) <= 5 and {(r["p"], r["function"], r["sizes"]) for r in times} == {
+        (0, "main", "[4, 24], [24, 16]")
+    }
+    assert [r["seconds"] for r in times] == sorted((r["seconds"] for r in times), reverse=True)
     assert (found[-1]["p"], found[-1]["t"], found[-1]["name"]) == (1, "pass", "legalize-ops")
 
 
