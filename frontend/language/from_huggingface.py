@@ -19,7 +19,7 @@ from .families import FAMILIES, Family, sliding_layers
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
 from .rope_scaling import rope_factors
-from .settings import read_json
+from .settings import read_json, read_text
 from .shapes import check_heads, demand_weights, parts_of
 from .weights import Weight, Weights
 
@@ -53,6 +53,23 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
         weights.pop("output.weight", None)
     demand_weights(os.fspath(path), config, weights, unknown)
     return config, weights
+
+
+def huggingface_template(folder: str | os.PathLike[str]) -> str | None:
+    """The template for conversations in a folder: a file of its own, or an entry of the tokenizer's settings.
+
+    Of several the one called `default`; None where there is none. Raises `OSError`, `ModelError`.
+    """
+    file, settings = Path(folder, "chat_template.jinja"), Path(folder, "tokenizer_config.json")
+    if file.exists():
+        return read_text(file)
+    entry = read_json(settings).get("chat_template") if settings.exists() else None
+    if isinstance(entry, list):
+        named = [each for each in entry if isinstance(each, dict) and each.get("name") == "default"]
+        entry = named[0].get("template") if named else entry
+    if entry is not None and not isinstance(entry, str):
+        raise ModelError(f"'chat_template' of '{settings}' is no text", found=repr(entry)[:80])
+    return entry
 
 
 def _family(path: Path, entries: Mapping[str, Any]) -> str:

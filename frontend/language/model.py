@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..importing.errors import ModelError
+from .chat import ChatTemplate
 from .config import TransformerConfig
 from .from_gguf import read_gguf_model
-from .from_huggingface import read_huggingface_model
+from .from_huggingface import huggingface_template, read_huggingface_model
 from .tokenizers import Tokenizer, TokenizerError, gguf_tokenizer, huggingface_tokenizer
 from .weights import Weights
+
+_TEMPLATE = "tokenizer.chat_template"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,14 @@ class LanguageModelFile:
                 f"'{self.path}' has more tokens than its model", expected=expected, found=tokenizer.size
             )
         return tokenizer
+
+    @cached_property
+    def chat_template(self) -> ChatTemplate:
+        """How conversations are written for the model. Raises as `tokenizer`, and `ModelError` for wrong settings."""
+        text = huggingface_template(self.path) if self.metadata is None else self.metadata.get(_TEMPLATE)
+        if text is not None and not isinstance(text, str):
+            raise ModelError(f"'{_TEMPLATE}' of '{self.path}' is no text", found=repr(text)[:80])
+        return ChatTemplate(text, self.tokenizer)
 
 
 def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:

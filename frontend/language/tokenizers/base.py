@@ -13,6 +13,9 @@ STOP_TEXTS = frozenset((
 ))  # fmt: skip
 """Tokens that end a turn, whatever a file says of its last token: chats end by another than texts do."""
 
+CONTROL_TEXTS = STOP_TEXTS | {"<|im_start|>", "<start_of_turn>", "<|start_header_id|>", "<|end_header_id|>"}
+"""Tokens that are no text, whatever kind a file says that they are of."""
+
 
 class TokenizerError(ModelError):
     """A tokenizer that contradicts itself, or a text that it cannot express."""

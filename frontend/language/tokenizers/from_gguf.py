@@ -10,11 +10,11 @@ import numpy as np
 
 from ....diagnostics import UnsupportedError, unknown_name
 from ..fields import Fields
-from .base import SpecialTokens, Tokenizer, TokenizerError, stop_tokens
+from .base import CONTROL_TEXTS, SpecialTokens, Tokenizer, TokenizerError, stop_tokens
 from .byte_pairs import BytePairTokenizer
 from .sentence_pieces import SentencePieceTokenizer
 from .splitting import SPLITTINGS
-from .vocabulary import BYTE, CONTROL, NORMAL, UNUSED, Vocabulary
+from .vocabulary import BYTE, CONTROL, NORMAL, Vocabulary
 
 _PREFIX = "tokenizer.ggml."
 _MODELS = ("gpt2", "llama")
@@ -50,6 +50,7 @@ def _vocabulary(path: str, fields: Fields) -> Vocabulary:
     kinds = _numbers(fields, "token_type", len(texts), "i", NORMAL)
     if any(not NORMAL <= kind <= BYTE for kind in kinds):
         fields.problems.append(f"'{_PREFIX}token_type' has kinds other than {NORMAL} … {BYTE}")
+    kinds = [CONTROL if text in CONTROL_TEXTS else kind for text, kind in zip(texts, kinds)]
     wrong = [text for text, kind in zip(texts, kinds) if kind == BYTE and not _BYTE_TEXT.fullmatch(text)]
     if wrong:
         fields.problems.append(f"'{_PREFIX}tokens' has bytes that are none: {wrong[0]!r}"[:200])
@@ -80,7 +81,7 @@ def _special(fields: Fields, vocabulary: Vocabulary, model: str) -> SpecialToken
     count = len(vocabulary.texts)
     bos, eos, eot, eom = (_token(fields, f"{name}_token_id", count) for name in ("bos", "eos", "eot", "eom"))
     begins = model == "llama" or fields.entries.get("pre") in _WHOLE_WORDS
-    stop = stop_tokens(vocabulary.of_kinds(CONTROL, UNUSED), (eos, eot, eom))
+    stop = stop_tokens(vocabulary.of_kinds(CONTROL), (eos, eot, eom))
     return SpecialTokens(bos, eos, stop, fields.flag("add_bos_token", begins), fields.flag("add_eos_token", False))
 
 
