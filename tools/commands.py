@@ -132,14 +132,27 @@ def import_(options: Namespace) -> int:
 
 def inspect(options: Namespace) -> int:
     """Print what a model or an executable contains."""
+    from .gguf_files import EXTENSION
     from .models import format_of
 
+    if options.file.lower().endswith(EXTENSION) and not options.stubs:
+        return _inspect_gguf(options.file)
     model = format_of(options.file)
     if model is not None:
         return _inspect_model(model, options)
     if options.stubs:
         raise UsageError("--stubs is for models", expected=".onnx or .pt2", found=options.file)
     return _inspect_executable(options)
+
+
+def _inspect_gguf(path: str) -> int:
+    from .gguf_files import gguf_text
+
+    try:
+        print(gguf_text(path))
+    except OSError as error:
+        raise TiraxError(f"cannot read '{path}': {error.strerror}") from error
+    return OK
 
 
 def _inspect_model(model: ModelFormat, options: Namespace) -> int:

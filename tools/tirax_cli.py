@@ -61,7 +61,9 @@ def command_line() -> argparse.ArgumentParser:
     _add_shape_option(import_)
 
     inspect = commands.add_parser("inspect", help="what is in a model or an executable")
-    inspect.add_argument("file", help="a model (.onnx, .pt2), or an executable that build or Executable.save wrote")
+    inspect.add_argument(
+        "file", help="a model (.onnx, .pt2, .gguf), or an executable that build or Executable.save wrote"
+    )
     inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for what has none")
     graph = commands.add_parser("graph", help="a program as a graph, for Graphviz or Model Explorer")
     graph.add_argument("file", help=_PROGRAMS)

@@ -1,4 +1,4 @@
-"""Files that are damaged or lie: executables and databases of tuning records.
+"""Files that are damaged or lie: executables, databases of tuning records, language models in GGUF.
 
 A case is the numbers of a `Tape`, which say what is changed in a file that is made here: its bytes are of one machine.
 """
@@ -13,9 +13,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from xdsl.parser import Parser
 
 from ...diagnostics import TiraxError
+from ...frontend.gguf import write_gguf
+from ...frontend.language import Rope, TransformerConfig, expected_shapes, load_language_model
+from ...frontend.language.names import ROWS
 from ...ir.passes.transform import new_context
 from ...lowering.build import build
 from ...runtime import Executable
@@ -43,7 +47,7 @@ def _numbers(rng: random.Random) -> str:
     return " ".join(str(rng.getrandbits(53)) for _ in range(40))
 
 
-draw_executable = draw_database = _numbers
+draw_executable = draw_database = draw_gguf = _numbers
 """The numbers that say what is changed."""
 
 
@@ -121,3 +125,46 @@ def check_database(text: str) -> int:
 
 def _json(folder: str) -> JSONDatabase:
     return JSONDatabase(work_dir=folder)
+
+
+@cache
+def _language_model() -> bytes:
+    """A model of one layer with a tokenizer, in numbers of two formats."""
+    config = TransformerConfig("llama", 20, 32, 32, 1, 4, 2, 8, 16, Rope(1e4, 8, "pairs"), 1e-5)
+    entries = {
+        "block_count": 1, "context_length": 16, "embedding_length": 32, "feed_forward_length": 32,
+        "attention.head_count": 4, "attention.head_count_kv": 2, "attention.layer_norm_rms_epsilon": 1e-5,
+    }  # fmt: skip
+    tokens = {"model": "gpt2", "pre": "smollm", "tokens": tuple("abcdefghijklmnopqrst"), "merges": ("a b",)}
+    metadata = {f"llama.{key}": value for key, value in entries.items()}
+    metadata |= {f"tokenizer.ggml.{key}": value for key, value in tokens.items()}
+    metadata |= {
+        "tokenizer.ggml.token_type": np.ones(20, "int32"),
+        "tokenizer.chat_template": "{{ messages[0].content }}",
+    }
+    names = {row.name: row.gguf for row in ROWS}
+    weights = {names[n.replace("s.0.", "s.*.")]: shape for n, shape in expected_shapes(config).items()}
+    tensors = {(n or "").replace("*", "0"): np.zeros(shape, "float16") for n, shape in weights.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "m.gguf")
+        write_gguf(path, {"general.architecture": "llama"} | metadata, tensors)
+        return path.read_bytes()
+
+
+def check_gguf(text: str) -> int:
+    """A language model with changes is refused, or it is read, tokenizes and renders: never more."""
+    rng = Tape(played=[int(word) for word in text.split()])
+    data = _language_model()
+    head = data.rstrip(bytes(1))  # the weights are zeros
+    changed = mutated_bytes(rng, head) + data[len(head) :] if rng.random() < 0.8 else mutated_bytes(rng, data)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "m.gguf")
+        path.write_bytes(changed)
+        try:
+            model = load_language_model(path)
+            tokens = model.tokenizer.prompt("abc <|im_end|> \u00e9", special=True)
+            model.tokenizer.decode(tokens)
+            model.chat_template.tokens([{"role": "user", "content": "abc"}])
+        except TiraxError:
+            return 1
+    return 1

@@ -27,7 +27,7 @@ from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
 from ..specs import make_pass, parse_specs
 from . import checks, sequences
-from .files import check_database, check_executable, draw_database, draw_executable
+from .files import check_database, check_executable, check_gguf, draw_database, draw_executable, draw_gguf
 from .mutations import mutated_text
 from .nnsmith_graphs import check_model, draw_model
 from .onnx_graphs import check_graph, check_lie, draw_graph, draw_lie
@@ -262,6 +262,7 @@ KINDS = {
     "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),
+    "gguf": Kind("language models in GGUF with wrong bytes", draw_gguf, check_gguf),
     "databases": Kind("tuning databases with wrong bytes", draw_database, check_database),
 }
 """The fuzzers by name."""
