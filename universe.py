@@ -68,6 +68,7 @@ _PASSES: dict[str, str] = {
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
+    "quantize-weights": "transforms.operators.quantize_weights:QuantizeWeights",
     "interleave-blocks": "transforms.operators.interleave_blocks:InterleaveBlocks",
     "pack-weights": "transforms.operators.pack_weights:PackWeights",
     "pack-convolutions": "transforms.operators.pack_convolutions:PackConvolutions",

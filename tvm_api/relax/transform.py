@@ -16,8 +16,8 @@ DataflowBlockPass = FunctionPass = PythonPass
 _OWN = frozenset(
     (
         "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "InterleaveBlocks", "LiftClosures",
-        "PackConvolutions", "PackWeights", "QuantizedToInteger", "SimplifyInference", "SinkLoopConstants",
-        "SinkReshape",
+        "PackConvolutions", "PackWeights", "QuantizeWeights", "QuantizedToInteger", "SimplifyInference",
+        "SinkLoopConstants", "SinkReshape",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
