@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 
 from ..dialects import relax
 from ..handles.module import IRModule
 from ..handles.relax.builder import Builder, module_of
 from ..handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var
+from ..handles.tir.attributes import attr_of
 from ..handles.tir.prim_func import PrimFunc
 from ..te.emit import call_te as te_call
 from . import control_flow
@@ -81,7 +82,7 @@ class BlockBuilder(Builder):
         That is called with `te_grad_kwargs` besides the gradient of the result and the arguments.
         """
         call = cast(relax.CallTIROp, self.call_te(func, *args, **kwargs).op_handle)
-        attrs = None if te_grad_kwargs is None else dict(te_grad_kwargs)
+        attrs = None if te_grad_kwargs is None else cast(DictionaryAttr, attr_of(te_grad_kwargs))
         with_grad = relax.CallTIROp(
             call.callee_name, call.call_args, call.result.type, call.tir_vars, te_grad_name, attrs
         )

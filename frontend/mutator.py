@@ -120,27 +120,28 @@ class PyExprMutator:
 
     def visit_with_new_scope(self, expr: Any, params: list[Var] | None = None) -> SeqExpr:
         """Rewrite an expression into a block of its own, which has `params` as arguments."""
+        is_function = params is not None or (
+            isinstance(expr, SeqExpr) and isinstance(expr.block.last_op, relax.ReturnOp)
+        )
         with self.builder_.begin_scope(params) as block:
-            if isinstance(expr, SeqExpr):
-                value = self._visit_seq(expr)
-                is_function = isinstance(expr.block.last_op, relax.ReturnOp)
-            else:
-                value, is_function = self.builder_.place(self.visit_expr(expr)), params is not None
+            value = self.builder_.place(self._inlined(self.visit_expr(expr)))
             block.add_op(relax.ReturnOp(value) if is_function else relax.YieldOp(value))
         return SeqExpr(block)
 
     def visit_seq_expr_(self, seq: SeqExpr) -> Expr:
-        """Emit the blocks into the current scope; the rewritten value."""
-        return Var.on(self._visit_seq(seq))
+        """Its blocks and its value rewritten, in a block that belongs to nothing yet."""
+        with self.builder_.begin_scope() as block:
+            for each in seq.blocks:
+                self._emit_rewritten(each)
+            block.add_op(relax.YieldOp(self.builder_.place(self.visit_expr(seq.body))))
+        return SeqExpr(block)
 
-    def _visit_seq(self, seq: SeqExpr) -> SSAValue:
-        for block in seq.blocks:
-            new = self.visit_binding_block(block)
-            if new is block:
-                self._reemit_block(block)
-            elif new.detached:
-                self.builder_.emit_block(new)
-        return self.builder_.place(self.visit_expr(seq.body))
+    def _emit_rewritten(self, block: BindingBlock) -> None:
+        new = self.visit_binding_block(block)
+        if new is block:
+            self._reemit_block(block)
+        elif new.detached:
+            self.builder_.emit_block(new)
 
     def visit_binding_block(self, block: BindingBlock) -> BindingBlock:
         """Rewrite a block by its class."""
@@ -186,16 +187,26 @@ class PyExprMutator:
 
     def reemit_binding(self, binding: VarBinding, new_value: Expr) -> None:
         """Emit a binding with another value; the new variable has the old name and stands for the old variable."""
-        if isinstance(new_value, Function | SeqExpr):
-            new = self.builder_.emit_binding(binding, self._local(new_value))
-        else:
-            new = self.builder_.emit_binding(binding, new_value)
+        var = self.visit_var_def(binding.var)
+        target = binding if var is binding.var else VarBinding(var, binding.value)
+        new = self.builder_.emit_binding(target, self._inlined(new_value))
         _keep_location(binding.var.ssa, new.ssa)
         self.set_var_remap(binding.var.vid, new)
 
-    def _local(self, value: Expr) -> Expr:
-        if isinstance(value, SeqExpr):
-            return Var.on(self._visit_seq(value))
+    def _inlined(self, expr: Expr) -> Expr:
+        """An expression itself; of blocks with a value the value, when the blocks stand in the current scope."""
+        if not isinstance(expr, SeqExpr):
+            return expr
+        *bindings, end = expr.block.ops
+        if not isinstance(end, relax.YieldOp) or expr.block.parent is not None:  # those of another function
+            return self._inlined(PyExprMutator.visit_seq_expr_(self, expr))
+        value = expr.body
+        end.detach()
+        end.drop_all_references()
+        for op in bindings:
+            op.detach()
+            if op.results[0].uses or not relax.is_inline(op):  # a leaf that was the value alone is placed with it
+                self.builder_.scope.block.add_op(op)
         return value
 
     def visit_var_def(self, var: Var) -> Var:

@@ -44,12 +44,12 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Te
 
 
 def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:
-    """The sum of products over the letters of `inputs` that `result` lacks; digits are dimensions that broadcast."""
+    """The sum of products over the letters of `inputs` that `result` lacks; an extent of 1 broadcasts."""
     summed = [c for c in dict.fromkeys("".join(inputs)) if c not in result]
     ks = {c: IterVar(c, Const(0, extents[c].dtype), extents[c], is_reduction=True) for c in summed}
 
     def factor(x: Tensor, term: str, where: Mapping[str, PrimExpr]) -> PrimExpr:
-        at = [zero_like(d) if c.isdigit() and d.constant == 1 else where[c] for c, d in zip(term, x.dims, strict=True)]
+        at = [zero_like(d) if d.constant == 1 else where[c] for c, d in zip(term, x.dims, strict=True)]
         return x(*at)
 
     def element(i: Indices) -> Any:

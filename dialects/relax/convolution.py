@@ -117,7 +117,7 @@ class TransposedConvolution(Convolution):
         strides, dilation = integers(self, "strides", self.RANK, 1), integers(self, "dilation", self.RANK, 1)
         extra, padding = integers(self, "output_padding", self.RANK, 0), self.attr("padding")
         if extra[i] >= max(strides[i], dilation[i]):
-            self.fail_shape("attribute output_padding is too great", "less than strides or dilation", extra)
+            self.fail_shape("output_padding is too great", "less than strides or dilation", extra)
         span = (extent - 1) * strides[i] + (kernel - 1) * dilation[i] + Const(1)
         return span + (extra[i] - padding[i] - padding[i + self.RANK])
 

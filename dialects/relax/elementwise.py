@@ -304,7 +304,7 @@ class Where(Operator):
 
     def infer(self) -> Attribute:
         c, a, b = self.tensor("condition"), self.tensor("x1"), self.tensor("x2")
-        if c.element not in (None, i1):
+        if c.element != i1:
             self.fail_dtype("argument condition must be bool", i1, c.element)
         if a.element is not None and b.element is not None and a.element != b.element:
             self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)

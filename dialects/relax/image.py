@@ -78,7 +78,7 @@ class Resize2d(_Resize):
         data, _ = dims_of_letters(self, "data", "layout", "NCHW")
         rank, size = len(layout_of(self, "layout", "NCHW")), self.shape_arg("size")
         check_choices(self, self.CHOICES)
-        if size.rank not in (None, 2):
+        if size.rank != 2:
             self.fail_shape("argument size must be height and width", "2 extents", size.rank)
         roi = self.attr("roi")
         if roi is not None and len(roi) != 4:

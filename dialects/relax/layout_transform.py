@@ -29,7 +29,8 @@ SEPARATORS = Attr(default=[], types=(list,))
 class LayoutTransform(Operator):
     """The element at i stands at index_map(i); where nothing stands there is pad_value, or anything where that is None.
 
-    `axis_separators` are axes of the result, `input_axis_separators` of x, that stay apart when memory is flattened.
+    `axis_separators` are axes of the result, `input_axis_separators` of x, that stay apart when memory is flattened;
+    after the last one is a boundary, too.
     """
 
     @classmethod
@@ -74,6 +75,6 @@ class LayoutTransform(Operator):
 
     def _check_separators(self, name: str, rank: int) -> None:
         found = cast("list[Any]", self.attr(name) or [])
-        wrong = any(not isinstance(s, int) or not 0 < s < rank for s in found)
+        wrong = any(not isinstance(s, int) or not 0 < s <= rank for s in found)
         if wrong or found != sorted(set(found)):
-            self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank - 1}", found=found)
+            self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank}", found=found)

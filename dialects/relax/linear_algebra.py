@@ -74,7 +74,7 @@ class Einsum(Operator):
     """Products of elements that share the letters of `subscripts`, summed over the letters the result lacks.
 
     As numpy's: `ij,jk->ik`; without `->` the result has the letters that stand once, in alphabetical order; `...`
-    stands for dimensions that broadcast.
+    stands for dimensions that broadcast. An extent of 1 broadcasts along a letter, too.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
@@ -133,8 +133,8 @@ class Einsum(Operator):
         for term, t in zip(inputs, xs, strict=True):
             for c, d in zip(term, t.dims or (), strict=True):
                 known = out.get(c)
-                if known is None or (c.isdigit() and known.constant == 1):
+                if known is None or known.constant == 1:
                     out[c] = d
-                elif not (c.isdigit() and d.constant == 1):
+                elif d.constant != 1:
                     self.require_equal(known, d, f"the letter {c} of subscripts has two extents", known, d)
         return out

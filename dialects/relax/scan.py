@@ -132,4 +132,4 @@ class MultinomialFromUniform(Operator):
         if sample.dims is not None and rows.dims is not None:
             for i, (a, b) in enumerate(zip(sample.dims, rows.dims, strict=True)):
                 self.require_equal(a, b, f"argument sample_indices has another extent in dimension {i}", a, b)
-        return TensorType.of(sample.dims, as_dtype(self.attr("dtype")) or i64, 2)
+        return TensorType.of(sample.dims, as_dtype(self.attr("dtype")) or i64, sample.rank)

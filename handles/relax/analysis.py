@@ -121,8 +121,10 @@ def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
     return found
 
 
-def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None) -> bool:
-    """Whether a function calls what may have effects; calls of `own_name`, the function itself, are left out.
+def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | None = None) -> bool:
+    """Whether a function, or the body of one, calls what may have effects.
+
+    Calls of `own_name`, the function itself, are left out.
 
     A call in a local function counts where that is called, not where it is defined.
     """
@@ -132,7 +134,7 @@ def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None
             return isinstance(own_name, GlobalVar) and op.callee_name == own_name.name_hint
         return isinstance(op, relax.CallValueOp) and isinstance(own_name, Var) and Var.on(op.func) == own_name
 
-    return first_impure_call(expr.op, is_own) is not None
+    return first_impure_call(expr.block if isinstance(expr, SeqExpr) else expr.op, is_own) is not None
 
 
 # Symbolic variables.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import ArgumentsError, DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
@@ -24,6 +25,7 @@ from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
 from ..struct_info import type_of
+from ..tir.attributes import attr_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
 from ..tir.prim_expr import PrimExpr
@@ -293,7 +295,7 @@ def call_tir_with_grad(
     gvar: Any, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Any = None, tir_vars: Any = None
 ) -> Call:
     """A `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs` besides."""
-    kwargs = None if te_grad_kwargs is None else dict(te_grad_kwargs)
+    kwargs = None if te_grad_kwargs is None else cast(DictionaryAttr, attr_of(te_grad_kwargs))
     operands, dims = _arguments(args), _tir_vars(tir_vars)
     return Call.on(relax.CallTIROp(_callee_name(gvar), operands, _output(out_sinfo), dims, te_grad_name, kwargs).result)
 

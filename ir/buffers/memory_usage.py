@@ -232,9 +232,9 @@ def _name(tensor: _Tensor) -> str:
 
 
 def has_reshape_pattern(func: Any) -> bool:
-    """Whether a tensor function copies one buffer into another of as many elements, in row-major order.
+    """Whether a tensor function copies its first buffer into its last, of as many elements, in row-major order.
 
-    `func` is a `PrimFunc` of two buffers (an input, an output), and of scalars. False also where this cannot be proved.
+    `func` is a `PrimFunc`, which uses no other buffers. False also where this cannot be proved.
     """
     op = getattr(func, "op", func)
     if not isinstance(op, tir.FuncOp):

@@ -19,7 +19,7 @@ _EXPRESSIONS = (tir.ConstOp, tir.CastOp, ValueOp, *tir.BINARY.values())
 
 
 def is_reshape(func: tir.FuncOp) -> bool:
-    """Whether `func` copies its first buffer into its second one, in row-major order, and does nothing else."""
+    """Whether `func` copies its first buffer into its last one, in row-major order, and does nothing else."""
     copy = _find_copy(func)
     if copy is None:
         return False
@@ -85,7 +85,8 @@ def _find_copy(func: tir.FuncOp) -> _Copy | None:
     stores = [op for op in func.body.walk() if isinstance(op, tir.StoreOp)]
     if len(loads) != 1 or len(stores) != 1 or stores[0].value is not loads[0].result:
         return None
-    if [loads[0].buffer, stores[0].buffer] != func.buffer_params:
+    buffers = func.buffer_params
+    if len(buffers) < 2 or loads[0].buffer is not buffers[0] or stores[0].buffer is not buffers[-1]:
         return None
     copy = _Copy(loads[0], stores[0], {}, _scalar_params(func), Analyzer())
     return copy if all(_is_accounted_for(op, copy) for op in func.body.walk()) else None

@@ -110,19 +110,22 @@ def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
     return isinstance(op, relax.Operator | relax.CallBase) and not op.PURE
 
 
-def outside_of_closures(func: Operation) -> Iterator[Operation]:
-    """The ops of a function, without those of the local functions inside of it."""
-    for region in func.regions:
-        for block in region.blocks:
-            for op in block.ops:
-                yield op
-                if not isinstance(op, relax.ClosureOp):
-                    yield from outside_of_closures(op)
+def outside_of_closures(func: Operation | Block) -> Iterator[Operation]:
+    """The ops of a function, or of a block, without those of the local functions inside of it."""
+    blocks = [func] if isinstance(func, Block) else [block for region in func.regions for block in region.blocks]
+    for block in blocks:
+        for op in block.ops:
+            yield op
+            if not isinstance(op, relax.ClosureOp):
+                yield from outside_of_closures(op)
 
 
-def first_impure_call(func: Operation, ignored: Callable[[Operation], bool] = lambda _: False) -> Operation | None:
-    """The first call in a function (not in its local functions) that may have effects and is not ignored."""
-    module = module_of(func)
+def first_impure_call(
+    func: Operation | Block, ignored: Callable[[Operation], bool] = lambda _: False
+) -> Operation | None:
+    """The first call in a function or block (not in its local functions) that may have effects and is not ignored."""
+    around = func.parent_op() if isinstance(func, Block) else func
+    module = None if around is None else module_of(around)
     symbols = {} if module is None else functions(module)
     calls = (op for op in outside_of_closures(func) if is_impure_call(op, symbols) and not ignored(op))
     return next(calls, None)

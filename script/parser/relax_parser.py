@@ -430,11 +430,21 @@ class RelaxParser(RelaxEvaluator):
             raise self.error(node, "a dataflow block may not stand in another")
         block = Block()
         self.dataflow = DataflowFrame(block)
+        end = [s for s in node.body[-1:] if isinstance(s, ast.Return)]  # it may end the block, and stands after it
         with self.into(block) as names:
-            self.body(node.body)
+            self.body(node.body[: len(node.body) - len(end)])
+            if end and self.dataflow.outputs is None:
+                self._output_result(self.dataflow, end[0])
             self.dataflow.names = dict(names)
         frame, self.dataflow = self.dataflow, None
         self._close_dataflow(frame, node)
+        self.body(end)
+
+    def _output_result(self, frame: DataflowFrame, node: ast.Return) -> None:
+        """A block that ends with a return and says no outputs gives the names that are returned."""
+        names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}
+        values = [(name, self.scope.innermost(name), n) for name, n in names.items()]
+        frame.outputs = [(name, value, n) for name, value, n in values if isinstance(value, SSAValue)]
 
     def _close_dataflow(self, frame: DataflowFrame, node: ast.With) -> None:
         outputs = [(name, value) for name, value, _ in frame.outputs or []]

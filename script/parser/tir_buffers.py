@@ -169,6 +169,7 @@ def _allocate(p: TirFunctions, site: CallSite) -> SSAValue:
 
 BUFFER_CALLS: dict[str, Callable[[Any, CallSite], Any]] = {
     "Buffer": _annotation,
+    "buffer": _annotation,
     "match_buffer": _match,
     "alloc_buffer": _alloc,
     "decl_buffer": _decl,

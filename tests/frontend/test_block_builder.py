@@ -5,11 +5,13 @@ import pytest
 
 from tirax import te, topi
 from tirax.diagnostics import TiraxError, VerifyError
+from tirax.dialects.attributes import to_attr
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.frontend.mutator import PyExprMutator
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator, call_packed
 from tirax.ir.verification.verify import verify_module
+from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.script import relax as R
 
@@ -353,6 +355,14 @@ def test_a_tensor_function_with_a_gradient():
         bb.emit_func_output(bb.emit(call))
     text = finished(bb).script()
     assert 'te_grad_name="relu_grad", te_grad_kwargs={"slope": 1}' in text and "R.call_tir_with_grad(" in text
+
+
+def test_arguments_of_a_gradient_may_be_scalars_of_tir():
+    (x,) = variables(1)
+    call = BlockBuilder().call_te_with_grad(
+        te_relu, x, te_grad_name="g", te_grad_kwargs={"k": tir.const(2.0, "float32")}
+    )
+    assert call.op_handle.te_grad_kwargs.data["k"] == to_attr(2.0)
 
 
 def test_what_is_well_formed():

@@ -70,3 +70,47 @@ def test_a_variable_stays_what_it_is_declared_as():
     body = SeqExpr([BindingBlock([VarBinding(x, const(1, "int32"))])], x)
     assert body.struct_info == TensorStructInfo((), "int32")
     assert x.struct_info.dtype == "float32" and x.struct_info.ndim == 1
+
+
+@R.function
+def two_blocks(x: R.Tensor((4,), "float32")):
+    y = R.add(x, x)
+    with R.dataflow():
+        z = R.exp(y)
+        R.output(z)
+    return z
+
+
+def test_bodies_and_the_variables_of_bindings_are_visited():
+    log = []
+
+    @mutator
+    class Logging(PyExprMutator):
+        def visit_seq_expr_(self, seq):
+            log.append("SeqExpr")
+            return super().visit_seq_expr_(seq)
+
+        def visit_var_def_(self, var):
+            log.append(var.name_hint)
+            return Var("w", var.struct_info) if var.name_hint == "y" else var
+
+    new = Logging().visit_expr(two_blocks)
+    assert log == ["x", "SeqExpr", "y", "z"]
+    assert new.script() == two_blocks.script().replace("y =", "w =").replace("(y)", "(w)").replace("y:", "w:")
+
+
+def test_a_body_may_be_put_in_the_place_of_another():
+    @mutator
+    class Other(PyExprMutator):
+        def visit_seq_expr_(self, seq):
+            return SeqExpr([], const(1.0)) if len(seq.blocks) == 2 else super().visit_seq_expr_(seq)
+
+    assert 'return R.const(1.0, "float32")' in Other().visit_expr(two_blocks).script()
+
+
+def test_blocks_of_no_function_are_rebuilt():
+    x, y = (Var(name, TensorStructInfo((4,), "float32")) for name in "xy")
+    body = SeqExpr([BindingBlock([VarBinding(y, tvm.relax.op.exp(x))])], y)
+    new = PyExprMutator().visit_expr(body)
+    assert isinstance(new, SeqExpr) and new is not body
+    tvm.ir.assert_structural_equal(new, body, map_free_vars=True)

@@ -42,6 +42,16 @@ SAME: dict[str, tuple[str, str, str]] = {
     "a captured operator": (RELAX, "return abs_(x)", "return R.abs(x)"),
     "relax.op": (RELAX, "return relax.op.nn.relu(relax.op.add(x, y))", "return R.nn.relu(R.add(x, y))"),
     "relax.const": (RELAX, "return R.add(x, relax.const(1.0, 'float32'))", "return R.add(x, R.const(1.0, 'float32'))"),
+    "a return that ends a dataflow block": (
+        RELAX,
+        "with R.dataflow():\n    z = R.add(x, y)\n    R.output(z)\n    return z",
+        "with R.dataflow():\n    z = R.add(x, y)\n    R.output(z)\nreturn z",
+    ),
+    "a return that says what a dataflow block outputs": (
+        RELAX,
+        "with R.dataflow():\n    z = R.add(x, y)\n    w = R.exp(z)\n    return (w, z, x)",
+        "with R.dataflow():\n    z = R.add(x, y)\n    w = R.exp(z)\n    R.output(w, z)\nreturn (w, z, x)",
+    ),
     "nonlocal": (RELAX, "nonlocal hint\nreturn x", "return x"),
     "struct info of a class": (
         RELAX,

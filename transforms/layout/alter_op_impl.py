@@ -40,8 +40,8 @@ class AlterOpImpl(Pass):
 
     `op_impl_map` has the new function by operator name, `op_buffer_transforms` an index map for each of its buffers,
     inputs and then outputs (an `IndexMap`, a function of indices, or None for a buffer that stays as it is);
-    `op_buffer_axis_separators` and `op_buffer_input_axis_separators` the axis separators of each buffer and of the
-    tensor that it is made of. Where a layout fills up, `remove_pad` cuts the result.
+    `op_buffer_axis_separators` and `op_buffer_input_axis_separators` the separators of the `layout_transform` of each
+    buffer, before the call for inputs and after it for outputs. Where a layout fills up, `remove_pad` cuts the result.
 
     Raises `TiraxError` where maps and buffers do not agree.
     """
@@ -83,7 +83,7 @@ def _mapping_of(value: Any) -> IndexMapping | None:
 
 @dataclass(frozen=True)
 class _Change:
-    """What happens to one buffer: its index map, its axis separators, and those of the tensor that it is made of."""
+    """What happens to one buffer: its index map, and both kinds of separators of its `layout_transform`."""
 
     mapping: IndexMapping | None
     separators: Sequence[int]
@@ -168,7 +168,7 @@ class _Alteration:
             return value
         t = cast(TensorType, original)
         inverse = change.mapping.padded_inverse(t.dims or ())
-        whole = _transform(value, inverse.map, change.outer_separators, change.separators, emit)
+        whole = _transform(value, inverse.map, change.separators, change.outer_separators, emit)
         if whole.type == original:
             return whole
         return emit.put(relax.CallTIROp(self._remove_pad(t), [whole], original))

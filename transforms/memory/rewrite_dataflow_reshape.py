@@ -24,7 +24,8 @@ class RewriteDataflowReshape(Pass):
 
     y = call_tir(reshape, (x,), Tensor((n * 4,)))  ->  y = reshape(x, shape([n * 4]))
 
-    In dataflow blocks only. A function with calls that write in place is left alone: there, a copy may matter.
+    In dataflow blocks only; tensors that the tensor function does not read are of no account. A function with calls
+    that write in place is left alone: there, a copy may matter.
     """
 
     name = "rewrite-dataflow-reshape"
@@ -42,7 +43,7 @@ class RewriteDataflowReshape(Pass):
 def _rewrite(call: relax.CallTIROp) -> None:
     result = call.result.type
     tensors = [a for a in call.args if isinstance(a.type, relax.TensorType)]
-    if len(tensors) != 1 or not isinstance(result, relax.TensorType) or not _same_elements(tensors[0].type, result):
+    if not tensors or not isinstance(result, relax.TensorType) or not _same_elements(tensors[0].type, result):
         return
     assert result.dims is not None
     replace_op(call, Emit(call)("reshape", tensors[0], relax.ShapeOp(result.dims).result))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
 from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError, unknown_name
@@ -51,6 +52,9 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
     if op.te_grad_kwargs is not None:
         given = {k: from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
     made = call_te(_FUNCTIONS[name], grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
+    out = made.out_type
+    if isinstance(out, TupleType) and len(out.types) == 1:
+        made = replace(made, out_type=out.types.data[0])  # a list of one tensor is this tensor, as in TVM
     new = made.call_op(_add(op, made.func))
     count = len(new.output_types)
     if count != len(args):

@@ -118,4 +118,6 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *DTYPES, "boolean", "decl_buffer", *chain.from_iterable(elsewhere)})
 
 
-__all__ = ["Buffer", "cast", "handle", "inline", "macro", "prim_func"]
+buffer = Buffer
+
+__all__ = ["Buffer", "buffer", "cast", "handle", "inline", "macro", "prim_func"]

@@ -156,6 +156,8 @@ class boolean(PrimExpr):
     """A scalar of bool, or a variable of it where no value is given."""
     def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
 from ...tvm_api.script._in_scripts import broadcast as broadcast
+def buffer(shape: Any, dtype: Any = 'float32', data: Any = None, strides: Any = None, elem_offset: Any = None, scope: Any = 'global', align: Any = 0, offset_factor: Any = 0, buffer_type: Any = '', axis_separators: Any = ()) -> Any:
+    """A buffer, as the annotation of a parameter."""
 from ...tvm_api.script._in_scripts import buffer_store as buffer_store
 from ...handles.tir.intrinsics import call_extern as call_extern
 from ...handles.tir.intrinsics import call_intrin as call_intrin
@@ -400,5 +402,5 @@ def vectorlow(dtype: Any, *vectors: Any) -> Any:
 from ...handles.tir.intrinsics import vscale as vscale
 from ...tvm_api.script._in_scripts import where as where
 from ...tvm_api.script._in_scripts import writes as writes
-__all__ = ['Buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func']
+__all__ = ['Buffer', 'buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func']
 __tirax_script_dialect__: str

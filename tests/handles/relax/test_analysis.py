@@ -159,6 +159,7 @@ def test_impure_calls(calls, main):
     assert analysis.contains_impure_call(calls["again"])
     assert not analysis.contains_impure_call(calls["again"], again)
     assert analysis.contains_impure_call(calls["acts"], again)
+    assert analysis.contains_impure_call(calls["acts"].body) and not analysis.contains_impure_call(main.body)
 
 
 def test_an_impure_call_in_a_local_function_counts_where_it_is_called():

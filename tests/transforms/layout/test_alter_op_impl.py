@@ -155,8 +155,8 @@ def test_axis_separators(tools: Any) -> None:
     after = AlterOpImpl(
         {"relax.add": kernel(ADD_2D)},
         {"relax.add": [with_mark] * 3},
-        {"relax.add": [[1], [1], [1]]},
-        {"relax.add": [[], [], []]},
+        {"relax.add": [[1], [1], []]},
+        {"relax.add": [[], [], [1]]},
     )(module)
     found = tools.bindings(after)
     assert "axis_separators=[1], input_axis_separators=[]" in found[0]

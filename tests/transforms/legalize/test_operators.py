@@ -130,6 +130,7 @@ INFERENCE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("cumsum", ["*"], {"axis": 1}, "*"),
     ("sort", ["ndim = 2"], {}, "ndim = 2"),
     ("einsum", [["[n, 4]", "[4, m]"]], {"subscripts": "ij,jk"}, "[n, m]"),
+    ("einsum", [["[n, 1]", "[4, m]"]], {"subscripts": "ij,jk->ijk"}, "[n, 4, m]"),
     ("einsum", [["ndim = 2", "[4, m]"]], {"subscripts": "ij,jk->i"}, "ndim = 1"),
     ("einsum", [["*", "[4, m]"]], {"subscripts": "ij,jk->i"}, "*"),
     ("outer", ["[n]", "*"], {}, "ndim = 2"),

@@ -367,6 +367,20 @@ def test_reshapes(func):
     assert has_reshape_pattern(func)
 
 
+def test_buffers_that_are_not_read_are_no_matter():
+    text = """
+@T.prim_func(private=True)
+def f(A: T.Buffer((2, 3), "float32"), U: T.Buffer((2, 3), "float32"), B: T.buffer((6,), "float32")):
+    for i in range(6):
+        with T.block("copy"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = A[vi // 3, vi % 3]
+"""
+    assert has_reshape_pattern(parse_source(text).body.block.first_op)
+    other = text.replace("A[vi", "U[vi")
+    assert not has_reshape_pattern(parse_source(other).body.block.first_op)
+
+
 @pytest.mark.parametrize("func", OTHERS)
 def test_no_reshapes(func):
     assert not has_reshape_pattern(func)
