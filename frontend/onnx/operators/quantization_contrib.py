@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....dialects.block_formats import GROUP_SIZES, group_blocks
 from ....handles.relax.expr import Expr
 from ..node import Node
 from ..table import MICROSOFT, converter, rows
@@ -155,12 +156,19 @@ def matmul_nbits(
     groups: Value | None = None,
     bias: Value | None = None,
 ) -> Expr:
-    """A product with a constant matrix of integers of 4 or 8 bits, whose blocks along K have scales."""
+    """A product with a constant matrix of integers of 4 or 8 bits, whose blocks along K have scales.
+
+    It stays in blocks (`matmul_blocks`) where scales and zero points are constant, these as integers. With an
+    `accuracy_level` of 4 the activations are rounded to bytes.
+    """
     k, n, bits, block = (node.attr(name) for name in ("K", "N", "bits", "block_size"))
     if bits not in (4, 8):
         raise node.unsupported(f"weights of {bits} bits")
     if groups is not None:
         raise node.unsupported("an order of groups")
+    y = _matmul_blocks(node, a, b, scales, zeros)
+    if y is not None:
+        return y if bias is None else op("add", node.emit(y), bias)
     weights = _unpacked(node, b, k, n, bits)
     count = -(-k // block)
     scale = op("reshape", scales, (n, count, 1))
@@ -180,11 +188,36 @@ def matmul_nbits(
     return y if bias is None else op("add", y, bias)
 
 
+def _matmul_blocks(node: Node, a: Value, b: Value, scales: Value, zeros: Value | None) -> Expr | None:
+    """The product with rows of blocks; None where they are of a size that no format has, or not constant."""
+    k, n, bits, block = (node.attr(name) for name in ("K", "N", "bits", "block_size"))
+    if block not in GROUP_SIZES or scales.array is None:
+        return None
+    if zeros is not None and (zeros.array is None or zeros.dtype != "uint8"):
+        return None
+    count = -(-k // block)
+    q = _integers(node, b, n, bits)[:, : count * block].reshape(n, count, block)
+    if zeros is None:
+        zero = np.full((n, count, 1), 1 << (bits - 1), np.uint8)
+    else:
+        zero = _integers(node, zeros, n, bits)[:, :count].reshape(n, count, 1)
+    scale = scales.array.astype(np.float32).reshape(n, count, 1)
+    packed = Value.constant(group_blocks(q, scale, zero, bits).reshape(n, -1)).expr
+    x: Any = a
+    if count * block != k:
+        x = node.emit(op("nn.pad", a, pad_width=[0, 0] * (a.rank - 1) + [0, count * block - k]))
+    activation = "int8" if node.attr("accuracy_level", 0) == 4 else "float32"
+    return op("matmul_blocks", x, packed, format=f"int{bits}_g{block}", out_dtype=a.dtype, activation=activation)
+
+
 def _unpacked(node: Node, packed: Value, k: int, n: int, bits: int) -> Expr:
-    """(n, k) bytes, of two numbers each where they have 4 bits: the lower half comes first."""
+    """(n, k) bytes."""
+    return Value.constant(np.ascontiguousarray(_integers(node, packed, n, bits)[:, :k])).expr
+
+
+def _integers(node: Node, packed: Value, n: int, bits: int) -> np.ndarray[Any, Any]:
+    """The numbers of n constant rows, of which a byte holds two where they have 4 bits: the lower half comes first."""
     if packed.array is None:
         raise node.not_constant(packed, "its weights")
     data = packed.array.reshape(n, -1)
-    if bits == 4:
-        data = np.stack([data & 15, data >> 4], axis=-1).reshape(n, -1)
-    return Value.constant(np.ascontiguousarray(data[:, :k])).expr
+    return np.stack([data & 15, data >> 4], axis=-1).reshape(n, -1) if bits == 4 else data

@@ -12,6 +12,8 @@ from beside_ort import assert_like_ort  # noqa: E402
 from graphs import model_of  # noqa: E402
 from onnx import helper  # noqa: E402
 
+from tirax.frontend.onnx import from_onnx  # noqa: E402
+
 rng = np.random.default_rng(0)
 T = onnx.TensorProto
 HEADS, SIZE = 2, 4
@@ -94,6 +96,17 @@ def test_products():
         }
         model = one("MatMulNBits", {"a": ["m", 32]}, blocks, K=32, N=5, bits=bits, block_size=16)
         assert_like_ort(model, [uniform(1, 32)], [uniform(3, 32)], rtol=1e-3, atol=1e-4)
+        assert "matmul_blocks" in str(from_onnx(model))
+
+
+def test_products_of_blocks_that_are_not_whole():
+    weights = {"w": rng.integers(0, 255, (8, 2, 16), np.uint8), "s": uniform(8 * 2)}
+    attrs = {"K": 40, "N": 8, "bits": 4, "block_size": 32}
+    feeds = [uniform(1, 40)], [uniform(3, 40)]
+    assert_like_ort(one("MatMulNBits", {"a": ["m", 40]}, weights, **attrs), *feeds, rtol=1e-3, atol=1e-4)
+    # bytes are off by half a 127th of the largest x, a sum of 40 of them with weights of up to 8 scales
+    rounded = one("MatMulNBits", {"a": ["m", 40]}, weights, accuracy_level=4, **attrs)
+    assert_like_ort(rounded, *feeds, rtol=0, atol=40 * 8 / 127)
 
 
 INTEGERS = rng.integers(0, 255, (6, 5), np.uint8)
