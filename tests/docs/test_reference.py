@@ -15,6 +15,7 @@ from tirax.schedule.cpu.default_schedule import DefaultSchedule
 from tirax.schedule.registry import PRIMITIVES
 from tirax.schedule.schedule import ApplySchedule
 from tirax.script import parse_mlir
+from tirax.script.parser.tir_calls import DEVICE_NAMES
 from tirax.tools import reference
 from tirax.tools.reference.examples import FILES
 from tirax.tools.reference.markdown import anchor
@@ -112,7 +113,9 @@ def test_stubs_take_no_name_away():
     operators = names_of_stub("tvm_api/relax/_operators.pyi")
     assert operators["add"] == "x1: Any, x2: Any"
     assert "axis: Any=-1" in names_of_stub("tvm_api/relax/_operators.pyi", "nn")["softmax"]
-    assert not set(dir(T)) - set(names_of_stub("tvm_api/script/tir.pyi"))
+    scripts = names_of_stub("tvm_api/script/tir.pyi")
+    assert not {*dir(T), *DEVICE_NAMES, "float32x4"} - set(scripts)
+    assert "__getattr__" not in scripts  # a typo is an error of type checkers
     steps = names_of_stub("schedule/_steps.pyi", "Steps")
     assert not {n for n, p in PRIMITIVES.items() if p.function.__module__.startswith("tirax.")} - set(steps)
     names = {n for n in tir.__all__ if not isinstance(getattr(tir, n), ModuleType)}

@@ -6,6 +6,7 @@ import inspect
 import keyword
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...dialects.relax.composite import COMPOSITES
 from ...handles.relax.calls import operator_function
 from ...schedule.registry import PRIMITIVES, Primitive
 from ...schedule.schedule import Schedule
+from ...script.parser.tir_calls import DEVICE_NAMES
 from ...tvm_api import tir
 from ...tvm_api.script import tir as script
 from .markdown import first_paragraph
@@ -38,18 +40,16 @@ from .trace import BlockRV, ExprRV, LoopRV
 class Steps:
     """The primitives of a schedule as its methods. Those of plug-ins are not here."""
 '''
-_SCRIPT = '''\
+_SCRIPT = """\
 from typing import Any
 
 from ...handles.from_script import function_decorator
 from ...handles.tir.prim_expr import PrimExpr
 
 prim_func = function_decorator("tir")
-
-def __getattr__(name: str) -> Any:
-    """Vectors, `float32x4`, and intrinsics of devices."""
-
-'''
+"""
+_LANES = (2, 4, 8, 16, 32, 64)
+"""Of vectors that have a name in stubs; scripts may say any number."""
 
 
 def operator_stub() -> str:
@@ -91,7 +91,19 @@ def script_stub() -> str:
     """The module `T`: what can be called outside of scripts, too, and what is read in them only."""
     names = [name for name in dir(script) if name != "prim_func"]
     all_ = f"__all__ = {script.__all__}\n__tirax_script_dialect__: str"
-    return "\n".join([_WRITTEN, _SCRIPT, *_names(script, names), all_]) + "\n"
+    return "\n".join([_WRITTEN, _SCRIPT, *_names(script, names), *_vectors(), *_devices(), all_]) + "\n"
+
+
+def _vectors() -> Iterator[str]:
+    for dtype, lanes in product((t for t in DTYPES if hasattr(script, t)), _LANES):
+        yield f'class {dtype}x{lanes}({dtype}):\n    """{lanes} of {dtype}."""'
+
+
+def _devices() -> Iterator[str]:
+    """Intrinsics that scripts of other devices have: read and printed, never compiled."""
+    for name in DEVICE_NAMES:
+        yield f"def {name}(*args: Any, dtype: Any = ...) -> Any:"
+        yield '    """An intrinsic of another device."""'
 
 
 def tir_stub() -> str:

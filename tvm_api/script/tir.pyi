@@ -7,10 +7,6 @@ from ...handles.tir.prim_expr import PrimExpr
 
 prim_func = function_decorator("tir")
 
-def __getattr__(name: str) -> Any:
-    """Vectors, `float32x4`, and intrinsics of devices."""
-
-
 AXIS_SEPARATOR: Any
 class Add(PrimExpr):
     """lhs + rhs (`a`, `b`)"""
@@ -402,5 +398,419 @@ def vectorlow(dtype: Any, *vectors: Any) -> Any:
 from ...handles.tir.intrinsics import vscale as vscale
 from ...tvm_api.script._in_scripts import where as where
 from ...tvm_api.script._in_scripts import writes as writes
+class float64x2(float64):
+    """2 of float64."""
+class float64x4(float64):
+    """4 of float64."""
+class float64x8(float64):
+    """8 of float64."""
+class float64x16(float64):
+    """16 of float64."""
+class float64x32(float64):
+    """32 of float64."""
+class float64x64(float64):
+    """64 of float64."""
+class float32x2(float32):
+    """2 of float32."""
+class float32x4(float32):
+    """4 of float32."""
+class float32x8(float32):
+    """8 of float32."""
+class float32x16(float32):
+    """16 of float32."""
+class float32x32(float32):
+    """32 of float32."""
+class float32x64(float32):
+    """64 of float32."""
+class float16x2(float16):
+    """2 of float16."""
+class float16x4(float16):
+    """4 of float16."""
+class float16x8(float16):
+    """8 of float16."""
+class float16x16(float16):
+    """16 of float16."""
+class float16x32(float16):
+    """32 of float16."""
+class float16x64(float16):
+    """64 of float16."""
+class bfloat16x2(bfloat16):
+    """2 of bfloat16."""
+class bfloat16x4(bfloat16):
+    """4 of bfloat16."""
+class bfloat16x8(bfloat16):
+    """8 of bfloat16."""
+class bfloat16x16(bfloat16):
+    """16 of bfloat16."""
+class bfloat16x32(bfloat16):
+    """32 of bfloat16."""
+class bfloat16x64(bfloat16):
+    """64 of bfloat16."""
+class int8x2(int8):
+    """2 of int8."""
+class int8x4(int8):
+    """4 of int8."""
+class int8x8(int8):
+    """8 of int8."""
+class int8x16(int8):
+    """16 of int8."""
+class int8x32(int8):
+    """32 of int8."""
+class int8x64(int8):
+    """64 of int8."""
+class int16x2(int16):
+    """2 of int16."""
+class int16x4(int16):
+    """4 of int16."""
+class int16x8(int16):
+    """8 of int16."""
+class int16x16(int16):
+    """16 of int16."""
+class int16x32(int16):
+    """32 of int16."""
+class int16x64(int16):
+    """64 of int16."""
+class int32x2(int32):
+    """2 of int32."""
+class int32x4(int32):
+    """4 of int32."""
+class int32x8(int32):
+    """8 of int32."""
+class int32x16(int32):
+    """16 of int32."""
+class int32x32(int32):
+    """32 of int32."""
+class int32x64(int32):
+    """64 of int32."""
+class int64x2(int64):
+    """2 of int64."""
+class int64x4(int64):
+    """4 of int64."""
+class int64x8(int64):
+    """8 of int64."""
+class int64x16(int64):
+    """16 of int64."""
+class int64x32(int64):
+    """32 of int64."""
+class int64x64(int64):
+    """64 of int64."""
+class uint8x2(uint8):
+    """2 of uint8."""
+class uint8x4(uint8):
+    """4 of uint8."""
+class uint8x8(uint8):
+    """8 of uint8."""
+class uint8x16(uint8):
+    """16 of uint8."""
+class uint8x32(uint8):
+    """32 of uint8."""
+class uint8x64(uint8):
+    """64 of uint8."""
+class uint16x2(uint16):
+    """2 of uint16."""
+class uint16x4(uint16):
+    """4 of uint16."""
+class uint16x8(uint16):
+    """8 of uint16."""
+class uint16x16(uint16):
+    """16 of uint16."""
+class uint16x32(uint16):
+    """32 of uint16."""
+class uint16x64(uint16):
+    """64 of uint16."""
+class uint32x2(uint32):
+    """2 of uint32."""
+class uint32x4(uint32):
+    """4 of uint32."""
+class uint32x8(uint32):
+    """8 of uint32."""
+class uint32x16(uint32):
+    """16 of uint32."""
+class uint32x32(uint32):
+    """32 of uint32."""
+class uint32x64(uint32):
+    """64 of uint32."""
+class uint64x2(uint64):
+    """2 of uint64."""
+class uint64x4(uint64):
+    """4 of uint64."""
+class uint64x8(uint64):
+    """8 of uint64."""
+class uint64x16(uint64):
+    """16 of uint64."""
+class uint64x32(uint64):
+    """32 of uint64."""
+class uint64x64(uint64):
+    """64 of uint64."""
+class boolx2(bool):
+    """2 of bool."""
+class boolx4(bool):
+    """4 of bool."""
+class boolx8(bool):
+    """8 of bool."""
+class boolx16(bool):
+    """16 of bool."""
+class boolx32(bool):
+    """32 of bool."""
+class boolx64(bool):
+    """64 of bool."""
+class float8_e3m4x2(float8_e3m4):
+    """2 of float8_e3m4."""
+class float8_e3m4x4(float8_e3m4):
+    """4 of float8_e3m4."""
+class float8_e3m4x8(float8_e3m4):
+    """8 of float8_e3m4."""
+class float8_e3m4x16(float8_e3m4):
+    """16 of float8_e3m4."""
+class float8_e3m4x32(float8_e3m4):
+    """32 of float8_e3m4."""
+class float8_e3m4x64(float8_e3m4):
+    """64 of float8_e3m4."""
+class float8_e4m3x2(float8_e4m3):
+    """2 of float8_e4m3."""
+class float8_e4m3x4(float8_e4m3):
+    """4 of float8_e4m3."""
+class float8_e4m3x8(float8_e4m3):
+    """8 of float8_e4m3."""
+class float8_e4m3x16(float8_e4m3):
+    """16 of float8_e4m3."""
+class float8_e4m3x32(float8_e4m3):
+    """32 of float8_e4m3."""
+class float8_e4m3x64(float8_e4m3):
+    """64 of float8_e4m3."""
+class float8_e4m3b11fnuzx2(float8_e4m3b11fnuz):
+    """2 of float8_e4m3b11fnuz."""
+class float8_e4m3b11fnuzx4(float8_e4m3b11fnuz):
+    """4 of float8_e4m3b11fnuz."""
+class float8_e4m3b11fnuzx8(float8_e4m3b11fnuz):
+    """8 of float8_e4m3b11fnuz."""
+class float8_e4m3b11fnuzx16(float8_e4m3b11fnuz):
+    """16 of float8_e4m3b11fnuz."""
+class float8_e4m3b11fnuzx32(float8_e4m3b11fnuz):
+    """32 of float8_e4m3b11fnuz."""
+class float8_e4m3b11fnuzx64(float8_e4m3b11fnuz):
+    """64 of float8_e4m3b11fnuz."""
+class float8_e4m3fnx2(float8_e4m3fn):
+    """2 of float8_e4m3fn."""
+class float8_e4m3fnx4(float8_e4m3fn):
+    """4 of float8_e4m3fn."""
+class float8_e4m3fnx8(float8_e4m3fn):
+    """8 of float8_e4m3fn."""
+class float8_e4m3fnx16(float8_e4m3fn):
+    """16 of float8_e4m3fn."""
+class float8_e4m3fnx32(float8_e4m3fn):
+    """32 of float8_e4m3fn."""
+class float8_e4m3fnx64(float8_e4m3fn):
+    """64 of float8_e4m3fn."""
+class float8_e4m3fnuzx2(float8_e4m3fnuz):
+    """2 of float8_e4m3fnuz."""
+class float8_e4m3fnuzx4(float8_e4m3fnuz):
+    """4 of float8_e4m3fnuz."""
+class float8_e4m3fnuzx8(float8_e4m3fnuz):
+    """8 of float8_e4m3fnuz."""
+class float8_e4m3fnuzx16(float8_e4m3fnuz):
+    """16 of float8_e4m3fnuz."""
+class float8_e4m3fnuzx32(float8_e4m3fnuz):
+    """32 of float8_e4m3fnuz."""
+class float8_e4m3fnuzx64(float8_e4m3fnuz):
+    """64 of float8_e4m3fnuz."""
+class float8_e5m2x2(float8_e5m2):
+    """2 of float8_e5m2."""
+class float8_e5m2x4(float8_e5m2):
+    """4 of float8_e5m2."""
+class float8_e5m2x8(float8_e5m2):
+    """8 of float8_e5m2."""
+class float8_e5m2x16(float8_e5m2):
+    """16 of float8_e5m2."""
+class float8_e5m2x32(float8_e5m2):
+    """32 of float8_e5m2."""
+class float8_e5m2x64(float8_e5m2):
+    """64 of float8_e5m2."""
+class float8_e5m2fnuzx2(float8_e5m2fnuz):
+    """2 of float8_e5m2fnuz."""
+class float8_e5m2fnuzx4(float8_e5m2fnuz):
+    """4 of float8_e5m2fnuz."""
+class float8_e5m2fnuzx8(float8_e5m2fnuz):
+    """8 of float8_e5m2fnuz."""
+class float8_e5m2fnuzx16(float8_e5m2fnuz):
+    """16 of float8_e5m2fnuz."""
+class float8_e5m2fnuzx32(float8_e5m2fnuz):
+    """32 of float8_e5m2fnuz."""
+class float8_e5m2fnuzx64(float8_e5m2fnuz):
+    """64 of float8_e5m2fnuz."""
+class float4_e2m1fnx2(float4_e2m1fn):
+    """2 of float4_e2m1fn."""
+class float4_e2m1fnx4(float4_e2m1fn):
+    """4 of float4_e2m1fn."""
+class float4_e2m1fnx8(float4_e2m1fn):
+    """8 of float4_e2m1fn."""
+class float4_e2m1fnx16(float4_e2m1fn):
+    """16 of float4_e2m1fn."""
+class float4_e2m1fnx32(float4_e2m1fn):
+    """32 of float4_e2m1fn."""
+class float4_e2m1fnx64(float4_e2m1fn):
+    """64 of float4_e2m1fn."""
+class int4x2(int4):
+    """2 of int4."""
+class int4x4(int4):
+    """4 of int4."""
+class int4x8(int4):
+    """8 of int4."""
+class int4x16(int4):
+    """16 of int4."""
+class int4x32(int4):
+    """32 of int4."""
+class int4x64(int4):
+    """64 of int4."""
+class uint4x2(uint4):
+    """2 of uint4."""
+class uint4x4(uint4):
+    """4 of uint4."""
+class uint4x8(uint4):
+    """8 of uint4."""
+class uint4x16(uint4):
+    """16 of uint4."""
+class uint4x32(uint4):
+    """32 of uint4."""
+class uint4x64(uint4):
+    """64 of uint4."""
+class int2x2(int2):
+    """2 of int2."""
+class int2x4(int2):
+    """4 of int2."""
+class int2x8(int2):
+    """8 of int2."""
+class int2x16(int2):
+    """16 of int2."""
+class int2x32(int2):
+    """32 of int2."""
+class int2x64(int2):
+    """64 of int2."""
+class uint2x2(uint2):
+    """2 of uint2."""
+class uint2x4(uint2):
+    """4 of uint2."""
+class uint2x8(uint2):
+    """8 of uint2."""
+class uint2x16(uint2):
+    """16 of uint2."""
+class uint2x32(uint2):
+    """32 of uint2."""
+class uint2x64(uint2):
+    """64 of uint2."""
+def tvm_stack_alloca(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_stack_make_shape(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_stack_make_array(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_throw_last_error(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def lookup_param(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_tuple(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def TVMBackendAllocWorkspace(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_struct_get(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_struct_set(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def TVMBackendFreeWorkspace(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_call_cpacked(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_call_packed_lowered(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_call_cpacked_lowered(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_call_trace_packed_lowered(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def anylist_getitem(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def anylist_resetitem(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def anylist_setitem_call_packed(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def anylist_setitem_call_cpacked(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def start_profile_intrinsic(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def end_profile_intrinsic(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_storage_sync(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_global_barrier_kinit(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def dp4a(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_warp_activemask(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_warp_shuffle(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_warp_shuffle_up(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_warp_shuffle_down(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_warp_shuffle_xor(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_thread_allreduce(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_load_matrix_sync(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_mma_sync(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_bmma_sync(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_fill_fragment(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def tvm_store_matrix_sync(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def make_filled_simdgroup_matrix(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def simdgroup_load(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def simdgroup_store(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def simdgroup_multiply_accumulate(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_mma(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_mma_sp(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_ldmatrix(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_cp_async(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_cp_async_bulk(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def mma_store(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def mma_fill(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_ldg32(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_commit_group(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_wait_group(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_cp_async_barrier(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_init_barrier_thread_count(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_arrive_barrier(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_arrive_barrier_expect_tx(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def ptx_wait_barrier(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def create_barriers(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def call_cpacked(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def call_packed_lowered(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
+def call_cpacked_lowered(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
 __all__ = ['Buffer', 'buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func']
 __tirax_script_dialect__: str
