@@ -14,6 +14,9 @@ from ..hardware import usable_cores
 from ..target import Target
 
 VARIABLE = "TIRAX_BUILD_THREADS"
+_ENTRY = "define ptr @entry_"
+_LONG = 10_000
+"""Lines of LLVM text."""
 
 
 def build_threads() -> int:
@@ -57,4 +60,9 @@ class Compiler:
     def _compile(self, text: str) -> bytes:
         from .machine import compile_object
 
-        return compile_object(text, self._target, self._opt_level)
+        return compile_object(text, self._target, _level(text, self._opt_level))
+
+
+def _level(text: str, opt_level: int) -> int:
+    """The level for a part: of long entry points, which only call, LLVM's passes take more than they are worth."""
+    return min(opt_level, 1) if _ENTRY in text and text.count("\n") > _LONG else opt_level
