@@ -53,6 +53,10 @@ class CompiledDecoder:
         """As `step`, with the logits behind each token: (sequences, length, vocabulary)."""
         return self._call(self._scores["score"], cache, sequences, tokens)
 
+    def prepare(self) -> None:
+        """Compile now what one sequence needs."""
+        self._single.jit()
+
     def _call(self, function: Any, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
         with cache.forward(sequences, [tokens.shape[1]] * len(sequences)) as step:
             logits, *_ = function(tokens, cache.keys, cache.values, step.table, step.starts, *self._weights)

@@ -87,11 +87,13 @@ class Session:
         sampling: Sampling,
         stop: frozenset[int] = frozenset(),
         max_tokens: int | None = None,
+        size: int | None = None,
     ) -> Iterator[tuple[int, int]]:
         """Continue sequences, given the logits of their next tokens, at once: (sequence, token) as tokens are drawn.
 
         A sequence ends behind a token of `stop`, which is not among those that are given, after `max_tokens`, or where
-        the context ends. The last token of each is not read. Raises `CacheFullError` where the cache has no room.
+        the context ends. The last token of each is not read. Only tokens below `size` are drawn: models may have more
+        embeddings than there are tokens. Raises `CacheFullError` where the cache has no room.
         """
         running = [_Running(s, Sampler(sampling, i), each) for i, (s, each) in enumerate(logits.items())]
         while running:
@@ -100,7 +102,7 @@ class Session:
             for each in running:
                 if max_tokens is not None and each.count >= max_tokens:
                     continue
-                token = each.sampler(each.logits)
+                token = each.sampler(each.logits[:size])
                 if token in stop:
                     continue
                 each.count += 1

@@ -13,33 +13,39 @@ from ..frontend.language.config import TransformerConfig
 from ..frontend.language.weights import Weight
 from ..frontend.nn.llm.decoder import Formats
 from ..runtime.ndarray import empty
+from ..target import Target
 
 Array = np.ndarray[Any, Any]
 _TURNED = ("attention.query.", "attention.key.")
 
 
-def formats_of(weights: Mapping[str, Weight], activation: str = "float32") -> Formats:
-    """The blocks that a decoder multiplies as they are; all other weights become float32."""
+def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
+    """The blocks that a decoder multiplies as they are, rows interleaved as a target's kernels read them.
+
+    All other weights become float32.
+    """
     blocks = {name: w.format for name, w in weights.items() if _is_blocks(w)}
-    return Formats(blocks, activation)
+    return Formats(blocks, activation, target.vector_bits // 32)
 
 
-def prepared(config: TransformerConfig, weights: Mapping[str, Weight]) -> dict[str, Array]:
-    """What the parameters of a decoder are, by their names.
+def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
+    """What the parameters of a decoder are, by their names: blocks where `formats` says so, else float32.
 
     Norms have the offset of the config added, and rows of queries and keys whose planes are pairs of neighbours in the
     file are put in the order of halves.
     """
-    return {name: _prepared(config, name, weight) for name, weight in weights.items()}
+    return {name: _prepared(config, name, weight, formats) for name, weight in weights.items()}
 
 
-def _prepared(config: TransformerConfig, name: str, weight: Weight) -> Array:
-    data = _numbers(weight)
+def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> Array:
+    format = formats.names.get(name)
+    data = _numbers(weight) if format is None else weight.data
     if name.endswith("norm.weight"):
         return _aligned(data + np.float32(config.norm_offset))
     if config.rope.order == "pairs" and any(part in name for part in _TURNED):
         data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
-    return _aligned(data)
+    rows = 1 if format is None else formats.interleaved(len(data))
+    return _aligned(data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows))
 
 
 def _is_blocks(weight: Weight) -> bool:
@@ -47,9 +53,9 @@ def _is_blocks(weight: Weight) -> bool:
 
 
 def _numbers(weight: Weight) -> Array:
-    """The blocks of a weight, or its numbers in f32. Raises `UnsupportedError` for other blocks."""
-    if _is_blocks(weight):
-        return weight.data
+    """The numbers of a weight in f32. Raises `UnsupportedError` for other blocks than `BLOCK_FORMATS`."""
+    if weight.format in BLOCK_FORMATS:
+        return BLOCK_FORMATS[weight.format].dequantize(weight.data)
     if weight.data.dtype == np.uint8:
         raise UnsupportedError("weights of another format", expected=", ".join(BLOCK_FORMATS), found=weight.format)
     return weight.data.astype(np.float32)

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from tiny_models import LLAMA, as_file_has, random_weights
+from tiny_models import LLAMA
 
 from tirax.diagnostics import TiraxError
 from tirax.frontend.nn.llm.decoder import Decoder, layout_of
 from tirax.language import ContextOverflowError, Sampling, Session
 from tirax.language.compiled import CompiledDecoder
-from tirax.language.weights import prepared
 from tirax.runtime.kv_cache import CacheFullError, PagedKVCache
 
 
@@ -99,22 +98,3 @@ def test_tokens_that_there_are_none_of_are_refused(tokens, message):
     s = session()
     with pytest.raises(TiraxError, match=message):
         s.read(s.begin(), tokens)
-
-
-@pytest.mark.thinned
-def test_compiled_batches_are_what_each_sequence_is_alone():
-    weights = prepared(LLAMA, as_file_has(random_weights(LLAMA)))
-    decoder = Decoder(LLAMA, layout_of(LLAMA, 4, "float32"))
-    compiled = CompiledDecoder(decoder, weights)
-    prompts = [[1, 2, 3], [5], list(range(20))]
-
-    def new():
-        return Session(compiled, PagedKVCache.create(decoder.layout, 256), 64)
-
-    together = continued(new(), prompts, max_tokens=12)
-    assert together == [continued(new(), [p], max_tokens=12)[0] for p in prompts]
-    s = new()
-    sequence = s.begin()
-    scores = s.score(sequence, prompts[2])
-    s.rollback(sequence, 20)
-    np.testing.assert_allclose(scores[-1], s.read(sequence, prompts[2]), rtol=0, atol=1e-5)

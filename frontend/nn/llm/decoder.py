@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from ....diagnostics import ShapeError
 from ....dialects.block_formats import BLOCK_FORMATS
@@ -22,7 +22,7 @@ from ...language.config import TransformerConfig
 from .. import op, spec
 from ..core import Module, ModuleList
 from ..modules import BlockEmbedding, BlockLinear, Embedding, Linear, RMSNorm
-from ..tensor import Tensor
+from ..tensor import Parameter, Tensor
 from .kv_cache import PagedKVCache, cache_specs
 from .position_embedding import angles, frequencies, turned
 
@@ -37,15 +37,54 @@ def layout_of(config: TransformerConfig, page_size: int = 64, dtype: str = "floa
     return CacheLayout(config.layers, config.kv_heads, config.head_size, page_size, dtype)
 
 
+class InterleavedLinear(BlockLinear):
+    """A `BlockLinear` whose rows are interleaved: its weight is (out_features / rows, row_bytes * rows)."""
+
+    def __init__(self, inputs: int, outputs: int, format: str, bias: bool, activation: str, rows: int):
+        super().__init__(inputs, outputs, format, bias, activation=activation)
+        self.rows = rows
+        self.weight = _interleaved(self.weight, rows)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The linear map of the last dimension."""
+        attrs = {"activation": self.activation, "interleaved": self.rows}
+        y = op.matmul_blocks(x, self.weight, self.format, **attrs)
+        return y if self.bias is None else y + self.bias
+
+
+class InterleavedEmbedding(BlockEmbedding):
+    """A `BlockEmbedding` whose rows are interleaved, which may be multiplied with, too."""
+
+    def __init__(self, count: int, size: int, format: str, formats: Formats):
+        super().__init__(count, size, format)
+        self.rows, self.activation = formats.interleaved(count), formats.activation
+        self.weight = _interleaved(self.weight, self.rows)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The rows, `(*x.shape, size)`."""
+        return op.take_blocks(self.weight, x, self.format, interleaved=self.rows)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The products with all rows."""
+        return op.matmul_blocks(x, self.weight, self.format, activation=self.activation, interleaved=self.rows)
+
+
+def _interleaved(weight: Parameter, rows: int) -> Parameter:
+    count, width = (int(d) for d in cast("Any", weight.shape))
+    return Parameter((count // rows, width * rows), "uint8")
+
+
 @dataclass(frozen=True)
 class Formats:
     """What format a weight is stored in, by its name: a row of `BLOCK_FORMATS`, all others are float32.
 
-    With `activation` "int8" what is multiplied by blocks is rounded to bytes first, as llama.cpp does.
+    With `activation` "int8" what is multiplied by blocks is rounded to bytes first, as llama.cpp does. `lanes` rows of
+    blocks are interleaved, where their number is a multiple of it.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     activation: str = "float32"
+    lanes: int = 1
     prefix: str = ""
 
     def inside(self, name: str) -> Formats:
@@ -62,12 +101,16 @@ class Formats:
         format = self.of(name)
         if format is None:
             return Linear(inputs, outputs, bias)
-        return BlockLinear(inputs, outputs, format, bias, activation=self.activation)
+        return InterleavedLinear(inputs, outputs, format, bias, self.activation, self.interleaved(outputs))
 
     def embedding(self, name: str, count: int, size: int) -> Embedding | BlockEmbedding:
         """The embedding of this name."""
         format = self.of(name)
-        return Embedding(count, size) if format is None else BlockEmbedding(count, size, format)
+        return Embedding(count, size) if format is None else InterleavedEmbedding(count, size, format, self)
+
+    def interleaved(self, rows: int) -> int:
+        """How many rows of a matrix are interleaved."""
+        return self.lanes if rows % self.lanes == 0 else 1
 
 
 class Attention(Module):
@@ -233,7 +276,6 @@ class Decoder(Module):
         return logits
 
     def _tied_output(self, x: Tensor) -> Tensor:
-        weight, format = self.embedding.weight, self.formats.of("embedding")
-        if format is None:
-            return op.matmul(x, op.permute(weight, [1, 0]))
-        return op.matmul_blocks(x, weight, format, activation=self.formats.activation)
+        if isinstance(self.embedding, InterleavedEmbedding):
+            return self.embedding.logits(x)
+        return op.matmul(x, op.permute(self.embedding.weight, [1, 0]))

@@ -7,7 +7,7 @@ from strength import is_full
 from tiny_models import LLAMA, TINY, as_file_has, random_weights
 
 from tirax.diagnostics import ShapeError
-from tirax.frontend.nn.llm.decoder import Decoder, layout_of
+from tirax.frontend.nn.llm.decoder import Decoder, Formats, layout_of
 from tirax.interpreter import interpret
 from tirax.language.weights import prepared
 from tirax.lowering.build import build
@@ -24,7 +24,7 @@ class Reader:
         self.weights = random_weights(config)
         self.decoder = Decoder(config, layout_of(config, PAGE, dtype))
         self.mod, params = self.decoder.export_tvm(self.decoder.specs())
-        ready = prepared(config, as_file_has(self.weights))
+        ready = prepared(config, as_file_has(self.weights), Formats())
         self.args = [ready[name] for name, _ in params]
         self.call = call or (lambda name, *args: interpret(self.mod, name, args))
         self.cache = PagedKVCache.create(self.decoder.layout, 128)
