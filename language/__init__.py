@@ -1,6 +1,8 @@
-"""Language models that read and write: `Session` goes on with sequences of tokens, as `Sampling` says."""
+"""Language models that read and write text (docs/language_models.md)."""
 
+from .conversation import Conversation
+from .model import LanguageModel
 from .sampling import Sampling
 from .session import ContextOverflowError, Session
 
-__all__ = ["ContextOverflowError", "Sampling", "Session"]
+__all__ = ["Conversation", "ContextOverflowError", "LanguageModel", "Sampling", "Session"]

@@ -219,6 +219,13 @@ def explain(options: Namespace) -> int:
     return run_explain(options)
 
 
+def chat(options: Namespace) -> int:
+    """Talk with a language model."""
+    from .chat import chat as run_chat
+
+    return run_chat(options)
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -324,6 +331,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "reduce": reduce,
     "bisect": bisect,
     "explain": explain,
+    "chat": chat,
     "env": env,
     "cache": cache,
 }

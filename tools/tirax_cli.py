@@ -80,6 +80,7 @@ def command_line() -> argparse.ArgumentParser:
     new.add_argument("--in", dest="folder", default=".", metavar="FOLDER", help="where to write it (here)")
     _add_fault_commands(commands)
     _add_explain(commands)
+    _add_chat(commands)
     commands.add_parser("env", help="versions, the target of this machine, the object cache")
     cache = commands.add_parser("cache", help="the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
@@ -102,6 +103,30 @@ def _add_explain(commands: Any) -> None:
         metavar="N,N",
         help="what symbolic sizes are then (2,5,1,0)",
     )
+
+
+def _add_chat(commands: Any) -> None:
+    chat = commands.add_parser("chat", help="talk with a language model")
+    add = chat.add_argument
+    add("model", help="a .gguf file, or a folder with config.json and *.safetensors")
+    add("--prompt", metavar="TEXT", help="answer this, and end (what is typed is answered)")
+    add("--system", metavar="TEXT", help="what the model is told before the conversation")
+    add("--raw", action="store_true", help="no chat template: the model goes on with the text as it is")
+    add("--max-tokens", type=int, metavar="N", help="end an answer behind so many tokens (with the context)")
+    add("--temperature", type=float, default=0.0, metavar="T", help="draw tokens by logits / T; 0: the likeliest (0)")
+    add("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest tokens; 0: from all (0)")
+    add("--top-p", type=float, default=1.0, metavar="P", help="draw from the fewest with probability P together (1)")
+    add("--seed", type=int, default=0, metavar="N", help="the same number draws the same tokens (0)")
+    add("--threads", type=int, metavar="N", help="threads of kernels (one a core)")
+    add("--context", type=int, metavar="N", help="positions of the conversation (the model's, 8192 at most)")
+    add("--cache-dtype", default="float16", metavar="DTYPE", help="of keys and values: float16 or float32 (float16)")
+    add(
+        "--activation",
+        default="int8",
+        metavar="DTYPE",
+        help="float32: do not round what is multiplied by blocks (int8)",
+    )
+    add("--stats", action="store_true", help="print tokens a second on stderr")
 
 
 def _add_arguments(add: Any) -> None:

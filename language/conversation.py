@@ -1,0 +1,123 @@
+"""A conversation with a model, which keeps what it has read from turn to turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .model import GREEDY, LanguageModel
+from .sampling import Sampling
+from .session import ContextOverflowError, Session
+
+
+@dataclass
+class Speed:
+    """Tokens, and seconds: of what was read before the first token of an answer, and of the answer."""
+
+    read: int = 0
+    reading: float = 0.0
+    written: int = 0
+    writing: float = 0.0
+
+    def __str__(self) -> str:
+        parts = ((self.read, "read", self.reading), (self.written, "written", self.writing))
+        return ", ".join(f"{n} tokens {what} ({n / max(seconds, 1e-9):.1f}/s)" for n, what, seconds in parts)
+
+
+@dataclass
+class Conversation:
+    """Messages by turns, `system` before them. With `raw` there is no template: what is said goes on with one text."""
+
+    model: LanguageModel
+    system: str | None = None
+    sampling: Sampling = GREEDY
+    max_tokens: int | None = None
+    context: int | None = None
+    raw: bool = False
+    speed: Speed = field(default_factory=Speed)
+    """Of the last answer."""
+
+    def __post_init__(self) -> None:
+        self._session: Session = self.model.session(self.context)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all that was said."""
+        self._session.cache.clear()
+        self._sequence = self._session.begin()
+        self._read: list[int] = []
+        """The tokens of the sequence."""
+        self._text: list[int] = []
+        """Of a raw text, those so far."""
+        self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
+
+    def say(self, text: str) -> Iterator[str]:
+        """What the model answers, as it is written; one that is not listened to until its end is kept that far.
+
+        Raises `ContextOverflowError` where the conversation is longer than the context: nothing of it is kept then;
+        `ChatTemplateError`, `TokenizerError`.
+        """
+        tokens = self._tokens(text)
+        answer: list[str] = []
+        written: list[int] = []
+        self.speed = Speed()
+        logits = self._caught_up(tokens)
+        try:
+            yield from self._answer(logits, answer, written)
+        finally:
+            self._text = [*tokens, *written]
+            self._messages = [*self._said(text), {"role": "assistant", "content": "".join(answer)}]
+
+    def _said(self, text: str) -> list[dict[str, str]]:
+        return [*self._messages, {"role": "user", "content": text}]
+
+    def _tokens(self, text: str) -> list[int]:
+        """All tokens up to where the answer begins."""
+        if not self.raw:
+            return self.model.file.chat_template.tokens(self._said(text))
+        tokenizer = self.model.tokenizer
+        return [*self._text, *(tokenizer.encode(text) if self._text else tokenizer.prompt(text))]
+
+    def _caught_up(self, tokens: Sequence[int]) -> Any:
+        """Read what of the tokens the sequence has not: the logits of the next one."""
+        if len(tokens) > self._session.context:
+            raise ContextOverflowError(
+                "the conversation is longer than the context",
+                expected=f"at most {self._session.context} tokens",
+                found=len(tokens),
+                hint="begin a new one, or take a larger context",
+            )
+        most = min(len(self._read), len(tokens) - 1)
+        same = next((i for i in range(most) if self._read[i] != tokens[i]), most)
+        self._session.rollback(self._sequence, len(self._read) - same)
+        self._read = self._read[:same]
+        begin = time.perf_counter()
+        logits = self._session.read(self._sequence, tokens[same:])
+        self._read = list(tokens)
+        self.speed.read, self.speed.reading = len(tokens) - same, time.perf_counter() - begin
+        return logits
+
+    def _answer(self, logits: Any, answer: list[str], written: list[int]) -> Iterator[str]:
+        tokenizer, stream = self.model.tokenizer, self.model.tokenizer.stream()
+        going_on = self._session.generate(
+            {self._sequence: logits}, self.sampling, tokenizer.special.stop, self.max_tokens, tokenizer.size
+        )
+        begin = time.perf_counter()
+        try:
+            for _, token in going_on:
+                self.speed.written += 1
+                self.speed.writing = time.perf_counter() - begin
+                written.append(token)
+                text = stream.push(token)
+                if text:
+                    answer.append(text)
+                    yield text
+            rest = stream.finish()
+            if rest:
+                answer.append(rest)
+                yield rest
+        finally:
+            kept = self._session.cache.length(self._sequence) - len(self._read)
+            self._read += written[:kept]

@@ -1,0 +1,139 @@
+"""`LanguageModel`: a model from a file, which reads and writes text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..frontend.language import LanguageModelFile, TransformerConfig, load_language_model
+from ..frontend.language.tokenizers import Tokenizer
+from ..frontend.nn.llm.decoder import Decoder, Formats, layout_of
+from ..runtime.kv_cache import PAGE_SIZE, PagedKVCache
+from ..target import Target
+from .compiled import CompiledDecoder
+from .sampling import Sampling
+from .session import ContextOverflowError, Session
+from .weights import formats_of, prepared
+
+Array = np.ndarray[Any, Any]
+GREEDY = Sampling()
+MOST_CONTEXT = 8192
+"""Positions of a context, where nobody says how many."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A model, compiled, and its tokenizer.
+
+    model = LanguageModel.load("model.gguf")
+    for text in model.generate("Once upon a time", max_tokens=50):
+        print(text, end="", flush=True)
+    """
+
+    file: LanguageModelFile
+    decoder: CompiledDecoder
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        *,
+        cache_dtype: str = "float16",
+        activation: str = "int8",
+        dequantize: bool = False,
+        page_size: int = PAGE_SIZE,
+        target: str | None = None,
+    ) -> LanguageModel:
+        """A model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
+
+        `cache_dtype` is that of keys and values, float16 or float32, `page_size` the positions of a page of them. With
+        `activation` "int8" what is multiplied by weights in blocks is rounded to bytes first, which is faster;
+        `dequantize` makes float32 of blocks when they are loaded, which takes memory. Steps are compiled when they are
+        first used. Raises what `frontend.language.load_language_model` does, `DTypeError` for another dtype,
+        `UnsupportedError` for weights of a format that is none of `BLOCK_FORMATS`.
+        """
+        file = load_language_model(path)
+        machine = Target.host() if target is None else Target(target)
+        formats = Formats() if dequantize else formats_of(file.weights, activation, machine)
+        decoder = Decoder(file.config, layout_of(file.config, page_size, cache_dtype), formats)
+        return LanguageModel(file, CompiledDecoder(decoder, prepared(file.config, file.weights, formats), target))
+
+    @property
+    def config(self) -> TransformerConfig:
+        """What the model consists of."""
+        return self.file.config
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the file. Raises as `LanguageModelFile.tokenizer`."""
+        return self.file.tokenizer
+
+    def session(self, context: int | None = None, sequences: int = 1) -> Session:
+        """A cache for `sequences` of `context` tokens each, by default of 8192, or of as many as the model has.
+
+        Raises `ContextOverflowError` for more than the model was made for.
+        """
+        most = self.config.context_length
+        length = min(most, MOST_CONTEXT) if context is None else context
+        if length > most:
+            message = "a context of more positions than the model was made for"
+            raise ContextOverflowError(message, expected=f"at most {most}", found=length)
+        cache = PagedKVCache.create(self.decoder.decoder.layout, sequences * length)
+        return Session(self.decoder, cache, length)
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int | None = None,
+        sampling: Sampling = GREEDY,
+        context: int | None = None,
+        special: bool = False,
+    ) -> Iterator[str]:
+        """What comes after a text, as it is written: parts of whole characters.
+
+        It ends behind `max_tokens` tokens, where the model ends it, or with the context. Special tokens in the prompt
+        are taken for such where `special`. Raises `ContextOverflowError` for a prompt that is longer than the context,
+        `TokenizerError`.
+        """
+        for _, text in self.generate_batch(
+            [prompt], max_tokens=max_tokens, sampling=sampling, context=context, special=special
+        ):
+            yield text
+
+    def generate_batch(
+        self,
+        prompts: Sequence[str],
+        *,
+        max_tokens: int | None = None,
+        sampling: Sampling = GREEDY,
+        context: int | None = None,
+        special: bool = False,
+    ) -> Iterator[tuple[int, str]]:
+        """As `generate`, of several texts at once: (which one, what comes next of it). Each is what it is alone, but
+        that with a temperature each has random numbers of its own."""
+        session = self.session(context, max(1, len(prompts)))
+        numbers: dict[int, int] = {}
+        logits: dict[int, Array] = {}
+        for number, prompt in enumerate(prompts):
+            sequence = session.begin()
+            numbers[sequence] = number
+            logits[sequence] = session.read(sequence, self.tokenizer.prompt(prompt, special))
+        streams = [self.tokenizer.stream() for _ in prompts]
+        stop, size = self.tokenizer.special.stop, self.tokenizer.size
+        for sequence, token in session.generate(logits, sampling, stop, max_tokens, size):
+            text = streams[numbers[sequence]].push(token)
+            if text:
+                yield numbers[sequence], text
+        for number, stream in enumerate(streams):
+            rest = stream.finish()
+            if rest:
+                yield number, rest
+
+    def logits(self, text: str, special: bool = False) -> Array:
+        """The logits behind each token of a text: `(tokens, vocabulary)`, float32."""
+        session = self.session()
+        return session.score(session.begin(), self.tokenizer.prompt(text, special))

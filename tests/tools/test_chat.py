@@ -1,0 +1,85 @@
+"""`tirax chat` answers once, and line by line; a second model of the same shape is compiled no more."""
+
+import io
+import sys
+
+import pytest
+from tiny_language_models import byte_pair_metadata, tiny, write_tiny_gguf
+
+from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling
+from tirax.tools.tirax_cli import main
+
+TINY = tiny(vocabulary_size=300, context_length=128)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write_tiny_gguf(tmp_path_factory.mktemp("chat") / "model.gguf", TINY, byte_pair_metadata())
+
+
+@pytest.fixture(scope="module")
+def model(path):
+    return LanguageModel.load(path)
+
+
+def run(capsys, path, *options):
+    code = main(["chat", str(path), *options])
+    return code, *capsys.readouterr()
+
+
+def test_a_prompt_is_answered(capsys, path, model):
+    expected = "".join(model.generate("hello world", max_tokens=12))
+    code, out, err = run(capsys, path, "--raw", "--prompt", "hello world", "--max-tokens", "12", "--stats")
+    assert (code, out) == (0, expected + "\n")
+    assert "tokens read (" in err and "tokens written (" in err
+
+
+def test_lines_are_answered_one_by_one(capsys, path, model, monkeypatch):
+    conversation = Conversation(model, "one", max_tokens=6)
+    answers = ["".join(conversation.say(text)) for text in ("hello", "hello world")]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n\nhello world\n/new\nhello\n/quit\nnever\n"))
+    code, out, _ = run(capsys, path, "--system", "one", "--max-tokens", "6")
+    assert (code, out) == (0, "".join(f"{text}\n" for text in (*answers, answers[0])))
+
+
+def test_a_line_that_is_too_long_is_told_and_the_next_one_answered(capsys, path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{'x' * 200}\nhello\n"))
+    code, out, err = run(capsys, path, "--max-tokens", "3")
+    assert code == 0 and "longer than the context" in err and out.endswith("\n") and len(out) > 1
+
+
+def test_what_was_read_is_not_read_again(model):
+    """An answer that is not listened to until its end is part of the conversation as far as it went."""
+    sampling = Sampling(1.0, seed=3)
+    conversation = Conversation(model, sampling=sampling, max_tokens=20)
+    for text in conversation.say("hello"):
+        break
+    list(conversation.say("world"))
+    messages = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": text}]
+    tokens = model.file.chat_template.tokens([*messages, {"role": "user", "content": "world"}])
+    assert 0 < conversation.speed.read < len(tokens)
+
+
+def test_a_raw_conversation_is_one_text(model):
+    conversation = Conversation(model, raw=True, max_tokens=4)
+    answer = "".join(conversation.say("hello"))
+    goes_on = "".join(conversation.say(" world"))
+    tokens, stop, size = model.tokenizer.prompt("hello"), model.tokenizer.special.stop, model.tokenizer.size
+    session = model.session()
+    sequence = session.begin()
+    logits = {sequence: session.read(sequence, tokens)}
+    said = [t for _, t in session.generate(logits, Sampling(), stop, 4, size)]
+    assert model.tokenizer.decode(said) == answer
+    session.rollback(sequence, session.cache.length(sequence))
+    logits = session.read(sequence, [*tokens, *said, *model.tokenizer.encode(" world")])
+    again = [t for _, t in session.generate({sequence: logits}, Sampling(), stop, 4, size)]
+    assert model.tokenizer.decode(again) == goes_on
+
+
+def test_what_cannot_be_is_refused(capsys, path, model):
+    with pytest.raises(ContextOverflowError, match="expected: at most 128\n  found: 129"):
+        model.session(129)
+    code, _, err = run(capsys, path, "--temperature", "-1", "--top-p", "0")
+    assert code != 0 and "temperature is -1.0" in err and "top_p is 0.0" in err
+    code, _, err = run(capsys, path.parent / "none.gguf")
+    assert code != 0 and "none.gguf" in err

@@ -1,0 +1,73 @@
+"""`tirax chat`: text that a language model writes, once or as a conversation."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from ..diagnostics import TiraxError
+from ..runtime import set_num_threads
+from .guard import OK
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..language.conversation import Conversation
+
+_COMMANDS = "/new begins anew, /quit or Ctrl-D ends, Ctrl-C ends an answer"
+_PROMPT = "> "
+
+
+def chat(options: Namespace) -> int:
+    """Answer `--prompt`, or what is said at the terminal, line by line."""
+    from ..language import LanguageModel, Sampling
+    from ..language.conversation import Conversation
+
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    if options.threads is not None:
+        set_num_threads(options.threads)
+    with Progress():
+        model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
+        conversation = Conversation(model, options.system, sampling, options.max_tokens, options.context, options.raw)
+        model.decoder.prepare()
+    if options.prompt is None:
+        _converse(conversation, options.stats)
+    else:
+        _answer(conversation, options.prompt, options.stats)
+    return OK
+
+
+def _converse(conversation: Conversation, stats: bool) -> None:
+    """Answer line by line. What is wrong with one is told, and the next one is asked for."""
+    if sys.stdin.isatty():
+        print(_COMMANDS, file=sys.stderr)
+    while (line := _line()) is not None:
+        if line.strip() == "/new":
+            conversation.restart()
+        elif line.strip():
+            try:
+                _answer(conversation, line, stats)
+            except TiraxError as error:
+                print(error, file=sys.stderr)
+
+
+def _line() -> str | None:
+    """The next line, None where there is none, or it is /quit."""
+    try:
+        line = input(_PROMPT if sys.stdin.isatty() else "")
+    except EOFError:
+        return None
+    return None if line.strip() == "/quit" else line
+
+
+def _answer(conversation: Conversation, text: str, stats: bool) -> None:
+    """Print an answer as it comes; Ctrl-C ends it."""
+    try:
+        for part in conversation.say(text):
+            print(part, end="", flush=True)
+    except KeyboardInterrupt:
+        if not sys.stdin.isatty():
+            raise
+    print()
+    if stats:
+        print(conversation.speed, file=sys.stderr)
