@@ -105,7 +105,7 @@ def _rows(weights: Weights) -> int:
 def _rope(fields: Fields, family: Family, head_size: int) -> Rope:
     size = fields.integer("rope.dimension_count", head_size, high=MOST_HIDDEN)
     scaling = fields.choice("rope.scaling.type", _SCALINGS, "none")
-    factor = fields.number("rope.scaling.factor", 1.0) if scaling == "linear" else 1.0
+    factor = fields.number("rope.scaling.factor", 1.0, low=0.01) if scaling == "linear" else 1.0
     factors = None if factor == 1.0 else (factor,) * (size // 2)
     return Rope(fields.number("rope.freq_base", 10_000.0), size, family.gguf_rope, factors, family.local_theta)
 

@@ -7,6 +7,8 @@ import math
 from .fields import Fields
 
 _KINDS = ("default", "linear", "llama3")
+_LEAST_FACTOR = 0.01
+"""Below it frequencies would be no numbers."""
 
 
 def rope_factors(fields: Fields, theta: float, size: int) -> tuple[float, ...] | None:
@@ -14,7 +16,7 @@ def rope_factors(fields: Fields, theta: float, size: int) -> tuple[float, ...] |
     kind = fields.choice("rope_type" if fields.has("rope_type") else "type", _KINDS, "default")
     if kind == "default":
         return None
-    factor = fields.number("factor")
+    factor = fields.number("factor", low=_LEAST_FACTOR)
     if kind == "linear":
         return (factor,) * (size // 2)
     low, high = fields.number("low_freq_factor"), fields.number("high_freq_factor")

@@ -79,6 +79,10 @@ def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
         ({"model_type": 3}, "no model of a family"),
         ({"quantization_config": {"bits": 4}}, "has a 'quantization_config'"),
         ({"rope_scaling": 4}, "'rope_scaling' is no mapping"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 1e-300}},
+            "'rope_scaling.factor' is no finite number above 0.01",
+        ),
         ({"rope_scaling": {"type": "llama3", "factor": 2}}, "'rope_scaling.low_freq_factor' is missing"),
         ({"sliding_window": 4, "layer_types": ["full_attention"]}, "'layer_types' is not"),
         ({"sliding_window": 4, "layer_types": [[], {}]}, "'layer_types' is not"),
