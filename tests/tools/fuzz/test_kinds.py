@@ -143,3 +143,23 @@ def test_kinds_are_left_out_where_their_packages_are_not_installed(
     monkeypatch.setitem(KINDS, "other", Kind("planted", lambda rng: "", lambda text: 1, ("tirax_has_no_such_package",)))
     assert main(["other", "--count", "1"]) == 0
     assert "left out: it needs tirax_has_no_such_package" in capsys.readouterr().out
+
+
+NORM = """// decompose-ops-for-{0}
+relax.func @main(%x: !relax.tensor<[n, 3], f32>, %p: !relax.tensor<[3], f32>) -> {2} {{
+  %y = relax.nn.batch_norm %x, %p, %p, %p, %p {{training = {1}}} : {2}
+  relax.return %y : {2}
+}}
+"""
+NORMED = "tuple<!relax.tensor<[n, 3], f32>, !relax.tensor<[3], f32>, !relax.tensor<[3], f32>>"
+
+
+@pytest.mark.parametrize(("use", "training"), [("inference", "true"), ("training", "false")])
+def test_batch_norms_are_compared_as_the_passes_take_them(
+    use: str, training: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = NORM.format(use, training, NORMED)
+    assert KINDS["passes"].check(text)
+    monkeypatch.setattr(kinds, "_TRAINING", {})
+    with pytest.raises(MeaningError):
+        KINDS["passes"].check(text)
