@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
 from ..dialects.relax.structure import PRIVATE
+from ..ir.origins import cloned
 from ..ir.verification.as_written import remember_in_copy
 from .tir.attributes import attr_of, value_of
 
@@ -92,7 +93,7 @@ class BaseFunc:
 
     def copy(self) -> Self:
         """A copy that belongs to no module."""
-        new = self.op.clone()
+        new = cloned(self.op)
         remember_in_copy(self.op, new)
         return self.on(new)
 

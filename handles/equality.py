@@ -18,6 +18,7 @@ from ..dialects.sym.expr import SymExpr
 from ..dialects.sym.expr import Var as SymVar
 from ..ir import equality
 from ..ir.equality import Reader, StructuralInequalityError
+from ..ir.origins import origin
 from .base_func import BaseFunc, DictAttrs
 from .mismatch import first_mismatch
 from .module import IRModule
@@ -44,6 +45,7 @@ class _NodeReader(Reader):
         return next(read for kind, read in _KINDS if isinstance(node, kind))(self, node)
 
     def free(self, value: SSAValue) -> Hashable:
+        value = origin(value)
         if isinstance(value, OpResult) and value.op.parent is None:
             return self.detached(value.op)
         if is_extent_var(value):

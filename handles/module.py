@@ -12,6 +12,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
 from ..dialects.attributes import from_attr
 from ..ir.functions.lookup import symbol_of
+from ..ir.origins import cloned
 from ..ir.passes.transform import show_modules_as
 from ..ir.verification.as_written import remember_in_copy
 from .base_func import BaseFunc, DictAttrs
@@ -188,7 +189,7 @@ class IRModule:
 
     def clone(self) -> IRModule:
         """A copy that shares nothing with this one."""
-        new = self.op.clone()
+        new = cloned(self.op)
         remember_in_copy(self.op, new)
         return IRModule(new)
 

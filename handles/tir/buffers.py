@@ -14,6 +14,7 @@ from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
+from ...ir.origins import origin
 from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
 
@@ -91,10 +92,10 @@ class Buffer:
         return self == other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Buffer) and self.ssa is other.ssa
+        return isinstance(other, Buffer) and origin(self.ssa) is origin(other.ssa)
 
     def __hash__(self) -> int:
-        return hash(self.ssa)
+        return hash(origin(self.ssa))
 
     def __repr__(self) -> str:
         return f"Buffer({self.name}, {self.type})"
@@ -202,13 +203,13 @@ class Param(Var):
         return "handle" if isinstance(self.ssa.type, tir.BufferType | tir.HandleType) else dtype_name(self.ssa.type)
 
     def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return isinstance(other, Var) and self.ssa is other.ssa
+        return isinstance(other, Var) and origin(self.ssa) is origin(other.ssa)
 
     def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self.ssa)
+        return hash(origin(self.ssa))
 
     def __str__(self) -> str:
         return self.name

@@ -26,6 +26,7 @@ from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
+from ...ir.origins import origin
 from ..types import PointerType, PrimType, Type
 
 Number = bool | int | float
@@ -136,11 +137,11 @@ class PrimExpr:
             return False
         a, b = self.ssa.owner, other.ssa.owner
         if isinstance(a, tir.BufferDataOp) and isinstance(b, tir.BufferDataOp):
-            return a.buffer is b.buffer
-        return other.ssa is self.ssa
+            return origin(a.buffer) is origin(b.buffer)
+        return origin(other.ssa) is origin(self.ssa)
 
     def __hash__(self) -> int:
-        return hash(self.ssa)
+        return hash(origin(self.ssa))
 
     def __bool__(self) -> bool:
         """The truth of a constant; of `a == b` whether both are the same expression. Raises `TiraxError` otherwise."""
@@ -724,6 +725,7 @@ _EXPRESSIONS = frozenset((*tir.EXPRESSION_OPS, ValueOp))
 
 def same_tree(a: SSAValue, b: SSAValue) -> bool:
     """Whether two values are the same expression, read as trees; buffers and lets are themselves only."""
+    a, b = origin(a), origin(b)
     if a is b:
         return True
     if isinstance(a.type, IntegerType) and a.type == b.type and as_sym(a) == as_sym(b):

@@ -15,6 +15,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.functions.effects import first_effect
+from ...ir.origins import note_variables
 from ...ir.rewriting.copy import copied, plant
 from ...ir.rewriting.substitute import substitute_symbols
 from ...ir.rewriting.walk import has_root_block
@@ -145,6 +146,7 @@ def _function_op(
             block.add_op(address := tir.BufferDataOp(arg))
             mapping[ssa] = address.result
     _refuse_other_buffers(buffers, mapping)
+    note_variables(mapping)
     _fill(block, body, mapping)
     _erase_unused_addresses(block)
     attributes = {k: attr_of(v) for k, v in given.items()}

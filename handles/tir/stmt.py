@@ -26,6 +26,7 @@ from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
+from ...ir.origins import note_variables
 from ...ir.rewriting.copy import copied, is_expression, plant
 from . import prim_expr as tx
 from .attributes import attr_of
@@ -684,6 +685,7 @@ def operations_of(stmt: Stmt) -> list[Operation]:
 def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> None:
     """A copy of a statement at the end of a block; of a function seen as its root block a copy of its body."""
     known = {} if mapping is None else mapping
+    note_variables(known)
     for op in operations_of(stmt):
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
 

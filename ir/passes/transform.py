@@ -23,6 +23,7 @@ from ...diagnostics import TiraxError, UnsupportedError, unknown_name
 from ...dialects.relax import Relax
 from ...dialects.sym import Sym
 from ...dialects.tir import Tir
+from ..origins import cloned
 from ..verification.verify import Verifier
 
 
@@ -201,7 +202,7 @@ class Pass(ModulePass):
 
     def __call__(self, mod: Any) -> Any:
         """A new module, transformed and verified; `mod` stays as it is."""
-        op = module_op(mod).clone()
+        op = cloned(module_op(mod))
         with no_gc():
             self.run(new_context(), op)
         return like_module(mod, op)
@@ -349,7 +350,7 @@ def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
     """Make `op` hold what `new` holds; `new` stays as it is."""
     if new is op:
         return
-    new = new.clone()
+    new = cloned(new)
     block = op.body.block
     for old in list(block.ops):
         old.detach()

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
+from ..origins import carry
 
 Mapping = dict[SSAValue, SSAValue]
 _EXPRESSIONS = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
@@ -58,8 +59,9 @@ class Copier:
         regions = [self.region(region, mapping) for region in op.regions]
         new = _like(op, operands, regions)
         block.add_op(new)
-        for old, result in zip(op.results, new.results, strict=True):
-            mapping[old] = result
+        copies: Mapping = dict(zip(op.results, new.results, strict=True))
+        carry(copies)
+        mapping.update(copies)
 
     def region(self, region: Region, mapping: Mapping) -> Region:
         """A copy of a region of statements, or of one that ends with `tir.yield`."""
@@ -84,7 +86,9 @@ class Copier:
         block = Block(arg_types=[a.type for a in old])
         for a, b in zip(old, block.args, strict=True):
             set_name(b, name_of(a))
-        return block, {**mapping, **dict(zip(old, block.args, strict=True))}
+        copies: Mapping = dict(zip(old, block.args, strict=True))
+        carry(copies)
+        return block, {**mapping, **copies}
 
 
 def _like(op: Operation, operands: list[SSAValue], regions: list[Region]) -> Operation:

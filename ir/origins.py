@@ -1,0 +1,50 @@
+"""Which variable a bound one stands for: users make a variable, then a function that binds it, and ask for it there.
+
+A loop, a let or a parameter that is made for a variable is another value than that variable, and so is each copy of it.
+Whoever makes one says so (`note`), whoever copies it too (`carry`), and `origin` answers for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from xdsl.ir import Block, Operation, SSAValue
+
+_OpT = TypeVar("_OpT", bound=Operation)
+_ORIGINS: WeakKeyDictionary[SSAValue, SSAValue] = WeakKeyDictionary()
+
+
+def note(bound: SSAValue, variable: SSAValue) -> None:
+    """`bound` is made for `variable`."""
+    if bound is not variable:
+        _ORIGINS[bound] = origin(variable)
+
+
+def note_variables(bound: Mapping[SSAValue, SSAValue]) -> None:
+    """Values by those in whose place they are: those in the place of a variable that nothing defines are made for it."""
+    for variable, value in bound.items():
+        if isinstance(variable.owner, Block) and variable.owner.parent is None:
+            note(value, variable)
+
+
+def origin(value: SSAValue) -> SSAValue:
+    """The variable that a value was made for; of others the value itself."""
+    return _ORIGINS.get(value, value) if _ORIGINS else value
+
+
+def carry(copies: Mapping[SSAValue, SSAValue]) -> None:
+    """Copies stand for what the values stand for that they are copies of."""
+    known = list(_ORIGINS) if len(_ORIGINS) < len(copies) else list(copies)
+    for value in known:
+        if value in _ORIGINS and value in copies:
+            note(copies[value], value)
+
+
+def cloned(op: _OpT) -> _OpT:
+    """A copy of an operation, whose variables stand for the same as its own."""
+    copies: dict[SSAValue, SSAValue] = {}
+    new = op.clone(copies)
+    carry(copies)
+    return new
