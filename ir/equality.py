@@ -30,8 +30,9 @@ from ..diagnostics import TiraxError
 from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
-from ..dialects.sym.expr import SymExpr, Var
-from .affine.values import sym_expr_of
+from ..dialects.sym.expr import Op, SymExpr, Var
+from ..dialects.sym.operations import CONDITIONS
+from .affine.values import Materializer, sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
@@ -143,6 +144,7 @@ class Reader:
 
     def tree(self, op: Operation) -> Hashable:
         """The number of an expression's content; equal content has one number, new content is read once."""
+        op = _written_out(op)
         expr = self.symbolic(op.results[0])
         if expr is not None:
             return self.numbered(("symbolic", self.expr(expr)), op)
@@ -275,6 +277,15 @@ def _plain_constant(op: Any) -> Any:
     """`tir.const 4` for `sym.value 4`, which text does not tell from it; any other op itself."""
     number = op.expr.data.constant if type(op) is ValueOp else None
     return op if number is None else tir.ConstOp(number, op.result.type)
+
+
+def _written_out(op: Operation) -> Operation:
+    """`tir.lt %a, %b` for `sym.value lt(a, b)`, which text does not tell from it; any other operation itself."""
+    expr = op.expr.data if isinstance(op, ValueOp) else None
+    if not isinstance(expr, Op) or expr.kind not in CONDITIONS:
+        return op
+    written = Materializer(lambda _: None)(expr).owner
+    return written if isinstance(written, Operation) else op
 
 
 def _attrs_but_symbol(op: Operation) -> dict[str, Attribute]:

@@ -23,7 +23,7 @@ def note(bound: SSAValue, variable: SSAValue) -> None:
 
 
 def note_variables(bound: Mapping[SSAValue, SSAValue]) -> None:
-    """Values by those in whose place they are: those in the place of a variable that nothing defines are made for it."""
+    """Values by those in whose place they are: what is in that of a variable which nothing defines is made for it."""
     for variable, value in bound.items():
         if isinstance(variable.owner, Block) and variable.owner.parent is None:
             note(value, variable)

@@ -58,7 +58,7 @@ from ..handles.tir.prim_expr import (
     truncmod,
 )
 from . import broadcast as broadcast
-from .axis import IterVar, reduce_axis, size_var, var
+from .axis import IterVar, reduce_axis, size_var, thread_axis, var
 from .create import create_prim_func
 from .extern_body import Statements
 from .foreign import call_packed, extern, extern_primfunc
@@ -81,5 +81,5 @@ __all__ = [
     "floormod", "fmod", "if_then_else", "indexdiv", "indexmod", "infinity", "isfinite", "isinf", "isnan", "log",
     "log10", "log2", "logaddexp", "max", "max_value", "min", "min_value", "nearbyint", "placeholder",
     "popcount", "power", "prod", "reduce_axis", "round", "rsqrt", "sigmoid", "sin", "sinh", "size_var", "sqrt",
-    "sum", "tag_scope", "tan", "tanh", "trunc", "truncdiv", "truncmod", "var",
+    "sum", "tag_scope", "tan", "tanh", "thread_axis", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip

@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import IntegerType, i32
 
 from ..diagnostics import TiraxError
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir.domains import IterVar as Thread
+from ..handles.tir.domains import Range
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, Var, as_sym, placeholder_value, with_names
 
 DimLike = int | PrimExpr | SymExpr
@@ -63,6 +65,20 @@ def reduce_axis(dom: tuple[DimLike, DimLike], name: str = "rv") -> IterVar:
     """An axis to reduce over, from `dom[0]` up to `dom[1]` (exclusive)."""
     low, high = dim(dom[0]), dim(dom[1])
     return IterVar(name, Const(0, high.dtype) if low.constant == 0 else low, high - low, is_reduction=True)
+
+
+def thread_axis(
+    dom: Range | tuple[Any, Any] | str | None = None, tag: str = "", name: str = "", span: object = None
+) -> Thread:
+    """An iterator that stands for the threads of a tag: `thread_axis("threadIdx.x")`, or with a domain before the tag.
+
+    Raises `TiraxError` without a tag.
+    """
+    if isinstance(dom, str):
+        dom, tag = None, dom
+    if not tag:
+        raise TiraxError("a thread axis has a tag", expected="thread_axis('threadIdx.x')")
+    return Thread(Range(*dom) if isinstance(dom, tuple) else dom, Var(name or tag), Thread.ThreadIndex, tag)
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:

@@ -15,7 +15,7 @@ _LIBRARIES = "libraries of vendors are not called: operators are compiled", "tvm
 _TUNERS = "templates and sketches were left by TVM itself", "tvm.meta_schedule"
 _IMPORTERS = "models are not imported yet: they are written", "tvm.relax.frontend.nn"
 _BUILD = "no compiler and no linker of the system is called: a module writes its library itself", "tvm.runtime.Module"
-_SCRIPTS = "scripts are read and never run, so there is no evaluator of Python", "tvm.script.from_source"
+_SCRIPTS = "scripts are read and never run", "tvm.script.from_source"
 _SCHEDULES = "operators are scheduled by what they compute, not by a function for each", "tvm.tir.Schedule"
 _ELSEWHERE = "programs run in the process, on this machine", "tvm.relax.VirtualMachine"
 
@@ -71,7 +71,11 @@ REFUSED = {
     "runtime.disco": _ELSEWHERE,
     "runtime.executor": ("the executors of Relay's graphs", "tvm.relax.VirtualMachine"),
     "script.highlight": ("`show()` prints with colours where it can", "tvm.IRModule.show"),
-    "script.parser.core": _SCRIPTS,
+    "script.parser.core.dispatch": _SCRIPTS,
+    "script.parser.core.doc": _SCRIPTS,
+    "script.parser.core.entry": _SCRIPTS,
+    "script.parser.core.parser": _SCRIPTS,
+    "script.parser.core.utils": _SCRIPTS,
     "script.printer": ("the documents that a text is made of are not public", "tvm.IRModule.script"),
     "te.hybrid": ("loops are written in TVMScript", "tvm.script.tir.prim_func"),
     "te.schedule": ("schedules of tensor expressions were left by TVM itself", "tvm.tir.Schedule"),

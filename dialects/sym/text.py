@@ -100,12 +100,12 @@ def _parse_atom(parser: AttrParser, greatest: int = 2**63 - 1) -> ExprLike:
     name = parser.parse_optional_identifier()
     if name is None:
         parser.raise_error("expected a symbolic expression: an integer, a variable or an operation such as min(n, 8)")
-    if not name.isidentifier() or iskeyword(name) or name in ("true", "false"):
-        parser.raise_error(f"'{name}' is no name of a variable")
     if name in OPS and parser.parse_optional_punctuation("(") is not None:
         args = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_sum(parser))
         parser.parse_punctuation(")")
         return _apply(parser, name, args)
+    if not name.isidentifier() or iskeyword(name) or name in ("true", "false"):
+        parser.raise_error(f"'{name}' is no name of a variable")
     return Var(name, _parse_type_suffix(parser) or i64)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from . import prim_expr as tx
@@ -53,25 +53,32 @@ def range_of(least: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> Range:
     return Range.from_min_extent(tx.const(int(first), size.type) if first.constant is not None else first, size)
 
 
-@dataclass(frozen=True, eq=False)
-class IterVar:
-    """An iterator of a block: its variable, its domain and its kind (0 spatial, 2 reduction, 3 scan, 4 opaque)."""
+class IterVar(PrimExpr):
+    """An iterator of a block: its variable, its domain and its kind (0 spatial, 2 reduction, 3 scan, 4 opaque).
 
+    One of threads (1) needs no domain: how many there are says who launches them. In expressions it is its variable.
+    """
+
+    __slots__ = ("dom", "iter_type", "thread_tag", "var")
     DataPar = 0
+    ThreadIndex = 1
     CommReduce = 2
     Ordered = 3
     Opaque = 4
 
-    dom: Range
-    var: PrimExpr
-    iter_type: int = DataPar
-    thread_tag: str = ""
-
-    def __post_init__(self) -> None:
-        dom = self.dom if isinstance(self.dom, Range) else Range(*cast("tuple[Any, ...]", self.dom))
-        object.__setattr__(self, "dom", dom)
-        if isinstance(self.var, str):
-            object.__setattr__(self, "var", tx.Var(self.var, dom.extent.type))
+    def __init__(
+        self,
+        dom: Range | Sequence[ExprLike] | None,
+        var: PrimExpr | str,
+        iter_type: int = DataPar,
+        thread_tag: str = "",
+        span: object = None,
+    ):
+        self.dom = dom if dom is None or isinstance(dom, Range) else Range(*dom)
+        dtype = "int32" if self.dom is None else self.dom.extent.type
+        self.var = tx.Var(var, dtype) if isinstance(var, str) else var
+        self.iter_type, self.thread_tag = iter_type, thread_tag
+        super().__init__(self.var.ssa)
 
 
 ITER_TYPES = {
@@ -104,8 +111,10 @@ class MatchBufferRegion:
     source: BufferRegion
 
 
-def domain_of(dom: Range) -> tuple[SymExpr, SymExpr]:
-    """First value and extent."""
+def domain_of(dom: Range | None) -> tuple[SymExpr, SymExpr]:
+    """First value and extent. Raises `TiraxError` where there is none."""
+    if dom is None:
+        raise TiraxError("an iterator of a block has a domain")
     extent = as_sym(dom.extent)
     least = as_sym(dom.min)
     return (Const(least.constant, extent.dtype) if least.constant is not None else least), extent

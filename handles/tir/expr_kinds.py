@@ -21,6 +21,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
+from ...ir.origins import note
 from . import prim_expr as tx
 from .buffers import Buffer, Param
 from .dims import ExtentInt, extent_int
@@ -152,6 +153,7 @@ def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
     given = _ssa(value)
     block = Block(arg_types=[given.type])
     set_name(block.args[0], name_of(var.ssa))
+    note(block.args[0], var.ssa)
     from ...ir.rewriting.copy import plant
 
     block.add_op(tir.YieldOp(plant(_ssa(body), block, {var.ssa: block.args[0]})))

@@ -46,6 +46,10 @@ class BufferVar:
         """The buffer itself, as a parameter of a `PrimFunc`, say."""
         return self._buffer
 
+    def asobject(self) -> Buffer:
+        """TVM's name of `buffer`."""
+        return self._buffer
+
     @property
     def dtype(self) -> str:
         return self._buffer.dtype

@@ -125,3 +125,15 @@ def test_a_scalar_parameter_that_is_a_symbolic_variable(parse):
     parameter = text.replace("BODY", "%e = tir.add %n, %m : i64")
     assert structural_equal(parse(variable), parse(parameter))
     assert not structural_equal(parse(variable), parse(parameter.replace("%n, %m :", "%m, %m :")))
+
+
+def test_a_comparison_of_symbolic_variables_is_one_expression(parse):
+    text = "tir.func @f(%A: !tir.buffer<[n, m], f32>) { BODY tir.evaluate %e : i1 }"
+    whole = text.replace("BODY", "%e = sym.value and(lt(n, m * 2), ne(m, 1))")
+    parts = text.replace(
+        "BODY",
+        "%n = sym.value n : i64 %m = sym.value m * 2 : i64 %k = sym.value m : i64 %one = tir.const 1 : i64 "
+        "%a = tir.lt %n, %m : i64 %b = tir.ne %k, %one : i64 %e = tir.and %a, %b : i1",
+    )
+    assert structural_equal(parse(whole), parse(parts))
+    assert not structural_equal(parse(whole), parse(parts.replace("tir.lt", "tir.le")))

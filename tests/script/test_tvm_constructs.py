@@ -238,3 +238,8 @@ def test_the_address_of_a_declared_buffer_is_where_it_was_declared() -> None:
     assert_structural_equal(
         parse_source(TIR + twice.format("X.data"), "t.py"), parse_source(TIR + twice.format("h"), "t.py")
     )
+
+
+def test_a_macro_is_made_of_a_function():
+    with pytest.raises(ValueError, match="takes a function"):
+        T.macro(True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block
 
+from tirax import te
 from tirax.diagnostics import DTypeError, TiraxError
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
@@ -302,3 +303,13 @@ def test_predicates_of_accesses() -> None:
     for wrong, words in ((value, "must be boolean"), (short, "number of lanes must match")):
         with pytest.raises(DTypeError, match=words):
             BufferStore(buffer, value, [ramp], wrong)
+
+
+def test_a_thread_axis_is_its_variable():
+    thread = te.thread_axis("threadIdx.x")
+    assert (thread.thread_tag, thread.iter_type, thread.dom, thread.var.name) == ("threadIdx.x", 1, None, "threadIdx_x")
+    assert str(thread * 4 + 1) == "threadIdx_x * 4 + 1"
+    bounded = te.thread_axis((0, 8), "blockIdx.x", name="bx")
+    assert (int(bounded.dom.extent), bounded.var.name) == (8, "bx")
+    with pytest.raises(TiraxError, match="tag"):
+        te.thread_axis()

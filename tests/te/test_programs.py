@@ -509,7 +509,6 @@ def test_texts(golden: Callable[[str, str], None]) -> None:
 LEFT_OUT = {
     "ScanOp": "TVM's create_prim_func has no way for scans either: they are written with statements, te.extern",
     "scan": "TVM's create_prim_func has no way for scans either: they are written with statements, te.extern",
-    "thread_axis": "threads of a GPU; a loop of tensor functions is bound by Schedule.bind",
     "trace": "a hook that calls back into Python for each element: write an extern with te.call_packed",
     "tag": "a module; te.tag_scope",
 }

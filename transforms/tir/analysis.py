@@ -22,6 +22,7 @@ from ...handles.tir.domains import BufferRegion, Range
 from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
 from ...ir.buffers.regions import Accessed, accessed_apart
 from ...ir.functions.effects import first_effect
+from ...ir.origins import origin
 from ...ir.verification.verify import verify_module
 from .plan_and_update_buffer_allocation_location import common_scopes, scopes_of
 from .verify_memory import outside_of_threads
@@ -63,6 +64,26 @@ def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
             raise
         return False
     return True
+
+
+def verify_ssa(func: Any) -> bool:
+    """Whether no variable that a function was made of is bound twice; an expression that names one may occur twice."""
+    bound: dict[SSAValue, SSAValue] = {}
+    for op in _op(func).walk():
+        for value in (*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)):
+            variable = origin(value)
+            if variable is value:
+                continue
+            first = bound.setdefault(variable, value)
+            if first is not value and not _same_let(first, value):
+                return False
+    return True
+
+
+def _same_let(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two variables are the names of one expression in expressions."""
+    x, y = a.owner.parent_op(), b.owner.parent_op()
+    return isinstance(x, tir.LetInOp) and isinstance(y, tir.LetInOp) and same_tree(x.value, y.value)
 
 
 def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:

@@ -333,7 +333,7 @@ class _Simplifier:
             self._unfollowed(op)
 
     def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
-        condition = sym_expr_of(op.cond)
+        condition = sym_expr_of(_meant(op.cond))
         known = self._decision(condition)
         if known is None and op.cond in self.lets and self.rules is not None:
             number = self._by_lets(term_of(op.cond), self.rules)
@@ -461,6 +461,12 @@ class _Floored(Rebuild):
         if floored is None or self.analyzer.bounds(args[0]).low < 0 or self.analyzer.bounds(args[1]).low <= 0:
             return OPS[kind](*args)
         return OPS[floored](*args)
+
+
+def _meant(condition: SSAValue) -> SSAValue:
+    """A condition without a note that it mostly holds."""
+    call = condition.owner
+    return call.call_args[0] if isinstance(call, tir.CallIntrinOp) and call.func.data == "likely" else condition
 
 
 def _keeps(op: tir.StoreOp) -> bool:

@@ -22,7 +22,7 @@ from ...handles.tir import prim_expr as _prim_expr
 from ...handles.tir import script_builder as _script_builder
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
-from ...handles.tir.prim_expr import PrimExpr, SizeVar, Var, const
+from ...handles.tir.prim_expr import OperandError, PrimExpr, SizeVar, Var, const
 from . import _in_scripts
 
 __tirax_script_dialect__ = "tir"
@@ -65,6 +65,8 @@ def macro(func: Any = None, *, hygienic: bool = True) -> Any:
     """
     if func is None:
         return lambda f: macro(f, hygienic=hygienic)
+    if not callable(func):
+        raise OperandError("T.macro takes a function; `hygienic` is given by name", found=repr(func))
     return _script.read_macro(func, hygienic)
 
 

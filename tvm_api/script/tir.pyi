@@ -357,6 +357,7 @@ def tan(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """tanh(x), element by element."""
 from ...tvm_api.script._in_scripts import target as target
+from ...te.axis import thread_axis as thread_axis
 from ...tvm_api.script._in_scripts import thread_binding as thread_binding
 def trunc(x: Any) -> Any:
     """trunc(x), element by element."""

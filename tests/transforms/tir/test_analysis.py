@@ -2,9 +2,11 @@
 
 import pytest
 
+from tirax import te
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.dialects import tir
 from tirax.schedule import Schedule
+from tirax.tvm_api import tir as tir_handles
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import analysis
 
@@ -90,3 +92,13 @@ def test_equal_expressions(mod):
 def test_what_is_no_program():
     with pytest.raises(TiraxError, match="a PrimFunc"):
         analysis.estimate_tir_flops(3)
+
+
+def test_variables_are_bound_once():
+    x, y = te.var("x"), te.var("y")
+    body = tir_handles.Evaluate(x + y)
+    assert analysis.verify_ssa(tir_handles.PrimFunc([x, y], body))
+    assert not analysis.verify_ssa(tir_handles.PrimFunc([x, y], tir_handles.LetStmt(x, 1, body)))
+    one, two = (tir_handles.Let(x, value, x + y) for value in (1, 2))
+    assert analysis.verify_ssa(tir_handles.PrimFunc([y], tir_handles.Evaluate(one * one)))
+    assert not analysis.verify_ssa(tir_handles.PrimFunc([y], tir_handles.Evaluate(one * two)))

@@ -164,3 +164,17 @@ def test_extents_of_parameters_are_not_negative():
     after = tir.transform.Simplify()(mod)
     assert "A[T.int64(1)] = B[0]" in after["main"].script()
     assert_same_meaning(mod, after, sizes=(1, 2))
+
+
+def test_a_condition_that_mostly_holds_is_known_inside():
+    @T.prim_func
+    def before(A: T.Buffer(64, "int32"), n: T.int32):
+        for i in range(64):
+            if T.likely(i < n):  # noqa: SIM102
+                if T.likely(i < n):
+                    A[i] = n
+
+    module = tvm.IRModule({"before": before})
+    after = tir.transform.Simplify()(module)
+    assert str(after).count("if ") == 1 and "likely" in str(after)
+    assert_same_meaning(module, after)
