@@ -101,6 +101,14 @@ def conjuncts(condition: SSAValue) -> list[SSAValue]:
     return [*conjuncts(op.lhs), *conjuncts(op.rhs)] if isinstance(op, tir.AndOp) else [condition]
 
 
+def is_fixed(value: SSAValue) -> bool:
+    """Whether a value is one number in a whole call: a constant, a symbolic value, a parameter of the function."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return isinstance(owner.parent_op(), tir.FuncOp)
+    return isinstance(owner, tir.ConstOp | ValueOp)
+
+
 def widens(op: tir.CastOp) -> bool:
     """Whether a cast keeps every value: of signed integers, to no narrower type."""
     types = (op.value.type, op.result.type)

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects import tir
+from ...ir.affine.values import is_fixed
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 
@@ -86,7 +87,7 @@ def _in_block(op: Operation) -> bool:
 
 
 class _Variables:
-    """The variables (iterators, loop variables, symbolic values, loaded elements) that an index is computed from."""
+    """The variables (iterators, loop variables, loaded elements) that an index is computed from, sizes aside."""
 
     def __init__(self) -> None:
         self._memo: dict[SSAValue, frozenset[SSAValue]] = {}
@@ -98,7 +99,7 @@ class _Variables:
         return found
 
     def _find(self, value: SSAValue) -> frozenset[SSAValue]:
-        if isinstance(value, OpResult) and isinstance(value.op, tir.ConstOp):
+        if is_fixed(value):
             return frozenset()
         if not isinstance(value, OpResult) or isinstance(value.op, tir.LoadOp | tir.LetOp) or not value.op.operands:
             return frozenset((value,))
