@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.ir import SSAValue
 
@@ -25,7 +26,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Bindings, LoopBuilder
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue
 from .misfit import misfit
@@ -226,26 +227,39 @@ class _Tile:
 
     def emit(self) -> None:
         """One tile; where it may be in the middle of an image, or at its border, one for each."""
-        inside = self._inside()
+        interior = self.plan.interior
+        if interior is None or not self._is_whole:
+            self._tile(None)
+            return
+        inside = self._holds(interior.without(self._steady))
         if inside is None:
             self._tile(None)
         else:
-            self.loops.branch_either(inside, lambda: self._tile(self.plan.interior), lambda: self._tile(None))
+            self.loops.branch_either(inside, lambda: self._tile(interior), lambda: self._tile(None))
 
-    def _inside(self) -> SSAValue | None:
-        """Whether nothing that a tile reads is padding; None where that is not asked for, or cannot be known."""
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the tile is worth code of its own for the middle of images: smaller ones are few."""
+        return not self.strip.masked and 2 * self.rows.size >= self.plan.rows
+
+    @property
+    def _steady(self) -> Interior | None:
+        """The conditions of padding that are the same for the whole tile."""
+        interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
+        return None if interior is None else interior.steady(moving)
+
+    def _holds(self, interior: Interior) -> SSAValue | None:
+        """Whether nothing that a tile reads is padding by these conditions; None where that cannot be known."""
         plan, strip = self.plan, self.strip
-        if plan.interior is None or strip.masked:
-            return None
         ranges = {it: range_of(value) for it, value in self.outer.items()}
         ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
         ranges[plan.lane] = range_of(strip.first, strip.size)
         if plan.row is not None and self.rows.first is not None:
             ranges[plan.row] = range_of(self.rows.first, self.rows.size)
-        return plan.interior.holds(self.loops, ranges)
+        return interior.holds(self.loops, ranges)
 
     def _tile(self, interior: Interior | None) -> None:
-        """Accumulate and finish the elements."""
+        """Accumulate and finish the elements; with `interior`, steady conditions aside none reads padding."""
         loops, plan, strip = self.loops, self.plan, self.strip
         padded = mk.whole_vectors(strip.size, plan.lanes)
         acc = loops.registers([self.rows.size, padded], element_type(plan.stage.buffer))
@@ -255,19 +269,52 @@ class _Tile:
         def start(where: Bindings, at: list[SSAValue]) -> None:
             mk.begin(strip, plan.stage, plan.update, where, (acc, at))
 
-        def step(ks: Bindings) -> None:
-            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
-                turn = _turn(self.outer, self.rows.first, self.rows.size)
-                plan.panels.ask_for_next(loops, {**self.outer, **ks}, strip.first, turn)
-            self._elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
-
         def end(where: Bindings, at: list[SSAValue]) -> None:
             guard = strip.guard(where)
             plan.epilogue.store(loops, where, loops.load(acc, at), guard)
 
         self._elements(start)
-        loops.nest(plan.stage.reduce, {}, step)
+        self._sum(acc, interior)
         self._elements(end)
+
+    def _sum(self, acc: SSAValue, interior: Interior | None) -> None:
+        """The loops of the reduction; a step in which all is padding reads nothing of the image."""
+        reduce, steady = list(self.plan.stage.reduce), self._steady
+        if steady is None or interior is None:
+            taken = _as_it_is if interior is None else interior.take
+            self.loops.nest(reduce, {}, lambda ks: self._step(ks, acc, taken))
+            return
+        depth = max((i + 1 for i, it in enumerate(reduce) if steady.uses(it)), default=0)
+
+        def either(ks: Bindings) -> None:
+            def rest(choose: Callable[[Cloner], None]) -> None:
+                self.loops.nest(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose))
+
+            there = steady.holds(self.loops, {it: range_of(value) for it, value in {**self.outer, **ks}.items()})
+            if there is None:
+                rest(_as_it_is)
+            else:
+                padding = partial(interior.take, first=False)
+                self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding))
+
+        self.loops.nest(reduce[:depth], {}, either)
+
+    def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
+        """Add a term to each element; `choose` says what becomes of choices in it."""
+        plan = self.plan
+        if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
+            turn = _turn(self.outer, self.rows.first, self.rows.size)
+            plan.panels.ask_for_next(self.loops, {**self.outer, **ks}, self.strip.first, turn)
+
+        def element(where: Bindings, at: list[SSAValue]) -> None:
+            where = {**where, **ks}
+            cloner = self.loops.cloner(where)
+            if plan.panels is not None:
+                plan.panels.put(self.loops, cloner, self.strip.first, at[1])
+            choose(cloner)
+            mk.accumulate(self.loops, cloner, plan.update, (acc, at), self.strip.guard(where))
+
+        self._elements(element)
 
     def _ask_for_results(self) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
@@ -300,10 +347,6 @@ class _Tile:
 
         self.rows.elements(self.strip, element)
 
-    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, interior: Interior | None) -> None:
-        cloner = self.loops.cloner(where)
-        if self.plan.panels is not None:
-            self.plan.panels.put(self.loops, cloner, self.strip.first, at[1])
-        if interior is not None:
-            interior.take(cloner)
-        mk.accumulate(self.loops, cloner, self.plan.update, (acc, at), self.strip.guard(where))
+
+def _as_it_is(cloner: Cloner) -> None:
+    """Choices stay."""

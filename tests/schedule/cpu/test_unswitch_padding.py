@@ -74,13 +74,36 @@ def choices(region):
     return [op for op in region.walk() if isinstance(op, tir.IfThenElseOp)]
 
 
-@pytest.mark.parametrize("body", [DEPTHWISE, POOL])
-def test_the_middle_asks_for_nothing(body):
+@pytest.mark.parametrize(("body", "asks_by_row"), [(DEPTHWISE, True), (POOL, False)])
+def test_the_middle_asks_for_nothing(body, asks_by_row):
     mod = scheduled(program(body, shape="(1, 28, 28, 64)", channels=64))
     branches = [op for op in mod.walk() if isinstance(op, tir.IfOp)]
-    assert branches
+    within = [op for branch in branches for op in branch.then_region.walk() if isinstance(op, tir.IfOp)]
+    assert set(within) < set(branches) and bool(within) is asks_by_row
     for branch in branches:
-        assert not choices(branch.then_region) and choices(branch.else_region)
+        assert not choices(branch.then_region) and bool(choices(branch.else_region)) is (branch not in within)
+
+
+def test_rows_of_padding_are_asked_for_once_where_sizes_are_computed():
+    """The second convolution's extents are (h + 1) // 2 and (v + 1) // 2: few rows, none of them in the middle."""
+    first = DEPTHWISE.format(padding="[1, 1, 1, 1]", stride=2, channels=40)
+    mod = program(DEPTHWISE.replace("conv2d(x", "conv2d(" + first))
+    branches = [op for op in scheduled(mod).walk() if isinstance(op, tir.IfOp)]
+    assert any(isinstance(op, tir.IfOp) for branch in branches for op in branch.then_region.walk())
+    main = relax.build(mod, target=TARGETS[0])["main"]
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((3, 3, 1, 40)).astype(np.float32)
+    for rows, columns in ((1, 1), (4, 70), (5, 33), (6, 64)):
+        x = rng.standard_normal((2, rows, columns, 40)).astype(np.float32)
+        half = np.einsum("yxnhwc,yxc->nhwc", windows(x, (1, 1, 1, 1), 2, 0), w[:, :, 0])
+        expected = np.einsum("yxnhwc,yxc->nhwc", windows(half, (1, 1, 1, 1), 1, 0), w[:, :, 0])
+        np.testing.assert_allclose(main(x, w), np.maximum(expected, 0), rtol=1e-5, atol=1e-4)
+
+
+def test_padding_times_nan_is_nan():
+    x, w = np.ones((1, 2, 32, 40), np.float32), np.ones((3, 3, 1, 40), np.float32)
+    w[0, 1] = np.nan
+    assert np.isnan(relax.build(program(DEPTHWISE, shape='(1, "h", "v", 40)'))["main"](x, w)).all()
 
 
 @pytest.mark.parametrize("shape", ["(1, 28, 3, 64)", "(1, 2, 2, 64)"])
