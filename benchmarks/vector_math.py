@@ -21,13 +21,21 @@ from tirax.tvm_api import relax  # noqa: E402
 
 COUNT = 1 << 16
 NAMES = {
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": None, "erf": None, "sin": np.sin, "cos": np.cos,
+    "exp": np.exp, "log": np.log, "log2": np.log2, "tanh": np.tanh, "sigmoid": None, "erf": None,
+    "sin": np.sin, "cos": np.cos,
     "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sqrt": np.sqrt, "rsqrt": None, "nn.gelu": None,
     "nn.gelu_tanh": None, "nn.silu": None,
 }  # fmt: skip
 """Relax operator -> numpy's function, where there is one."""
-RANGES = {"log": (0.01, 100), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 100), "atanh": (-0.99, 0.99)}
+RANGES = {
+    "log": (0.01, 100),
+    "log2": (0.01, 100),
+    "asin": (-1, 1),
+    "acos": (-1, 1),
+    "acosh": (1, 100),
+    "atanh": (-0.99, 0.99),
+}
 RANGES |= dict.fromkeys(("sqrt", "rsqrt"), (0.01, 100))
 SOURCE = """
 from tvm.script import ir as I, relax as R
