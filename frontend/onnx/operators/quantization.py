@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from ml_dtypes import iinfo
 
 from ....dialects.dtypes import dtype_of, numpy_dtype
@@ -13,11 +14,12 @@ from ..node import Node
 from ..table import converter
 from ..tensors import dtype_name
 from ..values import Value, as_value, op
-from .convolution import convolved, shifted
+from .convolution import convolved
 from .elementwise import converted
 from .linear_algebra import integer_product
 
 Operand = Value | Expr
+BYTES = ("int8", "uint8")
 
 
 def limits(dtype: str) -> tuple[int, int]:
@@ -40,6 +42,40 @@ def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) ->
     return parameter
 
 
+def parameter(value: Value) -> Value:
+    """A scale or zero point as `relax.quantize` takes it: a scalar, or a vector."""
+    if value.rank == 0 or (value.rank == 1 and value.dims[0].constant != 1):
+        return value
+    return as_value(op("reshape", value, ())) if value.array is None else Value.constant(value.array.reshape(()))
+
+
+def quantized(x: Value, scale: Value, zero: Value | None, axis: int = -1, dtype: str = "uint8") -> Expr | None:
+    """`relax.quantize` of `x` by a scalar or by a vector along `axis`, in single precision to bytes; None where it is
+    another one."""
+    target = dtype if zero is None else zero.dtype
+    if target not in BYTES or {x.dtype, scale.dtype} != {"float32"} or not _are_plain(x, scale, zero):
+        return None
+    point = _zero_of(target) if zero is None else parameter(zero)
+    return op("quantize", x, parameter(scale), point, axis=axis, out_dtype=target)
+
+
+def dequantized_bytes(x: Value, scale: Value, zero: Value | None, axis: int = -1) -> Expr | None:
+    """`relax.dequantize` of bytes, or of sums of their products, to single precision; None where it is another one."""
+    if x.dtype not in (*BYTES, "int32") or scale.dtype != "float32" or not _are_plain(x, scale, zero):
+        return None
+    point = _zero_of(x.dtype) if zero is None else parameter(zero)
+    return op("dequantize", x, parameter(scale), point, axis=axis)
+
+
+def _are_plain(x: Value, scale: Value, zero: Value | None) -> bool:
+    """Whether both parameters are of all of `x`, or of each index of an axis."""
+    return x.rank > 0 and all(p.rank == 0 or (p.rank == 1 and p.type.dims) for p in (scale, zero or scale))
+
+
+def _zero_of(dtype: str) -> Value:
+    return Value.constant(np.zeros((), dtype))
+
+
 def _axis(node: Node, x: Value) -> int:
     axis = node.attr("axis", 1)
     return axis % x.rank if x.rank else 0
@@ -52,6 +88,9 @@ def quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = Non
     if zero is None and node.attr("output_dtype"):
         target = dtype_name(node.attr("output_dtype"), "the result")
     axis, block = _axis(node, x), node.attr("block_size") or 0
+    plainly = None if block or node.attr("precision") else quantized(x, scale, zero, axis, target)
+    if plainly is not None:
+        return plainly
     wide = dtype_name(node.attr("precision"), "the quotient") if node.attr("precision") else scale.dtype
     factor = spread(node, as_value(converted(scale, wide)), x, axis, block)
     quotient = op("divide", converted(x, wide), factor)
@@ -87,6 +126,9 @@ def dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = N
     """(x - zero point) * scale, of the dtype of the scale."""
     dtype = dtype_name(node.attr("output_dtype"), "the result") if node.attr("output_dtype") else scale.dtype
     axis, block = _axis(node, x), node.attr("block_size") or 0
+    plainly = None if block or dtype != "float32" else dequantized_bytes(x, scale, zero, axis)
+    if plainly is not None:
+        return plainly
     between = "float32" if x.dtype.startswith("float") or scale.dtype != "float64" else "float64"
     if x.dtype.startswith("float") or zero is None:
         plain: Operand = converted(x, between)
@@ -111,6 +153,9 @@ def dynamic_quantize_linear(node: Node, x: Value) -> Any:
 
 def dequantized(node: Node, x: Value, scale: Value, zero: Value | None, axis: int = 0) -> Expr:
     """(x - zero) * scale in single precision; vectors are along `axis`."""
+    plainly = dequantized_bytes(x, scale, zero, axis)
+    if plainly is not None:
+        return plainly
     offset = None if zero is None else spread(node, as_value(converted(zero, "int32")), x, axis)
     plain = op("astype", x, dtype="int32")
     moved = plain if offset is None else op("subtract", plain, offset)
@@ -121,6 +166,9 @@ def requantized(node: Node, y: Expr, scale: Value, zero: Value | None, dtype: st
     """Floats quantized by one scale and zero point."""
     value = as_value(y)
     target = dtype or ("uint8" if zero is None else zero.dtype)
+    plainly = quantized(value, scale, zero, dtype=target)
+    if plainly is not None:
+        return plainly
     factor = spread(node, scale, value, -1)
     return limited(node, op("divide", y, factor), None if zero is None else spread(node, zero, value, -1), target)
 
@@ -139,12 +187,16 @@ def qlinear_conv(
     bias: Value | None = None,
 ) -> Expr:
     """A convolution of integers; weights may have a scale for each output channel."""
-    sums = convolved(node, shifted(x, x_zero), shifted(weight, weight_zero, 0), "int32")
+    plain = [
+        as_value(node.emit(dequantized(node, *p)))
+        for p in ((x, x_scale, x_zero), (weight, weight_scale, weight_zero, 0))
+    ]
+    y = convolved(node, *plain)
     if bias is not None:
-        sums = op("add", sums, op("reshape", bias, (1, -1, *[1] * (x.rank - 2))))
-    y = as_value(node.emit(op("astype", sums, dtype="float32")))
-    factor = op("divide", op("multiply", x_scale, weight_scale), y_scale)
-    return limited(node, op("multiply", y, spread(node, as_value(node.emit(factor)), y, 1)), y_zero, y_zero.dtype)
+        factor = as_value(op("multiply", parameter(x_scale), parameter(weight_scale)))
+        added = as_value(node.emit(dequantized(node, bias, factor, None)))
+        y = op("add", y, op("reshape", added, (1, -1, *[1] * (x.rank - 2))))
+    return requantized(node, node.emit(y), y_scale, y_zero)
 
 
 @converter("QLinearMatMul")
