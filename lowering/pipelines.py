@@ -16,6 +16,7 @@ OPTIMIZE = (
     "sink-loop-constants",
     "simplify-inference",
     "quantized-to-integer",
+    "requantize",
     "flush-denormal-weights",
     "fuse-layers",
     "scale-after-product",

@@ -19,6 +19,10 @@ from .values import MOST_KNOWN
 Array = np.ndarray[Any, Any]
 
 
+_KEPT = frozenset({"relax.dequantize"})
+"""What stays as it is: later passes look for bytes."""
+
+
 class _NotConstant(Exception):
     pass
 
@@ -62,7 +66,7 @@ def _evaluate(value: SSAValue) -> Any:
     if isinstance(op, relax.TupleGetItemOp) and op.parent is None:
         return _evaluate(op.operands[0])[op.index.data]
     if isinstance(op, relax.PrimValueOp | relax.StringOp | relax.DataTypeOp) or (
-        isinstance(op, relax.Operator) and op.parent is None and op.PURE
+        isinstance(op, relax.Operator) and op.parent is None and op.PURE and op.name not in _KEPT
     ):
         if free_symbolic_vars([value.type]):
             raise _NotConstant

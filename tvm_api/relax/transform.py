@@ -16,7 +16,7 @@ DataflowBlockPass = FunctionPass = PythonPass
 _OWN = frozenset(
     (
         "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "InterleaveBlocks", "LiftClosures",
-        "PackConvolutions", "PackWeights", "QuantizeWeights", "QuantizedToInteger", "SimplifyInference",
+        "PackConvolutions", "PackWeights", "QuantizeWeights", "QuantizedToInteger", "Requantize", "SimplifyInference",
         "SinkLoopConstants", "SinkReshape",
     )
 )  # fmt: skip

@@ -31,7 +31,7 @@ def limits(dtype: str) -> tuple[int, int]:
 def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) -> Operand:
     """A scale or zero point to broadcast over `x`: of all, of each index of `axis`, or of each block along it."""
     if parameter.rank == 0 or (parameter.rank == 1 and parameter.dims[0].constant == 1 and not block):
-        return op("reshape", parameter, ()) if parameter.rank else parameter
+        return scalar_or_vector(parameter)
     if block:
         repeated = node.emit(op("repeat", parameter, repeats=block, axis=axis))
         if as_value(repeated).dims[axis] == x.dims[axis]:
@@ -42,29 +42,19 @@ def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) ->
     return parameter
 
 
-def parameter(value: Value) -> Value:
+def scalar_or_vector(value: Value) -> Value:
     """A scale or zero point as `relax.quantize` takes it: a scalar, or a vector."""
     if value.rank == 0 or (value.rank == 1 and value.dims[0].constant != 1):
         return value
     return as_value(op("reshape", value, ())) if value.array is None else Value.constant(value.array.reshape(()))
 
 
-def quantized(x: Value, scale: Value, zero: Value | None, axis: int = -1, dtype: str = "uint8") -> Expr | None:
-    """`relax.quantize` of `x` by a scalar or by a vector along `axis`, in single precision to bytes; None where it is
-    another one."""
-    target = dtype if zero is None else zero.dtype
-    if target not in BYTES or {x.dtype, scale.dtype} != {"float32"} or not _are_plain(x, scale, zero):
-        return None
-    point = _zero_of(target) if zero is None else parameter(zero)
-    return op("quantize", x, parameter(scale), point, axis=axis, out_dtype=target)
-
-
 def dequantized_bytes(x: Value, scale: Value, zero: Value | None, axis: int = -1) -> Expr | None:
     """`relax.dequantize` of bytes, or of sums of their products, to single precision; None where it is another one."""
     if x.dtype not in (*BYTES, "int32") or scale.dtype != "float32" or not _are_plain(x, scale, zero):
         return None
-    point = _zero_of(x.dtype) if zero is None else parameter(zero)
-    return op("dequantize", x, parameter(scale), point, axis=axis)
+    point = _zero_of(x.dtype) if zero is None else scalar_or_vector(zero)
+    return op("dequantize", x, scalar_or_vector(scale), point, axis=axis)
 
 
 def _are_plain(x: Value, scale: Value, zero: Value | None) -> bool:
@@ -88,9 +78,6 @@ def quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = Non
     if zero is None and node.attr("output_dtype"):
         target = dtype_name(node.attr("output_dtype"), "the result")
     axis, block = _axis(node, x), node.attr("block_size") or 0
-    plainly = None if block or node.attr("precision") else quantized(x, scale, zero, axis, target)
-    if plainly is not None:
-        return plainly
     wide = dtype_name(node.attr("precision"), "the quotient") if node.attr("precision") else scale.dtype
     factor = spread(node, as_value(converted(scale, wide)), x, axis, block)
     quotient = op("divide", converted(x, wide), factor)
@@ -104,10 +91,15 @@ def limited(node: Node, quotient: Expr, zero: Operand | None, dtype: str) -> Exp
     """round(quotient) + zero point as `dtype`, limited to its range; in single precision, or wider."""
     value = as_value(node.emit(quotient))
     rounded = op("round", value if value.dtype != "float16" else op("astype", value, dtype="float32"))
-    if zero is not None:
+    if zero is not None and not _is_zero(zero):
         rounded = op("add", rounded, converted(as_value(zero), as_value(rounded).dtype))
     low, high = limits(dtype)
     return op("astype", op("minimum", op("maximum", rounded, float(low)), float(high)), dtype=dtype)
+
+
+def _is_zero(zero: Operand) -> bool:
+    array = as_value(zero).array
+    return array is not None and not array.any()
 
 
 def _to_float8(node: Node, x: Value, dtype: str) -> Expr:
@@ -166,9 +158,6 @@ def requantized(node: Node, y: Expr, scale: Value, zero: Value | None, dtype: st
     """Floats quantized by one scale and zero point."""
     value = as_value(y)
     target = dtype or ("uint8" if zero is None else zero.dtype)
-    plainly = quantized(value, scale, zero, dtype=target)
-    if plainly is not None:
-        return plainly
     factor = spread(node, scale, value, -1)
     return limited(node, op("divide", y, factor), None if zero is None else spread(node, zero, value, -1), target)
 
@@ -187,13 +176,11 @@ def qlinear_conv(
     bias: Value | None = None,
 ) -> Expr:
     """A convolution of integers; weights may have a scale for each output channel."""
-    plain = [
-        as_value(node.emit(dequantized(node, *p)))
-        for p in ((x, x_scale, x_zero), (weight, weight_scale, weight_zero, 0))
-    ]
-    y = convolved(node, *plain)
+    data = as_value(node.emit(dequantized(node, x, x_scale, x_zero)))
+    kernel = as_value(node.emit(dequantized(node, weight, weight_scale, weight_zero)))
+    y = convolved(node, data, kernel)
     if bias is not None:
-        factor = as_value(op("multiply", parameter(x_scale), parameter(weight_scale)))
+        factor = as_value(op("multiply", scalar_or_vector(x_scale), scalar_or_vector(weight_scale)))
         added = as_value(node.emit(dequantized(node, bias, factor, None)))
         y = op("add", y, op("reshape", added, (1, -1, *[1] * (x.rank - 2))))
     return requantized(node, node.emit(y), y_scale, y_zero)

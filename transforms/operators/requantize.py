@@ -1,0 +1,133 @@
+"""Quantization of what is computed from quantized tensors: moved, left out, or made one product and one sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, apply_rules
+from .quantized_form import quantized_form
+from .rules import number, producer, used_once
+
+_MOVED = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "reshape", "permute_dims", "expand_dims", "squeeze")
+"""Operators that choose among elements, and give the same ones of bytes."""
+_LARGEST = 2.0**126
+"""A number between its inverse and this one has a reciprocal that is normal."""
+_DEPTH = 8
+_COMPUTED = frozenset(
+    f"relax.{name}"
+    for name in (
+        *("add", "subtract", "multiply", "divide", "mean", "matmul", "sigmoid", "tanh", "erf", "minimum", "maximum"),
+        *("clip", "astype", "nn.relu", "nn.gelu", "nn.softmax", "nn.layer_norm", "nn.conv2d"),
+    )
+)
+"""Operators whose results are rounded already, or are limits of such."""
+
+
+@dataclass(frozen=True)
+class Requantize(Pass):
+    """Tensors stay bytes where these only move; what is quantized is multiplied, not divided.
+
+    max_pool2d(dequantize(x, s, z))  ->  dequantize(max_pool2d(x), s, z)
+    quantize(dequantize(x, s, z), s, z)  ->  x        quantize(y, s, z) = astype(limited(round(y / s) + z))
+    round(relu(n * a + b) / s)  ->  round(relu(n * (a / s) + b / s))
+
+    s and z are scalars and constant, s is positive, a and b are computed from constants (`fold-constant` does so), and
+    what is rounded is the result of operators that round, too: it is off by 1.5 units in the last place more, so that
+    one close to the middle of two integers may become the other one.
+    """
+
+    name = "requantize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, dict.fromkeys((f"relax.{name}" for name in _MOVED), _moved))
+        apply_rules(op, {"relax.astype": _converted})
+        apply_rules(op, {"relax.round": _rounded})
+
+
+# f(dequantize(x, s, z))  ->  dequantize(f(x), s, z)
+
+
+def _moved(op: Operator, emit: Emit) -> SSAValue | None:
+    dequantize = producer(op.operands[0], "dequantize")
+    scale = None if dequantize is None else _positive(dequantize.operands[1])
+    if dequantize is None or scale is None or not _is_scalar(dequantize.operands[2]):
+        return None
+    attrs = {name: op.attr(name) for name in op.ATTR_SPECS}
+    x, *parameters = dequantize.operands
+    moved = emit(op.name.removeprefix("relax."), x, *op.operands[1:], **attrs)
+    return emit("dequantize", moved, *parameters, axis=-1)
+
+
+# round(x / s)  ->  round(x * (1 / s))
+
+
+def _rounded(op: Operator, emit: Emit) -> SSAValue | None:
+    divide = used_once(op.operands[0], "divide")
+    factor = None if divide is None else _positive(divide.operands[1])
+    if divide is None or factor is None:
+        return None
+    x = divide.operands[0]
+    if not isinstance(x.owner, Operator) or x.owner.name not in _COMPUTED:
+        return None
+    inverse = emit.constant(np.float32(1) / np.float32(factor), f32)
+    return emit("round", _multiplied(x, inverse, emit))
+
+
+# astype(limited(round(dequantize(x, s, z) / s) + z))  ->  x
+
+
+def _converted(op: Operator, emit: Emit) -> SSAValue | None:
+    form = quantized_form(op)
+    dequantize = None if form is None else producer(form.x, "dequantize")
+    if form is None or dequantize is None:
+        return None
+    q, *parameters = dequantize.operands
+    same = [number(v) for v in parameters] == [form.scale, form.zero]
+    return q if same and q.type == op.results[0].type else None
+
+
+def _multiplied(x: SSAValue, factor: SSAValue, emit: Emit) -> SSAValue:
+    """x times a constant: where x is a product with constants, or a sum with one, these are."""
+    op = x.owner
+    if not isinstance(op, Operator) or not x.has_one_use():
+        return emit("multiply", x, factor)
+    if op.name == "relax.nn.relu":
+        return emit("nn.relu", _multiplied(op.operands[0], factor, emit))
+    if op.name in ("relax.add", "relax.multiply"):
+        for inner, other in (op.operands, op.operands[::-1]):
+            if _is_constant(other) and inner.type == x.type:
+                scaled = emit("multiply", other, factor)
+                if op.name == "relax.multiply":
+                    return _multiplied(inner, scaled, emit)
+                return emit("add", _multiplied(inner, factor, emit), scaled)
+    return emit("multiply", x, factor)
+
+
+def _is_constant(value: SSAValue, depth: int = _DEPTH) -> bool:
+    """Whether a value is computed from constants alone, by no more than `depth` operators after each other."""
+    owner = value.owner
+    if isinstance(owner, relax.ConstantOp | relax.ShapeOp):
+        return True
+    if not isinstance(owner, Operator) or not depth or not owner.operands or not owner.PURE:
+        return False
+    return all(_is_constant(operand, depth - 1) for operand in owner.operands)
+
+
+def _positive(scale: SSAValue) -> float | None:
+    """A constant scalar in float32 whose reciprocal is a normal number."""
+    t = scale.type
+    value = number(scale) if isinstance(t, TensorType) and t.rank == 0 and t.element == f32 else None
+    return value if value is not None and 1 / _LARGEST <= value <= _LARGEST else None
+
+
+def _is_scalar(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and value.type.rank == 0
