@@ -10,7 +10,7 @@ from ...dialects.relax.operator import Operator, as_dtype
 from ...dialects.sym.expr import SymExpr
 from ...te.tensor import Tensor
 from ...topi import linear_algebra
-from .legalize_rules import Emit, operand, result_tensor, rule, scalar_or_value
+from .legalize_rules import Emit, operand, result_tensor, rule
 
 
 @rule("relax.matmul")
@@ -55,5 +55,5 @@ def quantization(op: Operator) -> Emit:
     """relax.quantize(data, scale, zero_point) -> quantize(data, scale, zero_point)"""
     name = op.name.removeprefix("relax.")
     function = linear_algebra.quantize if name == "quantize" else linear_algebra.dequantize
-    args = (operand(op, "data"), *(scalar_or_value(operand(op, name)) for name in ("scale", "zero_point")))
+    args = (operand(op, "data"), operand(op, "scale"), operand(op, "zero_point"))
     return Emit(function, (*args, op.attr("axis"), result_tensor(op).element), name)
