@@ -113,6 +113,8 @@ provide(
         "frontend.nn.core": {"frontend.nn.core": "*"},
         "frontend.nn.exporter": {"frontend.nn.exporter": "*"},
         "frontend.nn.extern": {"frontend.nn.extern": "ExternModule ObjectModule SourceModule"},
+        "frontend.nn.llm": {"frontend.nn.llm": "kv_cache position_embedding"},
+        "frontend.nn.llm.kv_cache": {"frontend.nn.llm.kv_cache": "PagedKVCache"},
         "frontend.nn.modules": {"frontend.nn.modules": "*"},
         "frontend.nn.op": {"frontend.nn.op": "*"},
         "frontend.nn.spec": {"frontend.nn.spec": "*"},
