@@ -16,6 +16,7 @@ from ..runtime.ndarray import empty
 from ..target import Target
 
 Array = np.ndarray[Any, Any]
+_MOST_NOTES = 20
 _TURNED = ("attention.query.", "attention.key.")
 
 
@@ -32,8 +33,12 @@ def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: 
     """What the parameters of a decoder are, by their names: blocks where `formats` says so, else float32.
 
     Norms have the offset of the config added, and rows of queries and keys whose planes are pairs of neighbours in the
-    file are put in the order of halves.
+    file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other formats.
     """
+    others = [f"'{name}' is stored as {w.format}" for name, w in weights.items() if _is_of_other_blocks(w)]
+    if others:
+        notes = others[:_MOST_NOTES] + [f"and {len(others) - _MOST_NOTES} more"] * (len(others) > _MOST_NOTES)
+        raise UnsupportedError("weights of other formats", expected=", ".join(BLOCK_FORMATS), notes=notes)
     return {name: _prepared(config, name, weight, formats) for name, weight in weights.items()}
 
 
@@ -48,16 +53,18 @@ def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: For
     return _aligned(data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows))
 
 
+def _is_of_other_blocks(weight: Weight) -> bool:
+    return weight.data.dtype == np.uint8 and weight.format not in BLOCK_FORMATS
+
+
 def _is_blocks(weight: Weight) -> bool:
     return weight.format in BLOCK_FORMATS and len(weight.shape) == 2
 
 
 def _numbers(weight: Weight) -> Array:
-    """The numbers of a weight in f32. Raises `UnsupportedError` for other blocks than `BLOCK_FORMATS`."""
+    """The numbers of a weight in f32."""
     if weight.format in BLOCK_FORMATS:
         return BLOCK_FORMATS[weight.format].dequantize(weight.data)
-    if weight.data.dtype == np.uint8:
-        raise UnsupportedError("weights of another format", expected=", ".join(BLOCK_FORMATS), found=weight.format)
     return weight.data.astype(np.float32)
 
 
