@@ -78,7 +78,7 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
     stage, lanes = epilogue.stage, machine.vector_bits // 32
     named = None if stage.block.annotations is None else stage.block.annotations.data.get(PRODUCT)
     if not isinstance(named, StringAttr):
-        return None
+        return misfit("it is no product with rows of blocks")
     row = block_format(named.data)
     factors = _factors(epilogue)
     if factors is None:
