@@ -223,6 +223,8 @@ def _moves() -> list[Row]:
         Row("repeat 1024x256 3", ((1024, 256),), lambda x: op.repeat(x, 3, axis=1), lambda x: x.repeat(3, 1)),
         Row("stack 2 of 1024x512", ((1024, 512),) * 2, lambda *a: op.stack([*a], axis=2), lambda *a: np.stack(a, 2)),
         Row("sort 64x1024", ((64, 1024),), lambda x: op.sort(x, axis=1), lambda x: np.sort(x, 1, kind="stable")),
+        Row("sort 65536", ((1 << 16,),), op.sort, np.sort),
+        Row("argsort 65536", ((1 << 16,),), op.argsort, lambda x: np.argsort(x, kind="stable")),
     ]
 
 

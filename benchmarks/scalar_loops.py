@@ -245,7 +245,7 @@ def _nn() -> Iterator[Row]:
 
 
 _PLACES = "the elements lie at computed places: read one by one into vectors, as instructions that gather do, too"
-_SORT = "a merge sort: which element comes next depends on what was compared last"
+_SORT = "sorted by bits: where an element goes depends on how many like it came before"
 _UPDATES = "updates may meet at one place: written one after the other"
 _WINDOWS = "windows that differ from element to element, read under a condition at computed places"
 _NAN = "vectors; the loop over single elements runs only where there is a NaN"

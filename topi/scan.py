@@ -18,6 +18,7 @@ from ..te.broadcast import Indices, over_axes
 from ..te.extern_body import Array, Statements, filled
 from ..te.tensor import Tensor
 from .manipulation import reshape
+from .radix_sort import RadixSort, by_bits, has_ordered_bits
 from .util import normalize_axis, unit_like
 
 _RUN = 32
@@ -81,9 +82,22 @@ def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | N
 
     Of a row only the first elements are sorted, as many as `valid_count` says at its indices, where it is given.
     """
-    inputs = [x] if valid_count is None else [x, valid_count]
-    specs = [("order", x.dims, i64), ("merged", x.dims, i64)]
-    return filled(specs, inputs, _Sorting(x, axis, descending, valid_count).rows, "sort_generic")[0]
+    merging, radix = _Sorting(x, axis, descending, valid_count), RadixSort(x, axis, descending)
+    suited = by_bits(x.dims[axis]) if valid_count is None and has_ordered_bits(x.type) else False
+    outer, extent = [d for n, d in enumerate(x.dims) if n != axis], x.dims[axis]
+
+    def body(b: Statements, order: Tensor, spare: Tensor) -> None:
+        with b.loops("i", outer, parallel=True) as rest:
+            if isinstance(suited, bool):
+                (radix if suited else merging).row(b, rest, order, spare)
+                return
+            with b.when(suited):
+                radix.row(b, rest, order, spare)
+            with b.when(tx.logical_not(suited)):
+                merging.row(b, rest, order, spare)
+
+    specs = [("order", x.dims, i64), ("spare", [*outer, Const(1 if suited is False else 2, extent.dtype), extent], i64)]
+    return filled(specs, [x] if valid_count is None else [x, valid_count], body, "sort_generic")[0]
 
 
 @dataclass(frozen=True)
@@ -99,21 +113,19 @@ class _Sorting:
     def extent(self) -> SymExpr:
         return self.x.dims[self.axis]
 
-    def rows(self, b: Statements, order: Tensor, merged: Tensor) -> None:
-        """All rows; `merged` is for what is merged meanwhile."""
+    def row(self, b: Statements, rest: Indices, order: Tensor, merged: Tensor) -> None:
+        """Fill one row of `order`; the first of `merged` is for what is merged meanwhile."""
         size = from_sym(self.extent)
-        outer = [d for n, d in enumerate(self.x.dims) if n != self.axis]
-        with b.loops("i", outer, parallel=True) as rest:
-            self.runs(b, rest, order)
-            width = b.cell("width", i64, _RUN)
-            with b.repeat_while(tx.less(width.value, size)):
-                start = b.cell("start", i64, 0)
-                with b.repeat_while(tx.less(start.value, size)):
-                    self.merge(b, rest, (order, merged), start.value, width.value)
-                    start.set(start.value + width.value * 2)
-                with b.loop("c", self.extent) as c:
-                    b.store(order, _at(rest, self.axis, c), merged(*_at(rest, self.axis, c)))
-                width.set(width.value * 2)
+        self.runs(b, rest, order)
+        width = b.cell("width", i64, _RUN)
+        with b.repeat_while(tx.less(width.value, size)):
+            start = b.cell("start", i64, 0)
+            with b.repeat_while(tx.less(start.value, size)):
+                self.merge(b, rest, (order, merged), start.value, width.value)
+                start.set(start.value + width.value * 2)
+            with b.loop("c", self.extent) as c:
+                b.store(order, _at(rest, self.axis, c), merged(*rest, tx.const(0, i64), c))
+            width.set(width.value * 2)
 
     def runs(self, b: Statements, rest: Indices, order: Tensor) -> None:
         """Sort runs of `_RUN` elements, and what is left."""
@@ -158,7 +170,7 @@ class _Sorting:
             )
             taken.set(tx.if_then_else(tx.less(left.value, middle.value), behind, True).astype(i64))
             source = tx.select(tx.equal(taken.value, 1), right.value, left.value)
-            b.store(out, _at(rest, self.axis, put.value), order(*_at(rest, self.axis, source)))
+            b.store(out, (*rest, tx.const(0, i64), put.value), order(*_at(rest, self.axis, source)))
             right.set(right.value + taken.value)
             left.set(left.value + 1 - taken.value)
             put.set(put.value + 1)
