@@ -19,15 +19,17 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import tir
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.data import TensorDataAttr
-from ...dialects.sym.expr import SymExpr
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note_variables
 from ...ir.rewriting.copy import copied, is_expression, plant
+from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from . import prim_expr as tx
 from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt
@@ -399,17 +401,50 @@ def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
     return _planted(node, block) if isinstance(node, PrimExpr) else attr_of(node)
 
 
+def _following(op: Operation) -> Iterator[Operation]:
+    following = op.next_op
+    while following is not None:
+        yield following
+        following = following.next_op
+
+
 class LetStmt(_Named):
-    """`body`, in which `var` is `value`."""
+    """`body`, in which `var` is `value`.
+
+    A size (`te.size_var`) stands in extents by its name: there its value is put in. Raises `UnsupportedError` where
+    that value is none of constants and sizes.
+    """
 
     __slots__ = ()
     PARTS = ("value", "body")
 
     def __init__(self, var: PrimExpr, value: ExprLike, body: Stmt, span: object = None):
-        self._set(lambda block: tir.LetOp(_planted(tx.convert(value, var), block)))
+        given = tx.convert(value, var)
+        self._set(lambda block: tir.LetOp(_planted(given, block)))
         result = self.op.results[0]
         set_name(result, name_of(var.ssa))
         self._with_body(body, {var.ssa: result})
+        if isinstance(var, tx.SizeVar):
+            self._put_in(cast(Var, as_sym(var)), as_sym(given))
+
+    def _put_in(self, size: Var, value: SymExpr) -> None:
+        """Say in the body what a size is."""
+        following = list(_following(self.op))
+        if all(v.value is None for v in value.free_vars()):
+            for op in following:
+                substitute_symbols(op, {size: value})
+            return
+        for use in [op for root in following for op in root.walk() if isinstance(op, ValueOp) and op.expr.data == size]:
+            use.result.replace_all_uses_with(self.op.results[0])
+            use.detach()
+            use.erase()
+        if any(mentions_symbol(op, size) for op in _following(self.op)):
+            raise UnsupportedError(
+                f"the size '{size.name}' is bound to a value that extents cannot be made of",
+                expected="constants and sizes",
+                found=str(self.value),
+                hint="give the function a parameter for it",
+            )
 
     var = _Part(Param, "result")
     value = _Part(expr_node, "value")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -64,6 +64,18 @@ class SymbolSubstitution:
         new = self.attribute(value.type)
         if new is not value.type:
             set_type(value, new)
+
+
+def mentions_symbol(root: Operation, var: Var) -> bool:
+    """Whether a symbolic variable stands anywhere in `root`."""
+    other = SymbolSubstitution({var: var + 1})
+    return any(other.attribute(attr) != attr for op in root.walk() for attr in _attributes(op))
+
+
+def _attributes(op: Operation) -> Iterator[Attribute]:
+    yield from op.properties.values()
+    yield from (result.type for result in op.results)
+    yield from (arg.type for region in op.regions for block in region.blocks for arg in block.args)
 
 
 def substitute_symbols(root: Operation, mapping: Mapping[Var, SymExpr]) -> None:
