@@ -26,6 +26,7 @@ NAMES = {
     "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sqrt": np.sqrt, "rsqrt": None, "nn.gelu": None,
     "nn.gelu_tanh": None, "nn.silu": None,
+    "power": np.power,
 }  # fmt: skip
 """Relax operator -> numpy's function, where there is one."""
 RANGES = {
@@ -35,25 +36,31 @@ RANGES = {
     "acos": (-1, 1),
     "acosh": (1, 100),
     "atanh": (-0.99, 0.99),
+    "power": (0.01, 8),
 }
 RANGES |= dict.fromkeys(("sqrt", "rsqrt"), (0.01, 100))
+BINARY = ("power",)
+"""What has a second operand, of -8 to 8."""
 SOURCE = """
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor(({count},), "{element}")) -> R.Tensor(({count},), "{element}"):
+    def main({params}) -> R.Tensor(({count},), "{element}"):
         with R.dataflow():
-            y = R.{name}(x)
-            R.output(y)
-        return y
+            out = R.{name}({names})
+            R.output(out)
+        return out
 """
 
 
 def built(name: str, element: str, target: str):
     """The compiled function."""
-    mod = tvm.script.from_source(SOURCE.format(name=name, element=element, count=COUNT))
+    names = "xy"[: 1 + (name in BINARY)]
+    params = ", ".join(f'{n}: R.Tensor(({COUNT},), "{element}")' for n in names)
+    text = SOURCE.format(name=name, element=element, count=COUNT, params=params, names=", ".join(names))
+    mod = tvm.script.from_source(text)
     return relax.build(mod, target=target)["main"]
 
 
@@ -65,19 +72,22 @@ def ulps(got: np.ndarray, expected: np.ndarray) -> float:
 def row(name: str, element: str, rounds: int) -> dict[str, object]:
     """Elements per nanosecond of each side, medians, and the error of ours."""
     low, high = RANGES.get(name, (-8.0, 8.0))
-    x = np.random.default_rng(0).uniform(low, high, COUNT).astype(element)
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(low, high, COUNT).astype(element)]
+    if name in BINARY:
+        inputs.append(rng.uniform(-8, 8, COUNT).astype(element))
     ours, strict, function = built(name, element, "llvm"), built(name, element, "llvm -math=libm"), NAMES[name]
-    got, other = np.asarray(ours(x)), np.asarray(strict(x))
+    got, other = np.asarray(ours(*inputs)), np.asarray(strict(*inputs))
     np.testing.assert_allclose(got, other, rtol=1e-4 if element == "float32" else 1e-11, atol=1e-6)
-    sides = {"ours": lambda: ours(x), "libm": lambda: strict(x)}
+    sides = {"ours": lambda: ours(*inputs), "libm": lambda: strict(*inputs)}
     found: dict[str, object] = {"function": name, "element": element}
     if function is not None:
-        wide = x.astype(np.float64 if element == "float32" else np.longdouble)
-        found["ulps"] = ulps(got, function(wide))
+        wide = [x.astype(np.float64 if element == "float32" else np.longdouble) for x in inputs]
+        found["ulps"] = ulps(got, function(*wide))
         if found["ulps"] > 4:
             raise SystemExit(f"{name}: wrong by {found['ulps']} units in the last place")
-        out = np.empty_like(x)
-        sides["numpy"] = lambda: function(x, out=out)
+        out = np.empty_like(inputs[0])
+        sides["numpy"] = lambda: function(*inputs, out=out)
     times = measure.interleaved(sides, rounds)
     return found | {side: COUNT / times[side].median / 1e3 for side in sides}
 

@@ -149,7 +149,7 @@ def _exponentials() -> dict[str, Fit]:
             "exp(r) - 1 = r + r² P(r)",
         ),
         "EXP2": two_to_r,
-        "EXP2_FOR_F32": replace(two_to_r, spare_bits=-12, formats=("f64",)),
+        "EXP2_FOR_F32": replace(two_to_r, spare_bits=-22, formats=("f64",)),
     }
 
 
@@ -165,7 +165,7 @@ def _logarithms() -> dict[str, Fit]:
             formats=("f32",),
         ),
         "LOG": replace(log, formats=("f64",)),
-        "LOG_FOR_F32": replace(log, spare_bits=-12, formats=("f64",)),
+        "LOG_FOR_F32": replace(log, spare_bits=-17, formats=("f64",)),
         "LOG5": Fit(
             lambda z: ((atanh(z.sqrt()) / z.sqrt() - 1) / z - D(1) / 3) / z,
             lambda z: z.sqrt() * z * z / atanh(z.sqrt()),

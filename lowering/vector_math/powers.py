@@ -29,10 +29,13 @@ def pow(at: Lanes, x: Float, y: Float) -> Float:
 
 
 def _power_in_f64(at: Lanes, a: Float, y: Float) -> Float:
-    """a^y of finite a > 0, in f32."""
+    """a^y of finite a > 0, in f32. Divided is in f32, where it takes a third of the time, and corrected."""
     wide = Lanes(at.emit, like(at.type, f64), at.target)
-    e, f = split(wide, at.convert(arith.ExtFOp, a, wide))
-    s = f / (f + 2.0)
+    exponent, fraction = split(at, a)
+    near = at.convert(arith.ExtFOp, 1.0 / (fraction + 2.0), wide)
+    e, f = (at.convert(arith.ExtFOp, part, wide) for part in (exponent, fraction))
+    s = f * near
+    s = wide.fma(s, 1.0 - (f + 2.0) * near, s)
     z = s * s
     atanh = wide.fma(s * z, wide.polynomial(z, "LOG_FOR_F32"), s)
     lowest, highest = _LIMITS[24]
