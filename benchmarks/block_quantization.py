@@ -1,10 +1,11 @@
 """Products with weights in blocks beside ONNX Runtime's MatMulNBits and llama.cpp's, in turns, results compared first.
 
-    python benchmarks/block_quantization.py [--threads 2] [--only q4_0] [--ggml FOLDER_OF_ITS_LIBRARIES]
+    python benchmarks/block_quantization.py [--threads 2] [--only q4_0] [--activation float32] [--ggml FOLDER]
 
 The first rows are one row times a matrix, as a language model decodes (the shapes of SmolLM2-135M, then 4096 × 4096),
 where the time is that of reading the weights: the column `read` is a sum over as many bytes, which is the limit. The
-last rows are a prompt's. All round activations to bytes; llama.cpp has its weights in the order it prefers. ONNX
+last rows are a prompt's. All round activations to bytes, unless `--activation float32` says that tirax does not: then
+tirax's own product with floats is a peer, too (`floats`); llama.cpp has its weights in the order it prefers. ONNX
 Runtime has groups of 32 with float32 scales: 4 bits for q4_0 and q4_1, 8 for q8_0.
 """
 
@@ -47,13 +48,24 @@ TOLERANCE = 0.03
 Call = Callable[[], Any]
 
 
-def ours(name: str, weights: np.ndarray, x: np.ndarray) -> Call:
+def ours(name: str, weights: np.ndarray, x: np.ndarray, activation: str) -> Call:
     """tirax, with any number of rows."""
     packed = relax.const(block_format(name).quantize(weights))
+    return built(lambda argument: relax.op.matmul_blocks(argument, packed, name, activation=activation), x)
+
+
+def floats(weights: np.ndarray, x: np.ndarray) -> Call:
+    """tirax with weights that are float32."""
+    matrix = relax.const(np.ascontiguousarray(weights.T))
+    return built(lambda argument: relax.op.matmul(argument, matrix), x)
+
+
+def built(product: Callable[[Any], Any], x: np.ndarray) -> Call:
+    """A function of x alone, with any number of rows."""
     bb = relax.BlockBuilder()
     argument = relax.Var("x", relax.TensorStructInfo((tvm.tir.Var("m", "int64"), x.shape[1]), "float32"))
     with bb.function("main", [argument]):
-        bb.emit_func_output(bb.emit(relax.op.matmul_blocks(argument, packed, name, activation="int8")))
+        bb.emit_func_output(bb.emit(product(argument)))
     main, array = relax.build(bb.finalize(), target="llvm")["main"], tvm.nd.array(x)
     return lambda: main(array)
 
@@ -112,8 +124,10 @@ def measured(shape: tuple[str, int, int, int], options: argparse.Namespace) -> d
     rng = np.random.default_rng(0)
     weights, x = (rng.standard_normal(s).astype(np.float32) for s in ((n, k), (m, k)))
     exact = x @ weights.T
-    calls = {"tirax": ours(name, weights, x), "onnxruntime": onnx_runtime(name, weights, x, options.threads)}
-    calls["llama.cpp"] = llama_cpp(name, weights, x, options.threads, options.ggml)
+    activation, threads = options.activation, options.threads
+    calls = {"tirax": ours(name, weights, x, activation), "onnxruntime": onnx_runtime(name, weights, x, threads)}
+    calls["llama.cpp"] = llama_cpp(name, weights, x, threads, options.ggml)
+    calls["floats"] = floats(weights, x) if activation == "float32" else None
     found = {peer: call for peer, call in calls.items() if call is not None}
     scale = float(np.abs(exact).max())
     worst = 2 if name[1] == "4" else 1  # weights of 4 bits are further from those that were given
@@ -135,7 +149,7 @@ def printed(row: dict[str, Any]) -> str:
     return f"{row['product']:22} tirax {row['tirax']:.1f} us{rate}, {', '.join(peers)}"
 
 
-PEERS = ("onnxruntime", "llama.cpp", "read")
+PEERS = ("floats", "onnxruntime", "llama.cpp", "read")
 
 
 def main() -> None:
@@ -143,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="", help="rows whose text contains this")
+    parser.add_argument("--activation", default="int8", choices=["int8", "float32"], help="what tirax multiplies")
     parser.add_argument("--ggml", help="the folder of llama.cpp's libraries")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--longest", type=float, default=2.0, help="seconds for a peer")

@@ -37,6 +37,7 @@ from ..loop_builder import Bindings, LoopBuilder, captured
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
+from .interleaved_rows import InterleavedRows, interleaved_rows
 from .misfit import misfit
 from .packed import panels_of
 from .plan import Machine
@@ -75,6 +76,7 @@ class PanelPlan(mk.StagePlan):
     vectors: int
     rows: int
     panel_bytes: int
+    blocks: InterleavedRows | None
 
     @property
     def is_turned(self) -> bool:
@@ -146,7 +148,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
-        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE),
+        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), interleaved_rows(stage, lane, lanes),
     )  # fmt: skip
 
 
@@ -310,14 +312,16 @@ class _Strip:
 
     def _steps_of_a_part(self) -> int:
         """How many steps of the outermost k a panel has: all of them, or parts of one size that fit the cache."""
-        outermost, *inner = self.plan.stage.reduce
-        each = self.padded * max(8, bit_width(self.plan.operand.type)) // 8
+        plan = self.plan
+        outermost, *inner = plan.stage.reduce
+        each = self.padded * max(8, bit_width(plan.operand.type)) // 8
         for it in inner:
             each *= it.extent.constant or 1
-        most, known = max(1, self.plan.panel_bytes // each), outermost.extent.constant
+        most, known = max(1, plan.panel_bytes // each), outermost.extent.constant
         if known is None:
             return most
-        return known if 2 * known <= 3 * most else -(-known // -(-known // most))
+        steps = known if 2 * known <= 3 * most else -(-known // -(-known // most))
+        return steps if plan.blocks is None else mk.whole_vectors(steps, plan.blocks.format.size)
 
     def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
         plan, loops = self.plan, self.loops
@@ -332,8 +336,11 @@ class _Strip:
         loops.nest(plan.above, self.where, tiles)
 
     def _fill(self, panel: SSAValue, part: _Part) -> None:
-        """Copy a part: squares of a transposed matrix, then element by element what is left."""
+        """Copy a part: unpacked blocks, squares of a transposed matrix, then element by element what is left."""
         plan, size = self.plan, self.plan.lanes
+        if plan.blocks is not None:
+            plan.blocks.unpack(self.strip, panel, part.begin, part.extent)
+            return
         turned = 0 if self.strip.masked or not plan.is_turned else self.width - self.width % size
         if not turned:
             self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0))

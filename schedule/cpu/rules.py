@@ -22,6 +22,7 @@ from ...dialects.sym.expr import SymExpr
 from ...ir.passes.additions import Additions
 from ..loop_builder import LoopBuilder
 from .argreduce import emit_argreduce, plan_argreduce
+from .block_floats import emit_block_floats, plan_block_floats
 from .block_products import emit_block_products, plan_block_products
 from .dot_products import emit_dot_products, plan_dot_products
 from .epilogue import Epilogue
@@ -67,6 +68,7 @@ RULES: tuple[AnyRule, ...] = (
     Rule("block_products", plan_block_products, emit_block_products, ("tile",)),
     Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
     Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
+    Rule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
     Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
     Rule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
     Rule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
