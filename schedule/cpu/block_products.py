@@ -23,11 +23,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import VectorType, f32, i8, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import VectorType, f32, i8, i16, i32
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
-from ...dialects.block_formats import BlockFormat
+from ...dialects.block_formats import BLOCK_FORMATS, BlockFormat
 from ...dialects.dtypes import bit_width, ui8
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
@@ -80,11 +80,19 @@ def _factors(x: SSAValue) -> tuple[tir.LoadOp, tir.LoadOp] | None:
     return (byte, scale) if byte.result.type == i8 else None
 
 
+_IN_PAIRS = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),))
+"""Pairs of products, then pairs of those: the first are 16 bits, which saturate where weights have more than 7 bits."""
+_EIGHT_BITS = {name for name in BLOCK_FORMATS if name.startswith(("q8", "int8"))}
+
+
 def _dot(row: BlockFormat, machine: Machine) -> Dot | None:
     """Unsigned bytes of weights by signed ones of activations, or both signed."""
     features, bits = machine.features, machine.vector_bits
     dots = (best_dot(kind, i8, i32, features, bits) for kind in (ui8, i8))
-    return next((dot for dot in dots if dot is not None and not dot.shifted), None)
+    dot = next((dot for dot in dots if dot is not None and not dot.shifted), None)
+    if dot is None and row.name not in _EIGHT_BITS and _IN_PAIRS.fits(features, bits):
+        return _IN_PAIRS
+    return dot
 
 
 def emit_block_products(loops: LoopBuilder, plan: BlockProductPlan) -> None:
@@ -210,4 +218,14 @@ class _Part:
         if dot.elements != i32:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
+        if dot is _IN_PAIRS:
+            return loops.op(tir.AddOp(old, self._in_pairs(factors, old.type)))
         return loops.op(tir.CallLLVMIntrinOp(cast(str, dot.intrinsic), [old, *factors], old.type))
+
+    def _in_pairs(self, factors: Sequence[SSAValue], sums: Attribute) -> SSAValue:
+        """Four neighbours' products, summed in two steps."""
+        loops, lanes = self.tile.loops, 2 * self.tile.plan.lanes
+        pairs = VectorType(i16, [lanes])
+        products = loops.op(tir.CallLLVMIntrinOp(cast(str, _IN_PAIRS.intrinsic), factors, pairs))
+        ones = loops.op(tir.BroadcastOp(loops.const(1, i16), lanes))
+        return loops.op(tir.CallLLVMIntrinOp("llvm.x86.avx2.pmadd.wd", [products, ones], sums))

@@ -6,6 +6,7 @@ from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import BLOCK_FORMATS, block_format
+from tirax.interpreter import interpret
 from tirax.lowering.build import build
 from tirax.target import Target
 from tirax.tvm_api import relax
@@ -63,3 +64,13 @@ def test_what_is_not_finite_stays_so():
     x[0, 3], x[1, 40] = np.inf, np.nan
     y = build(program("q4_1", packed, 64, (3,)))["main"](x).numpy()
     assert not np.isfinite(y[1]).any() and np.isfinite(y[2]).all()
+
+
+@pytest.mark.skipif(not {"avx2", "fma"} <= Target().features, reason="this processor has no AVX2")
+@pytest.mark.parametrize("name", ["q6_k", "q8_0"])
+def test_bytes_where_there_are_no_instructions_for_their_products(name: str):
+    packed = block_format(name).quantize(RNG.choice([-1.0, 1.0], (16, 256)))  # the largest products
+    x, mod = np.ones((2, 256), np.float32), program(name, packed, 256, (2,), "int8")
+    x[1] = RNG.choice([-1, 1], 256)
+    reference = interpret(mod, "main", [x])
+    np.testing.assert_allclose(build(mod, target=OLDER)["main"](x).numpy(), reference, rtol=0, atol=1e-4)
