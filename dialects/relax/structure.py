@@ -64,6 +64,12 @@ if TYPE_CHECKING:
 PRIVATE = StringAttr("private")
 
 
+def check_visibility(name: str, visibility: StringAttr | None) -> None:
+    """Raise `VerifyException` for a function that is neither private nor, saying nothing, public."""
+    if visibility is not None and visibility != PRIVATE:
+        raise VerifyException(f'the visibility of @{name} must be "private", or left out, not {visibility}')
+
+
 @irdl_op_definition
 class FuncOp(IRDLOperation):
     """A Relax function.
@@ -124,6 +130,7 @@ class FuncOp(IRDLOperation):
         return CallableType.of([p.type for p in self.params], self.ret_type, self.pure)
 
     def verify_(self) -> None:
+        check_visibility(self.sym_name.data, self.sym_visibility)
         for i, p in enumerate(self.params):
             if not isinstance(p.type, STRUCT_INFO):
                 raise VerifyException(

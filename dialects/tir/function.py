@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_attr_dict, print_attr_dict
 from ..attributes import PyValue, function_attrs
-from ..relax.structure import PRIVATE
+from ..relax.structure import PRIVATE, check_visibility
 from .types import BufferType, HandleType
 
 
@@ -125,6 +125,7 @@ class FuncOp(IRDLOperation):
         return [p for p in self.params if isinstance(p.type, BufferType)]
 
     def verify_(self) -> None:
+        check_visibility(self.sym_name.data, self.sym_visibility)
         for i, p in enumerate(self.params):
             if isinstance(p.type, BufferType | HandleType | IntegerType) or _is_scalar(p.type):
                 continue

@@ -117,7 +117,9 @@ class Signatures:
         kind, more = kind_of(cls), ()
         name = kind.callee or kind.name
         if name in properties:
-            called = type(properties[name]) if name == kind.name else functions and functions.called_by(op)
+            called = type(properties[name]) if name == kind.name else None
+            if name == kind.callee and functions is not None:
+                called = functions.called_by(op)
             if called is None:
                 return None
             more = (called,)
