@@ -58,8 +58,14 @@ class ParallelizeLoops(Pass):
         for function in functions(op):
             noalias = function.func_attrs is not None and "tir.noalias" in function.func_attrs.data
             if noalias and not is_scheduled(function):
-                for statement in _loops(function.body.block.ops):
+                for statement in _outermost(function.body.block.ops):
                     _parallelize(statement, cores)
+
+
+def _outermost(ops: Iterable[Operation]) -> list[tir.ForOp]:
+    """The loops, those of branches, too."""
+    branches = [region.block.ops for op in ops if isinstance(op, tir.IfOp) for region in op.regions if region.blocks]
+    return _loops(ops) + [loop for inside in branches for loop in _outermost(inside)]
 
 
 def _loops(ops: Iterable[Operation]) -> list[tir.ForOp]:

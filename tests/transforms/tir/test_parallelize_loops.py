@@ -43,6 +43,16 @@ ROWS = """
 """
 CASES = {
     "rows": (ROWS, ["i"]),
+    "either of two branches": ("""
+        if n >= 24:
+            for i in range(n):
+                for j in range(64):
+                    Y[i, j] = A[i, j]
+        else:
+            for few in range(n):
+                for j in range(64):
+                    Y[few, j] = A[few, j] * T.float32(2)
+""", ["i", "few"]),
     "columns, where rows depend on each other": ("""
         for i in range(n - 1):
             for j in range(64):
