@@ -46,6 +46,7 @@ _ROWS = {
         argmax argmin argsort bucketize sort topk unique nonzero multinomial_from_uniform
         collapse_sum_like collapse_sum_to cumprod cumsum einsum max mean median min prod std sum variance
         clip dequantize digamma erfinv lgamma quantize one_hot where while_loop wrap_param
+        dequantize_blocks matmul_blocks take_blocks
         eye_like ones_like zeros_like tril triu
         flip gather_elements gather_nd index_put index_tensor repeat reverse_sequence scatter_elements scatter_nd size
         slice_scatter take tile
