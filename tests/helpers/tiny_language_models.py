@@ -29,6 +29,9 @@ TINY = TransformerConfig(
     norm_epsilon=1e-5,
 )
 
+SPEAKING = replace(TINY, vocabulary_size=300, context_length=512)
+"""With as many tokens as the tokenizers below: the one shape that tests compile, since kernels are cached by it."""
+
 
 def tiny(**changes: Any) -> TransformerConfig:
     """`TINY` with other fields."""

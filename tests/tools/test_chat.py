@@ -2,14 +2,15 @@
 
 import io
 import sys
+from dataclasses import replace
 
 import pytest
-from tiny_language_models import byte_pair_metadata, tiny, write_tiny_gguf
+from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_gguf
 
 from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling
 from tirax.tools.tirax_cli import main
 
-TINY = tiny(vocabulary_size=300, context_length=128)
+TINY = replace(SPEAKING, context_length=128)
 
 
 @pytest.fixture(scope="module")
