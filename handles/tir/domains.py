@@ -80,6 +80,13 @@ class IterVar(PrimExpr):
         self.iter_type, self.thread_tag = iter_type, thread_tag
         super().__init__(self.var.ssa)
 
+    @property
+    def domain(self) -> Range:
+        """The domain of an iterator of a block, which has one. Raises `TiraxError` for one of threads without."""
+        if self.dom is None:
+            raise TiraxError(f"the iterator '{self.var}' has no domain", hint="give it a range: IterVar((0, 4), …)")
+        return self.dom
+
 
 ITER_TYPES = {
     tir.IterKind.SPATIAL: IterVar.DataPar,

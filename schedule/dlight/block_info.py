@@ -116,7 +116,7 @@ def _has_plain_loops(block: tir.BlockOp) -> bool:
 
 def _without_units(iters: Sequence[IterVar]) -> Callable[..., list[Any]]:
     """The map that leaves iterators of one value out."""
-    kept = [k for k, i in enumerate(iters) if i.dom.extent.constant != 1]
+    kept = [k for k, i in enumerate(iters) if i.domain.extent.constant != 1]
     spatial = any(iters[k].iter_type == IterVar.DataPar for k in kept)
 
     def index_map(*values: PrimExpr) -> list[Any]:
@@ -129,7 +129,7 @@ def _info(sch: Schedule, block: BlockRV) -> BlockInfo:
     view: Block = sch.get(block)
     op: tir.BlockOp = sch.operation(block)
     iters = [
-        IterInfo(_KINDS.get(i.iter_type, "O"), i.var, i.dom.extent, loop)
+        IterInfo(_KINDS.get(i.iter_type, "O"), i.var, i.domain.extent, loop)
         for i, loop in zip(view.iter_vars, sch.get_loops(block), strict=True)
     ]
     return BlockInfo(view.name_hint, iters, block, checks.why_no_reduction(op) is None and checks.is_affine(op))
@@ -183,7 +183,7 @@ def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> b
     """Whether the block `epilogue` reads an element that `block` writes at more than one of its points."""
     written = {r.buffer for r in sch.get(block).writes}
     view: Block = sch.get(epilogue)
-    points = [i for i in view.iter_vars if i.dom.extent.constant != 1]
+    points = [i for i in view.iter_vars if i.domain.extent.constant != 1]
     return any(
         len(collect_block_iter_vars_used_in_access_region(view, read.region)) < len(points)
         for read in view.reads

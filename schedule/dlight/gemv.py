@@ -121,7 +121,7 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
 
 def _access_of(block: Block) -> IterSumExpr | None:
     """The index of the matrix as a sum of iterators; None where it is none."""
-    iters = {i.var: i.dom for i in block.iter_vars}
+    iters = {i.var: i.domain for i in block.iter_vars}
     try:
         access = normalize_to_iter_sum(detect_dominant_read(block), iters)
     except NotAffineError:

@@ -134,8 +134,8 @@ def test_passes_of_a_list_share_a_verifier(monkeypatch):
     own = Operation.verify
     monkeypatch.setattr(Operation, "verify", lambda op, *args, **kw: (asked.append(op.name), own(op, *args, **kw))[1])
     op = module()
-    run_passes(make_passes(["normalize"]), new_context(), op)
+    run_passes(make_passes(["canonicalize-bindings"]), new_context(), op)
     once = len(asked)
-    run_passes(make_passes(["normalize"] * 3), new_context(), op)
+    run_passes(make_passes(["canonicalize-bindings"] * 3), new_context(), op)
     assert once > 0
     assert len(asked) <= 2 * once
