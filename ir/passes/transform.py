@@ -193,7 +193,7 @@ class Pass(ModulePass):
     """The base of tirax's passes; see the module's docstring."""
 
     takes_ill_formed: ClassVar[bool] = False
-    """Whether it is for any program: what is ill formed may be so afterwards, and is not refused."""
+    """Whether it is for any program: what is ill formed before may be so afterwards, and is not refused."""
 
     @property
     def info(self) -> PassInfo:
@@ -219,9 +219,10 @@ def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> N
         return
     where.notify("run_before_pass", view, info)
     with verifying(op) as verifier:
+        verified = where.verify and not (getattr(p, "takes_ill_formed", False) and verifier.problems(op))
         with naming_pass(p):
             p.apply(ctx, op)
-        if where.verify and not getattr(p, "takes_ill_formed", False):
+        if verified:
             verifier.verify(op, after=p.name)
     where.notify("run_after_pass", view, info)
 

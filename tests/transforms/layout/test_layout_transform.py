@@ -155,7 +155,7 @@ def test_from_python() -> None:
         ((lambda i: (i,),), ShapeError, "as many dimensions"),
         ((lambda i, j: (i * 2, j),), ShapeError, "has no inverse"),
         ((lambda i, j: (j, i), 1.5), DTypeError, "pad_value"),
-        ((lambda i, j: (j, i), None, [2]), ShapeError, "axis_separators"),
+        ((lambda i, j: (j, i), None, [3]), ShapeError, "axis_separators"),
         ((lambda i, j: (j, i), None, [], [0]), ShapeError, "input_axis_separators"),
         ((lambda i, j: ("j", i),), TiraxError, "integer expressions"),
         ((3,), TiraxError, "not an index map"),
