@@ -11,7 +11,7 @@ import pkgutil
 import sys
 from pathlib import Path
 
-OPTIONAL = {"torch", "onnx", "pytest", "lsprotocol", "pygls", "model_explorer"}
+OPTIONAL = {"torch", "onnx", "pytest", "lsprotocol", "pygls", "model_explorer", "jinja2"}
 """Third-party packages that an extra brings: a module that needs one may fail to import without it."""
 
 
