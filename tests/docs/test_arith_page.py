@@ -1,17 +1,11 @@
 """The Python blocks of docs/arith.md run, one after the other, and what they assert holds."""
 
-import importlib.util
-import re
-from pathlib import Path
+from pages import DOCS, python_blocks, run_blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "arith.md"
+PAGE = DOCS / "arith.md"
 
 
 def test_the_examples_of_the_page(tmp_path):
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert len(blocks) == 6
-    path = tmp_path / "arith_page.py"
-    path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("arith_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "arith", tmp_path)

@@ -1,21 +1,14 @@
 """The Python blocks of docs/language_model_files.md run, one after the other, with a tiny model."""
 
-import importlib.util
-import re
-from pathlib import Path
-
+from pages import DOCS, python_blocks, run_blocks
 from tiny_language_models import byte_pair_metadata, tiny, write_tiny_gguf
 
-PAGE = Path(__file__).parents[2] / "docs" / "language_model_files.md"
+PAGE = DOCS / "language_model_files.md"
 
 
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert len(blocks) == 4
     write_tiny_gguf(tmp_path / "model.gguf", tiny(vocabulary_size=300), byte_pair_metadata())
-    path = tmp_path / "language_model_files_page.py"
-    path.write_text("\n".join(blocks))
     monkeypatch.chdir(tmp_path)
-    spec = importlib.util.spec_from_file_location("language_model_files_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "language_model_files", tmp_path)

@@ -1,21 +1,14 @@
 """The Python blocks of docs/onnx.md run, one after the other, and what they assert holds."""
 
-import importlib.util
-import re
-from pathlib import Path
-
 import pytest
+from pages import DOCS, python_blocks, run_blocks
 
 pytest.importorskip("onnx", reason="models are read with the package onnx: tirax[onnx]")
 
-PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+PAGE = DOCS / "onnx.md"
 
 
 def test_the_examples_of_the_page(tmp_path):
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert len(blocks) == 3
-    path = tmp_path / "onnx_page.py"
-    path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("onnx_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "onnx", tmp_path)

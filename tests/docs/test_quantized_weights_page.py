@@ -1,22 +1,18 @@
 """The Python blocks of docs/quantized_weights.md run, one after the other; its table has every format."""
 
-import importlib.util
 import re
-from pathlib import Path
+
+from pages import DOCS, python_blocks, run_blocks
 
 from tirax.dialects.block_formats import BLOCK_FORMATS
 
-PAGE = Path(__file__).parents[2] / "docs" / "quantized_weights.md"
+PAGE = DOCS / "quantized_weights.md"
 
 
 def test_the_examples_of_the_page(tmp_path):
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert blocks
-    path = tmp_path / "quantized_weights_page.py"
-    path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("quantized_weights_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "quantized_weights", tmp_path)
 
 
 def test_the_table_has_all_formats():

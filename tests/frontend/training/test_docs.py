@@ -1,17 +1,13 @@
 """The code blocks of docs/training.md run, one after the other, and what they assert holds."""
 
-import importlib.util
-import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "training.md"
+from pages import DOCS, python_blocks, run_blocks
+
+PAGE = DOCS / "training.md"
 
 
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert len(blocks) == 5
-    path = tmp_path / "training_page.py"
-    path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("training_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "training", tmp_path)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "tensor_functions.md"
+from pages import DOCS, python_blocks, run_blocks
+
+PAGE = DOCS / "tensor_functions.md"
 
 
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = python_blocks(PAGE)
     assert len(blocks) == 4
-    path = tmp_path / "tir_page.py"
-    path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("tir_page", path)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    run_blocks(blocks, "tir", tmp_path)
