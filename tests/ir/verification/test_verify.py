@@ -28,6 +28,20 @@ def test_a_good_module(parse):
     verify_module(parse(GOOD))
 
 
+def test_calls_inside_of_an_inner_module_are_of_the_outer_one(parse):
+    with pytest.raises(VerifyError, match="calls @k, which is not in the module"):
+        verify_module(parse(f"builtin.module {{ builtin.module {{ {GOOD} }} }}"))
+
+
+@pytest.mark.parametrize("kind", [relax.FuncOp, tir.FuncOp])
+@pytest.mark.parametrize("visibility", ["private(", "public", "nested"])
+def test_functions_are_private_or_say_nothing(parse, kind, visibility):
+    module = parse(GOOD)
+    next(op for op in module.ops if isinstance(op, kind)).sym_visibility = StringAttr(visibility)
+    with pytest.raises(VerifyError, match='must be "private", or left out'):
+        verify_module(module)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
