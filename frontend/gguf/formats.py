@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dialects.block_formats import BLOCK_FORMATS
 from ...runtime.dtypes import to_dtype
 
 
@@ -28,6 +29,12 @@ class TensorFormat:
         return columns // self.elements * self.size
 
 
+def _computed(name: str, code: int) -> TensorFormat:
+    """A format that operators compute with: they say how large its blocks are."""
+    known = BLOCK_FORMATS[name]
+    return TensorFormat(name, code, known.size, known.block_bytes)
+
+
 def _plain(name: str, code: int, dtype: str) -> TensorFormat:
     known = to_dtype(dtype)
     return TensorFormat(name, code, 1, known.itemsize, known)
@@ -36,17 +43,17 @@ def _plain(name: str, code: int, dtype: str) -> TensorFormat:
 _ROWS = (
     _plain("f32", 0, "float32"),
     _plain("f16", 1, "float16"),
-    TensorFormat("q4_0", 2, 32, 18),
-    TensorFormat("q4_1", 3, 32, 20),
+    _computed("q4_0", 2),
+    _computed("q4_1", 3),
     TensorFormat("q5_0", 6, 32, 22),
     TensorFormat("q5_1", 7, 32, 24),
-    TensorFormat("q8_0", 8, 32, 34),
+    _computed("q8_0", 8),
     TensorFormat("q8_1", 9, 32, 36),
     TensorFormat("q2_k", 10, 256, 84),
     TensorFormat("q3_k", 11, 256, 110),
-    TensorFormat("q4_k", 12, 256, 144),
+    _computed("q4_k", 12),
     TensorFormat("q5_k", 13, 256, 176),
-    TensorFormat("q6_k", 14, 256, 210),
+    _computed("q6_k", 14),
     TensorFormat("q8_k", 15, 256, 292),
     TensorFormat("iq2_xxs", 16, 256, 66),
     TensorFormat("iq2_xs", 17, 256, 74),
