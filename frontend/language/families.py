@@ -31,6 +31,10 @@ class Family:
     logit_softcap: float | None = None
     reference_layers: int | None = None
 
+    def embedding_scale(self, hidden_size: int) -> float:
+        """What embeddings of so many numbers are multiplied by."""
+        return hidden_size**0.5 if self.scaled_embedding else 1.0
+
 
 _GEMMA = {"activation": "gelu_tanh", "head_size": 256, "tied": True, "norm_offset": 1.0, "scaled_embedding": True}
 

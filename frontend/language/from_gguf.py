@@ -84,7 +84,7 @@ def _config(file: GgufFile, weights: Weights) -> TransformerConfig:
         norm_epsilon=fields.number("attention.layer_norm_rms_epsilon"),
         activation=family.activation,
         post_norms=family.post_norms,
-        embedding_scale=hidden**0.5 if family.scaled_embedding else 1.0,
+        embedding_scale=family.embedding_scale(hidden),
         attention_scale=(hidden / heads) ** -0.5 if layers == family.reference_layers else None,
         sliding_window=window,
         sliding_layers=sliding_layers(family.window_period, layers) if window else (),

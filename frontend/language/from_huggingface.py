@@ -153,7 +153,7 @@ def _config(path: Path, name: str, entries: Mapping[str, Any], weights: Weights)
         activation=_activation(fields, family),
         post_norms=family.post_norms,
         norm_offset=family.norm_offset,
-        embedding_scale=hidden**0.5 if family.scaled_embedding else 1.0,
+        embedding_scale=family.embedding_scale(hidden),
         attention_scale=_attention_scale(fields, head_size),
         sliding_window=window,
         sliding_layers=_sliding_layers(fields, family, layers) if window else (),
