@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..diagnostics import TiraxError
 from ..runtime import set_num_threads
-from .guard import OK
+from .guard import OK, reading
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def chat(options: Namespace) -> int:
     if options.threads is not None:
         set_num_threads(options.threads)
     with Progress():
-        model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
+        with reading(options.model):
+            model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
         conversation = Conversation(model, options.system, sampling, options.max_tokens, options.context, options.raw)
         model.decoder.prepare()
     if options.prompt is None:

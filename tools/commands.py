@@ -21,7 +21,7 @@ from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
 from .arguments import Arguments, named, sizes_of
 from .compiling import compile_program, function_name, read_module
-from .guard import OK, UsageError, as_usage
+from .guard import OK, UsageError, as_usage, reading
 from .outputs import folder_of, write_output
 from .progress import Progress
 from .versions import version_of
@@ -148,10 +148,8 @@ def inspect(options: Namespace) -> int:
 def _inspect_gguf(path: str) -> int:
     from .gguf_files import gguf_text
 
-    try:
+    with reading(path):
         print(gguf_text(path))
-    except OSError as error:
-        raise TiraxError(f"cannot read '{path}': {error.strerror}") from error
     return OK
 
 
@@ -266,10 +264,8 @@ def _is_executable(path: str) -> bool:
 
 
 def _load(path: str) -> Executable:
-    try:
+    with reading(path):
         return Executable.load(path)
-    except OSError as error:
-        raise TiraxError(f"cannot read '{path}': {error.strerror}") from error
 
 
 def _flat(value: Any) -> list[Any]:

@@ -37,6 +37,15 @@ def as_usage(error: TiraxError) -> UsageError:
     )
 
 
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Raises `TiraxError` for the file that cannot be read, one of those that belong to `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise TiraxError(f"cannot read '{error.filename or path}': {error.strerror}") from error
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """argparse that suggests the option which was meant, and takes no abbreviations."""
 
