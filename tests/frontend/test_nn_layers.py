@@ -122,7 +122,7 @@ def test_texts(golden):
     golden("nn/layers.txt", "\n\n".join(texts))
 
 
-@thinned("name", [n for n in LAYERS if n != "attention_cross"], 10)
+@thinned("name", [n for n in LAYERS if n != "attention_cross"], 5)
 def test_native_code_agrees_with_the_interpreter(name):
     mod, _ = exported(name)
     forward = machine(mod)["forward"]

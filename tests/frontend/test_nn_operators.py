@@ -373,7 +373,7 @@ def test_texts(golden):
     golden("nn/operators.txt", "\n\n".join(texts))
 
 
-@thinned("name", CASES, 16)
+@thinned("name", CASES, 8)
 def test_numbers(name):
     _, inputs, reference = CASES[name]
     mod = exported(name)

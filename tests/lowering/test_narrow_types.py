@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import crossed, thinned
 
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.dialects.dtypes import NARROW, bit_width, dtype_name, dtype_of
@@ -63,7 +64,7 @@ MAIN = ["float8_e4m3fn", "float8_e5m2", *INTEGERS]
 PAIRS = [(n, w) for n in FLOATS + INTEGERS for w in WIDE if n in MAIN or w == "float32"]
 
 
-@pytest.mark.parametrize(("narrow", "wide"), PAIRS)
+@thinned(("narrow", "wide"), PAIRS, 24)
 def test_to_wide(narrow: str, wide: str):
     x = every(narrow)
     if wide in WIDE[4:]:  # what an integer cannot hold has no meaning
@@ -84,7 +85,7 @@ def hard_cases(narrow: str) -> np.ndarray:
     return np.concatenate([values, middle, *beside, random, rest])
 
 
-@pytest.mark.parametrize(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[:4]])
+@thinned(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[:4]], 15)
 def test_from_floats(narrow: str, wide: str):
     x = hard_cases(narrow)
     if narrow in INTEGERS:
@@ -126,8 +127,7 @@ def main(x: R.Tensor(("n", 4), "TYPE"), i: R.Tensor((3,), "int64"), c: R.Tensor(
 """
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", *INTEGERS])
-@pytest.mark.parametrize("n", [0, 3])
+@crossed("name, n", ["float8_e4m3fn", "float8_e5m2", *INTEGERS], [0, 3])
 def test_moves(name: str, n: int):
     module = parse_source(MOVES.replace("TYPE", name))
     checks.texts(module)

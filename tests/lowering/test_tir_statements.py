@@ -7,7 +7,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from strength import thinned
+from strength import crossed, thinned
 from tir_kernels import Kernel, alloc, function, nest, parse
 
 from tirax.diagnostics import NameLookupError, UnsupportedError
@@ -83,7 +83,7 @@ def test_float_arithmetic(dtype):
         np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
 
 
-@pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED, *FLOATS])
+@thinned("dtype", [*SIGNED, *UNSIGNED, *FLOATS], 6)
 def test_comparisons_and_extrema(dtype):
     for op, wanted in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
                        ("eq", np.equal), ("ne", np.not_equal)):  # fmt: skip
@@ -172,8 +172,7 @@ INTRINSICS = {
 BEFORE = {"asin": ("mul", "0.125"), "acosh": ("add", "1.0")}
 
 
-@pytest.mark.parametrize("name", INTRINSICS)
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@crossed("name, dtype", list(INTRINSICS), ["f32", "f64"])
 def test_intrinsics(name, dtype):
     op, by = BEFORE.get(name, ("mul", "1.0"))
     kernel = Kernel(pointwise(f"A:n:{dtype} Y:n:{dtype}", f"""%x = tir.load %A[%vi] : {dtype}

@@ -4,6 +4,7 @@ import itertools
 import random
 
 import pytest
+from strength import thinned
 
 from tirax.handles.arith.analyzer import Analyzer
 from tirax.handles.equality import structural_equal
@@ -72,7 +73,7 @@ def expression(rng, variables, depth):
     return rng.choice([k.LT, k.LE, k.EQ, k.NE, k.GT, k.GE])(a, b)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@thinned("seed", range(12), 4)
 def test_random_expressions_keep_their_values(seed):
     rng, shorter = random.Random(seed), 0
     for _ in range(60):
@@ -122,7 +123,7 @@ def test_digits_of_every_sign(before):
         assert evaluate(after, {"x": value}) == evaluate(before, {"x": value}), (str(after), value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@thinned("seed", range(6), 2)
 def test_quotients_and_rests_of_one_variable(seed):
     """All ways to take two or three digits of one variable, which random expressions seldom hit."""
     rng = random.Random(seed)

@@ -9,6 +9,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import thinned
 from xdsl.context import Context
 
 import tirax.tvm_api as tvm
@@ -87,7 +88,7 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize(("target", "dtype", "out", "names"), PRODUCTS)
+@thinned(("target", "dtype", "out", "names"), PRODUCTS, lambda case: case[0])
 def test_products(target, dtype, out, names):
     for x, w, sizes in (SHAPES[name] for name in names):
         main = relax.build(product(x, w, dtype, out), target=target)["main"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from relax_modules import module
-from strength import crossed
+from strength import crossed, thinned
 
 import tirax.tvm_api as tvm
 from tirax.ir.passes.transform import Sequential, module_op
@@ -201,7 +201,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@thinned("name", OTHERS, 13)
 def test_other_rules(name):
     check(OTHERS[name], TARGETS[0])
 
