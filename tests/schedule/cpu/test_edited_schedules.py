@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from relax_modules import module, parsed
+from strength import thinned
 
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
@@ -73,7 +74,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("mod", "wanted", "shapes", "numbers"), CASES)
+@thinned(("mod", "wanted", "shapes", "numbers"), CASES, 8)
 def test_numbers_change_no_result(mod, wanted, shapes, numbers):
     arrays = [RNG.standard_normal(shape).astype("float32") for shape in shapes]
     text = planned(mod)

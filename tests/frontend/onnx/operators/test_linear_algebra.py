@@ -11,6 +11,7 @@ onnx = pytest.importorskip("onnx", reason="models are read with the package onnx
 
 from graphs import model_of  # noqa: E402
 from onnx import helper  # noqa: E402
+from strength import thinned  # noqa: E402
 
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.lowering.build import build  # noqa: E402
@@ -35,8 +36,7 @@ ZEROS = {
 }
 
 
-@pytest.mark.parametrize(("a", "b"), [*itertools.product(KINDS, KINDS)])
-@pytest.mark.parametrize("zeros", ZEROS)
+@thinned("zeros, a, b", itertools.product(ZEROS, KINDS, KINDS), 8)
 def test_matmul_integer(zeros, a, b):
     """The weights are constant, the batch is symbolic; it may be 0."""
     x, w = integers(a, BATCH, ROWS, K), integers(b, K, COLUMNS)
