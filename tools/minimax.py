@@ -110,6 +110,7 @@ def _odd(function: Function, high: D, meaning: str) -> Fit:
 
 _TAN_PI_8 = D(2).sqrt() - 1
 _HALF_LN2 = D("0.3466")
+_NEAR = D(1) / 32
 ERFC_CENTRE = D(3)
 _ERFC_END = {"f32": D("10.1"), "f64": D("27.3")}
 
@@ -150,6 +151,7 @@ def _exponentials() -> dict[str, Fit]:
         ),
         "EXP2": two_to_r,
         "EXP2_FOR_F32": replace(two_to_r, spare_bits=-22, formats=("f64",)),
+        "EXP2_NEAR": replace(two_to_r, low=-_NEAR, high=_NEAR, formats=("f32",)),
     }
 
 
@@ -162,6 +164,23 @@ def _logarithms() -> dict[str, Fit]:
             D("0.5").sqrt() - 1,
             D(2).sqrt() - 1,
             "log(1 + f) = f - f² / 2 + f³ P(f)",
+            formats=("f32",),
+        ),
+        "LOG_NEAR": Fit(
+            lambda r: ((1 + r).ln() - r + r * r / 2) / (r * r * r),
+            lambda r: r * r * r / (1 + r).ln(),
+            -_NEAR,
+            _NEAR,
+            "log(1 + r) = r - r² / 2 + r³ P(r)",
+            spare_bits=12,
+            formats=("f32",),
+        ),
+        "LOG2_NEAR": Fit(
+            lambda r: ((1 + r).ln() - r) / (r * r * D(2).ln()),
+            lambda r: r * r * D(2).ln() / (1 + r).ln(),
+            -_NEAR,
+            _NEAR,
+            "log2(1 + r) = r log2(e) + r² P(r)",
             formats=("f32",),
         ),
         "LOG": replace(log, formats=("f64",)),

@@ -7,12 +7,13 @@ expression stands, in a vector, in a scalar loop that LLVM makes vectors of, or 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf, vector
-from xdsl.dialects.builtin import Float64Type, f32, f64, i8, i16, i32, i64
+from xdsl.dialects.builtin import Float64Type, VectorType, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.dtypes import lanes_of
@@ -106,11 +107,17 @@ class Format:
         """The float that has these bits."""
         return struct.unpack(self.codes[0], struct.pack(self.codes[1], bits))[0]
 
+    def nearest(self, value: float) -> float:
+        """The nearest float of this format."""
+        return self.float_of(self.bits(value))
+
 
 F32 = Format(f32, i32, 24, 127, coefficients.F32, "fi")
 F64 = Format(f64, i64, 53, 1023, coefficients.F64, "dq")
 
 
+_NAN_BELOW_ZERO = 8
+"""For `vgetmant`."""
 _OF_POSITIVE = 0x03530422
 """For `vfixupimm`: four bits for each kind of number, from the lowest: NaN (quiet, signalling) 2, NaN; zero 4, minus
 infinity; one 0, as it is; minus infinity 3, NaN; infinity 5, infinity; negative 3; positive 0."""
@@ -337,10 +344,26 @@ class Lanes:
         return self._avx512("scalef", x.value, n.value, self.constant(0.0).value)
 
     def parts(self, x: Float) -> tuple[Float, Float]:
-        """(e, m), x = 2^e m and 1 <= m < 2, for finite x > 0."""
+        """(e, m), x = 2^e m and 1 <= m < 2, for finite x > 0; of 0 and infinity e is infinite, of x < 0 m is NaN."""
         zero = self.constant(0.0).value
-        to_two = self.emit.constant(0, i32)
+        to_two = self.emit.constant(_NAN_BELOW_ZERO, i32)
         return self._avx512("getexp", x.value, zero), self._avx512("getmant", x.value, to_two, zero)
+
+    def lookup(self, index: Int, values: Sequence[float]) -> Float:
+        """The number at the place that the lowest bits of `index` say, of 16 or 32 that stand in registers; of f32."""
+        lanes = lanes_of(self.type)
+        tables = [values[i : i + lanes] for i in range(0, len(values), lanes)]
+        first, *second = (self.floats(table) for table in tables)
+        if second:
+            name, operands = "vpermi2var.ps.512", (first, index.value, second[0])
+        else:
+            name, operands = "permvar.sf.512", (first, index.value)
+        return Float(self, call_llvm_intrinsic(self.emit, f"llvm.x86.avx512.{name}", operands, self.type))
+
+    def floats(self, values: Sequence[float]) -> SSAValue:
+        """A constant vector."""
+        bits = self.emit.dense([self.format.bits(v) for v in values], cast("VectorType[Any]", self.integer_type))
+        return self.emit.pure(arith.BitcastOp, (bits,), self.type)
 
     def where_positive(self, result: Float, x: Float) -> Float:
         """`result`, but minus infinity where x is 0, infinity where it is that, NaN where it is negative or NaN."""

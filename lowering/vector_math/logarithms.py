@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from . import tables
 from .lanes import LN2, LOG2_E, LOG10_2, LOG10_E, Float, Lanes, Mask, head_and_rest, parts
 
 _ASINH_NEAR = 1.1755
@@ -97,7 +98,9 @@ def to_base(at: Lanes, x: Float, of_two: Fraction, of_e: Fraction) -> Float:
 
 
 def log2(at: Lanes, x: Float) -> Float:
-    """With fma e + (f log2(e) + rest), of which only the rest needs log2(e) in full."""
+    """With fma e + (f log2(e) + rest), of which only the rest needs log2(e) in full; with AVX-512 of f32 by a table."""
+    if tables.fits(at):
+        return tables.in_registers(at, tables.log2, x)
     if not at.has_fma:
         return to_base(at, x, Fraction(1), LOG2_E)
     e, f = split(at, x)

@@ -1,6 +1,7 @@
 """pow: 2^(y log2 |x|), of f32 in f64, of f64 with the logarithm as a sum of two floats.
 
-What C asks of it at 0, 1, infinities, NaN and negative x is added at the end.
+What C asks of it at 0, 1, infinities, NaN and negative x is added at the end. With AVX-512 usual powers of f32 are
+computed by tables instead (`tables`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64
 
 from ..tir_to_scf.emitter import like
+from . import tables
 from .exponentials import power_of_two, scaled
 from .lanes import LOG2_E, Float, Lanes, Mask, parts
 from .logarithms import split
@@ -24,6 +26,14 @@ Pair = tuple[Float, Float]
 
 
 def pow(at: Lanes, x: Float, y: Float) -> Float:
+    return tables.in_registers(at, _power_by_tables, x, y) if tables.fits(at) else _any_power(at, x, y)
+
+
+def _power_by_tables(at: Lanes, x: Float, y: Float) -> Float:
+    return tables.pow(at, x, y, lambda: _any_power(at, x, y))
+
+
+def _any_power(at: Lanes, x: Float, y: Float) -> Float:
     power = _power_in_f64(at, abs(x), y) if at.format.precision == 24 else _power(at, abs(x), y)
     return _special(at, x, y, power)
 
