@@ -66,6 +66,19 @@ def test_what_is_not_finite_stays_so():
     assert not np.isfinite(y[1]).any() and np.isfinite(y[2]).all()
 
 
+def test_large_numbers_are_right_or_not_finite():
+    layout = block_format("int8_g32")
+    packed = layout.quantize(np.abs(RNG.standard_normal((16, 64))) / 100)  # bytes up to 255
+    run, numbers = build(program("int8_g32", packed, 64, ("m",)))["main"], layout.dequantize(packed)
+    for few in (1, 30):  # by `block_floats`, by `panels`
+        x = np.full((few, 64), 4e34, np.float32)
+        reference = x.astype(np.float64) @ numbers.T.astype(np.float64)
+        np.testing.assert_allclose(run(x).numpy(), reference, rtol=1e-5)
+        y = run(x * np.float32(100)).numpy()
+        right = np.isclose(y, 100 * reference, rtol=1e-5)
+        assert (right | ~np.isfinite(y)).all() and (few == 1) == (not right.any())
+
+
 @pytest.mark.skipif(not {"avx2", "fma"} <= Target().features, reason="this processor has no AVX2")
 @pytest.mark.parametrize("name", ["q6_k", "q8_0"])
 def test_bytes_where_there_are_no_instructions_for_their_products(name: str):
