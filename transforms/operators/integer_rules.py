@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import numpy_dtype, ui8
@@ -22,6 +22,7 @@ from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter
 from .dot_products import dot_of
+from .rules import number, producer
 
 _MOST = 1 << 31
 """Sums of int32 are less."""
@@ -70,8 +71,7 @@ class _Bytes:
     def largest(self) -> int:
         """A bound of |q - zero|."""
         low, high = _range(_type(self.q).element)
-        zeros = _contents(self.zero)
-        least, most = _range(_type(self.zero).element) if zeros is None else (int(zeros.min()), int(zeros.max()))
+        least, most = _bounds(self.zero.ssa)
         return max(high - least, most - low)
 
 
@@ -108,6 +108,23 @@ def _dims(expr: Expr) -> tuple[SymExpr, ...]:
 def _contents(expr: Expr) -> np.ndarray[Any, Any] | None:
     owner = expr.ssa.owner
     return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
+
+
+def _bounds(value: SSAValue) -> tuple[int, int]:
+    """The least and the most that an integer can be: what it is, what it is limited to, or what its dtype holds."""
+    op = value.owner
+    if isinstance(op, relax.ConstantOp):
+        array = op.value.numpy()
+        return int(array.min()), int(array.max())
+    most = op if isinstance(op, relax.Operator) else None
+    while most is not None and most.name in ("relax.astype", "relax.reshape"):
+        most = producer(most.operands[0], "minimum") or producer(most.operands[0], "reshape")
+    least = None if most is None or most.name != "relax.minimum" else producer(most.operands[0], "maximum")
+    if most is not None and least is not None:
+        ends = number(least.operands[1]), number(most.operands[1])
+        if ends[0] is not None and ends[1] is not None:
+            return int(ends[0]), int(ends[1])
+    return _range(cast(TensorType, value.type).element)
 
 
 def _range(dtype: Attribute | None) -> tuple[int, int]:

@@ -1,4 +1,5 @@
-"""Quantization as operators of floats write it out, rounded to the nearest even integer."""
+"""Quantization as operators of floats write it out, rounded to the nearest even integer: divided by the scale, as ONNX
+has it, or multiplied by its inverse, as PyTorch has it."""
 
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ class QuantizedForm:
 def quantized_form(op: Operator) -> QuantizedForm | None:
     """What `astype(minimum(maximum(round(x / scale) + zero, least), greatest))` consists of, in float32 to bytes.
 
+    x may be multiplied by a constant as well: `scale` is the inverse of that.
+
     None where it is something else.
     """
     out = op.results[0].type
@@ -45,9 +48,18 @@ def quantized_form(op: Operator) -> QuantizedForm | None:
             return None
         zero = point
     rounded = producer(value, "round")
-    divide = None if rounded is None else producer(rounded.operands[0], "divide")
-    scale = None if divide is None else number(divide.operands[1])
-    return None if divide is None or scale is None else QuantizedForm(divide.operands[0], scale, zero)
+    scaled = None if rounded is None else scaled_by(rounded.operands[0])
+    return None if scaled is None else QuantizedForm(scaled[0], 1 / scaled[1], zero)
+
+
+def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
+    """(x, factor): what is divided by a constant, or multiplied by one; None where that is 0, or there is none."""
+    for name in ("divide", "multiply"):
+        op = producer(value, name)
+        factor = None if op is None else number(op.operands[1])
+        if op is not None and factor:
+            return op.operands[0], 1 / factor if name == "divide" else factor
+    return None
 
 
 def _beside(value: SSAValue | None, name: str, constant: float) -> SSAValue | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ _MOVED = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "reshape", "permute
 """Operators that choose among elements, and give the same ones of bytes."""
 _LARGEST = 2.0**126
 """A number between its inverse and this one has a reciprocal that is normal."""
+_SAME = 2.0**-20
+"""Of a scale: bytes that are scaled and scaled back by as much less or more are rounded to themselves."""
 _DEPTH = 8
 _COMPUTED = frozenset(
     f"relax.{name}"
@@ -38,7 +41,7 @@ class Requantize(Pass):
 
     max_pool2d(dequantize(x, s, z))  ->  dequantize(max_pool2d(x), s, z)
     quantize(dequantize(x, s, z), s, z)  ->  x        quantize(y, s, z) = astype(limited(round(y / s) + z))
-    round(relu(n * a + b) / s)  ->  round(relu(n * (a / s) + b / s))
+    round(relu(n * a + b) / s)  ->  round(relu(n * (a / s) + b / s))        y * (1 / s) as well
 
     s and z are scalars and constant, s is positive, a and b are computed from constants (`fold-constant` does so), and
     what is rounded is the result of operators that round, too: it is off by 1.5 units in the last place more, so that
@@ -71,15 +74,15 @@ def _moved(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _rounded(op: Operator, emit: Emit) -> SSAValue | None:
-    divide = used_once(op.operands[0], "divide")
-    factor = None if divide is None else _positive(divide.operands[1])
-    if divide is None or factor is None:
+    scaling = used_once(op.operands[0], "divide") or used_once(op.operands[0], "multiply")
+    factor = None if scaling is None else _positive(scaling.operands[1])
+    if scaling is None or factor is None:
         return None
-    x = divide.operands[0]
+    x = scaling.operands[0]
     if not isinstance(x.owner, Operator) or x.owner.name not in _COMPUTED:
         return None
-    inverse = emit.constant(np.float32(1) / np.float32(factor), f32)
-    return emit("round", _multiplied(x, inverse, emit))
+    by = np.float32(factor) if scaling.name == "relax.multiply" else np.float32(1) / np.float32(factor)
+    return emit("round", _multiplied(x, emit.constant(by, f32), emit))
 
 
 # astype(limited(round(dequantize(x, s, z) / s) + z))  ->  x
@@ -91,7 +94,8 @@ def _converted(op: Operator, emit: Emit) -> SSAValue | None:
     if form is None or dequantize is None:
         return None
     q, *parameters = dequantize.operands
-    same = [number(v) for v in parameters] == [form.scale, form.zero]
+    scale, zero = map(number, parameters)
+    same = scale is not None and math.isclose(scale, form.scale, rel_tol=_SAME) and zero == form.zero
     return q if same and q.type == op.results[0].type else None
 
 

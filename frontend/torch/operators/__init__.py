@@ -15,6 +15,7 @@ _FAMILIES = (
     "nn",
     "normalization",
     "pooling",
+    "quantization",
     "recurrent",
     "reduction",
     "scatter",

@@ -11,6 +11,7 @@ from tirax.frontend.torch.arguments import operator_name
 from tirax.frontend.torch.table import IGNORED, lookup, rows
 
 torch = pytest.importorskip("torch", reason="the schemas of operators are PyTorch's")
+pytest.importorskip("torch.ao.quantization.fx._decomposed", reason="it registers `quantized_decomposed`")
 
 
 def overloads_of(name: str) -> list[Any]:
