@@ -45,19 +45,23 @@ def pass_instrument(cls: type[_T] | None = None) -> Any:
 
 
 class WellFormedInstrument(PassInstrument):
-    """Checks before and after each pass that the module is well formed; before it only `validate_before_transform`."""
+    """Checks before and after each pass that the module is well formed; before it only `validate_before_transform`.
+
+    Passes that are for any program (`Pass.takes_ill_formed`) are not checked.
+    """
 
     def __init__(self, validate_before_transform: bool = True):
         self.validate_before_transform = validate_before_transform
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Raise the `IllFormedError` of the first rule that is broken, with the other problems in its notes."""
-        if self.validate_before_transform:
+        if self.validate_before_transform and not info.takes_ill_formed:
             _check(mod, f" before {info.name}", None)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """As `run_before_pass`; the error names the pass."""
-        _check(mod, f" after {info.name}", info.name)
+        if not info.takes_ill_formed:
+            _check(mod, f" after {info.name}", info.name)
 
 
 def _check(mod: Any, context: str, after: str | None) -> None:

@@ -55,6 +55,7 @@ class PassInfo:
     opt_level: int = 0
     required: tuple[str, ...] = ()
     title: str = ""
+    takes_ill_formed: bool = False
 
     def __str__(self) -> str:
         required = ", ".join(self.required)
@@ -198,7 +199,7 @@ class Pass(ModulePass):
     @property
     def info(self) -> PassInfo:
         room = "tir." if ".transforms.tir." in type(self).__module__ else ""
-        return PassInfo(self.name, title=f"{room}{type(self).__name__}")
+        return PassInfo(self.name, title=f"{room}{type(self).__name__}", takes_ill_formed=self.takes_ill_formed)
 
     def __call__(self, mod: Any) -> Any:
         """A new module, transformed and verified; `mod` stays as it is."""

@@ -103,9 +103,19 @@ def test_what_is_ill_formed_is_found(mod):
     broken = breaks(mod)
     with (
         PassContext(instruments=[instrument.WellFormedInstrument()]),
-        pytest.raises(VerifyError, match="before normalize"),
+        pytest.raises(VerifyError, match="before legalize-ops"),
     ):
-        relax.transform.Normalize()(broken)
+        relax.transform.LegalizeOps()(broken)
+
+
+def test_passes_for_any_program_are_not_checked(mod):
+    broken = mod.clone()
+    call = tvm.relax.call_packed("f", broken["first"].params[0]).op_handle
+    block = broken["first"].op.body.block
+    block.insert_op_before(call, block.first_op)
+    with PassContext(instruments=[instrument.WellFormedInstrument()]):
+        normalized = relax.transform.Normalize()(broken)
+    assert not tvm.relax.analysis.well_formed(normalized)
 
 
 def test_instruments_enter_and_leave():
