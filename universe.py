@@ -101,6 +101,7 @@ _PASSES: dict[str, str] = {
     "remove-purity-checking": "transforms.memory.remove_purity_checking:RemovePurityChecking",
     "lower-runtime-builtin": "transforms.memory.lower_runtime_builtin:LowerRuntimeBuiltin",
     "compute-prim-value": "transforms.memory.compute_prim_value:ComputePrimValue",
+    "vm-shape-lower": "transforms.memory.vm_shape_lower:VMShapeLower",
     "rewrite-dataflow-reshape": "transforms.memory.rewrite_dataflow_reshape:RewriteDataflowReshape",
     "dataflow-use-inplace-calls": "transforms.memory.dataflow_use_inplace_calls:DataflowUseInplaceCalls",
     "allocate-workspace": "transforms.memory.allocate_workspace:AllocateWorkspace",

@@ -1,6 +1,6 @@
 """The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
 
-from . import builtins
+from . import builtins, shape_builtins
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
 from .dtypes import dtype_name, to_dtype
@@ -27,5 +27,5 @@ __all__ = [
     "TupleInfo", "VirtualMachine", "array", "builtins", "cache_key", "convert", "cpu", "cuda", "device", "dtype_name",
     "empty", "from_dlpack", "get_global_func", "held_memory", "list_global_func_names", "load_library", "load_module",
     "metal", "num_threads", "opencl", "register_func", "release_memory", "remove_global_func", "rocm",
-    "set_held_memory", "set_num_threads", "to_dtype", "vulkan",
+    "set_held_memory", "set_num_threads", "shape_builtins", "to_dtype", "vulkan",
 ]  # fmt: skip

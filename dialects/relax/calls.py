@@ -221,6 +221,14 @@ class CallPackedOp(_PackedCall):
 
 
 @irdl_op_definition
+class CallBuiltinWithCtxOp(_PackedCall):
+    """Call a packed function of the runtime, which gives a virtual machine its context: there is none here."""
+
+    name = "relax.call_builtin_with_ctx"
+    PURE: ClassVar[bool] = False
+
+
+@irdl_op_definition
 class CallPurePackedOp(_PackedCall):
     """Call a packed function that is trusted to be pure."""
 

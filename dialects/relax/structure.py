@@ -11,7 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    FloatAttr,
+    IntAttr,
+    NoneType,
+    StringAttr,
+    SymbolRefAttr,
+    TupleType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -41,6 +50,7 @@ from xdsl.utils.exceptions import VerifyException
 from .. import assembly as asm
 from ..assembly import parse_attr_dict, print_attr_dict
 from ..attributes import PyValue, function_attrs
+from ..dtypes import dtype_name
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, expr_text
 from ..sym.text import exprs_part, parse_expr
@@ -536,7 +546,7 @@ class StringOp(IRDLOperation):
 
 @irdl_op_definition
 class DataTypeOp(asm.FormattedOp):
-    """`%d = relax.dtype f32`: a data type as a value."""
+    """`%d = relax.dtype f32`: a data type as a value; `none` is one that is unknown, which TVM calls void."""
 
     name = "relax.dtype"
     value = prop_def(Attribute)
@@ -544,8 +554,18 @@ class DataTypeOp(asm.FormattedOp):
     traits = traits_def(Pure())
     FORMAT: ClassVar = (asm.type_of("value"),)
 
-    def __init__(self, value: Attribute):
-        super().__init__(properties={"value": value}, result_types=[OBJECT])
+    def __init__(self, value: Attribute | None):
+        super().__init__(properties={"value": NoneType() if value is None else value}, result_types=[OBJECT])
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it is unknown."""
+        return isinstance(self.value, NoneType)
+
+    @property
+    def text(self) -> str:
+        """The data type by TVM's name."""
+        return "void" if self.is_void else dtype_name(self.value)
 
 
 @irdl_op_definition

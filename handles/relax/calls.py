@@ -326,6 +326,13 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Ca
     return _packed(relax.CallPackedOp, func, args, sinfo_args, attrs)
 
 
+def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = ()) -> Call:
+    """A call of a packed function of the runtime."""
+    name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
+    declared = list(sinfo_args) if isinstance(sinfo_args, tuple | list) else [sinfo_args]
+    return Call.on(relax.CallBuiltinWithCtxOp(name, _arguments(args), type_of(_one_output(declared))).result)
+
+
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
     """A call of a packed function that is trusted to be pure."""
     return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
@@ -365,6 +372,7 @@ _SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]
     ),
     "relax.call_dps_packed": lambda a, _, s: call_dps_packed(a[0], a[1], _one_output(s)),
     "relax.call_packed": lambda a, k, s: call_packed(a[0], *a[1:], sinfo_args=s, **k),
+    "relax.call_builtin_with_ctx": lambda a, _, s: call_builtin_with_ctx(a[0], a[1], sinfo_args=s),
     "relax.call_pure_packed": lambda a, k, s: call_pure_packed(a[0], *a[1:], sinfo_args=s, **k),
     "relax.call_inplace_packed": lambda a, k, s: call_inplace_packed(a[0], *a[1:], sinfo_args=s, **k),
 }
@@ -449,6 +457,7 @@ __all__ = [
     "call_inplace_packed",
     "call_operator",
     "call_packed",
+    "call_builtin_with_ctx",
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",

@@ -402,12 +402,12 @@ class DataTypeImm(Expr):
     __slots__ = ()
 
     def __init__(self, value: str, span: object = None):
-        self.point_at(relax.DataTypeOp(dtype_of(value)).result)
+        self.point_at(relax.DataTypeOp(None if value in ("", "void") else dtype_of(value)).result)
 
     @property
     def value(self) -> str:
         """The data type by TVM's name."""
-        return dtype_name(cast(relax.DataTypeOp, self.op_handle).value)
+        return cast(relax.DataTypeOp, self.op_handle).text
 
 
 class NullValue(Expr):
@@ -581,6 +581,11 @@ def _dps_args(op: Operation) -> list[Expr]:
     return [ExternFunc(call.func.data), Tuple(map(expr_of, call.call_args))]
 
 
+def _builtin_args(op: Operation) -> list[Expr]:
+    call = cast(relax.CallBuiltinWithCtxOp, op)
+    return [ExternFunc(call.func.data), Tuple(map(expr_of, call.call_args))]
+
+
 def _plain_args(op: Operation) -> list[Expr]:
     return [expr_of(a) for a in cast(relax.CallBase, op).call_args]
 
@@ -592,6 +597,7 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
     relax.CallPurePackedOp: lambda op: [ExternFunc(cast(relax.CallPurePackedOp, op).func.data), *_plain_args(op)],
     relax.CallInplacePackedOp: lambda op: [ExternFunc(cast(relax.CallInplacePackedOp, op).func.data), *_plain_args(op)],
     relax.CallPackedOp: _plain_args,
+    relax.CallBuiltinWithCtxOp: _builtin_args,
     relax.CallOp: _plain_args,
     relax.CallValueOp: _plain_args,
 }

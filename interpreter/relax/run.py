@@ -48,7 +48,7 @@ class RelaxSemantics:
             relax.ShapeOp: lambda _i, op, _args: (self.env.shape(d.data for d in op.values_),),
             relax.PrimValueOp: self.prim_value,
             relax.StringOp: lambda _i, op, _args: (op.value.data,),
-            relax.DataTypeOp: lambda _i, op, _args: (numpy_dtype(op.value),),
+            relax.DataTypeOp: lambda _i, op, _args: (None if op.is_void else numpy_dtype(op.value),),
             relax.NullValueOp: lambda _i, _op, _args: (None,),
             relax.FunctionRefOp: self.function_ref,
             relax.ExternFuncOp: lambda _i, op, _args: (self.env.packed(op.global_symbol.data),),
@@ -56,6 +56,7 @@ class RelaxSemantics:
             relax.CallTIRInplaceOp: self.call_tir_inplace,
             relax.CallDPSPackedOp: self.call_dps_packed,
             relax.CallPackedOp: self.call_packed,
+            relax.CallBuiltinWithCtxOp: self.call_packed,
             relax.CallPurePackedOp: self.call_packed,
             relax.CallInplacePackedOp: self.call_packed,
             relax.CallOp: self.call_function,
@@ -199,6 +200,8 @@ class RelaxSemantics:
 
     def call_packed(self, _i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
         value = self.env.packed(op.func.data)(*args)
+        if value is None and op.result.type == TupleType(()):
+            value = ()
         self.bind(op.result.type, value)
         return (value,)
 

@@ -52,6 +52,7 @@ def ops_of_type(root: Operation, kind: type[_OpT]) -> Iterator[_OpT]:
 _BY_NAME = (
     relax.CallDPSPackedOp,
     relax.CallPackedOp,
+    relax.CallBuiltinWithCtxOp,
     relax.CallPurePackedOp,
     relax.CallInplacePackedOp,
     tir.CallExternOp,

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import host, relax
-from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
@@ -302,7 +301,7 @@ def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
     return last
 
 
-_PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
+_PACKED = (relax.CallPackedOp, relax.CallBuiltinWithCtxOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
 _CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp, relax.WhileLoop)
 """Ops that need their operands while they run, and whose results borrow nothing from them."""
 _MAKERS = (host.TensorOp, *_PACKED, relax.CallOp)
@@ -327,7 +326,7 @@ _RULES: dict[type[Operation], Callable[[Body, Any], Value | None]] = {
     relax.ShapeOp: lambda body, op: Shape(tuple(d.data for d in op.values_)),
     relax.PrimValueOp: Body.prim,
     relax.StringOp: lambda body, op: body.plain(op.value.data),
-    relax.DataTypeOp: lambda body, op: body.plain(dtype_name(op.value)),
+    relax.DataTypeOp: lambda body, op: body.plain(op.text),
     relax.NullValueOp: lambda body, op: Object(body.f.slot(Slot.NONE)),
     relax.ExternFuncOp: Body.extern_func,
     relax.FunctionRefOp: Body.function_ref,

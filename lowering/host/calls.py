@@ -293,6 +293,7 @@ _RULES: dict[type[Operation], Callable[[Any, Block, set[str]], None]] = {
     relax.CallTIRInplaceOp: _call_tir_inplace,
     relax.CallDPSPackedOp: _call_dps,
     relax.CallPackedOp: _call_packed,
+    relax.CallBuiltinWithCtxOp: _call_packed,
     relax.CallPurePackedOp: _call_packed,
     relax.CallInplacePackedOp: _call_packed,
     relax.CallOp: _call,

@@ -63,4 +63,4 @@ def _bytes(op: Operation) -> SymExpr | None:
     return tensor_bytes(t)
 
 
-_CALLS = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallOp)
+_CALLS = (relax.CallPackedOp, relax.CallBuiltinWithCtxOp, relax.CallPurePackedOp, relax.CallOp)

@@ -62,6 +62,7 @@ _NAMES: dict[type[Operation], str] = {
     host.KernelOp: "callee",
     relax.CallDPSPackedOp: "func",
     relax.CallPackedOp: "func",
+    relax.CallBuiltinWithCtxOp: "func",
     relax.CallPurePackedOp: "func",
     relax.CallInplacePackedOp: "func",
     tir.CallOp: "func",

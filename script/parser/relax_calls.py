@@ -176,7 +176,7 @@ def _dtype(p: RelaxEvaluator, site: CallSite) -> SSAValue:
 
 def _dtype_value(p: RelaxEvaluator, site: CallSite, value: Any) -> SSAValue:
     dtype = p.dtype(value, site.node)
-    if dtype is None:
+    if dtype is None and value is None:
         raise site.error("a data type is expected")
     return p.emit(relax.DataTypeOp(dtype), site.node)
 
@@ -378,6 +378,14 @@ def _packed(
         return p.emit(cls(func, values, sinfo_of(p, site, sinfo), attributes), site.node)
 
     return build
+
+
+def _call_builtin_with_ctx(p: RelaxEvaluator, site: CallSite) -> SSAValue:
+    func, args, sinfo = site.bind("func args sinfo_args=")
+    if not isinstance(func, str):
+        raise site.error("the first argument must be the name of a packed function", found=describe(func))
+    values = _call_args(p, site, args)
+    return p.emit(relax.CallBuiltinWithCtxOp(func, values, sinfo_of(p, site, sinfo)), site.node)
 
 
 def sinfo_of(p: RelaxEvaluator, site: CallSite, value: Any) -> Attribute:
@@ -584,6 +592,7 @@ CALLS: dict[str, Builder] = {
     "invoke_closure": _invoke_closure,
     "invoke_pure_closure": _invoke_closure,
     "call_packed": _packed(relax.CallPackedOp),
+    "call_builtin_with_ctx": _call_builtin_with_ctx,
     "call_pure_packed": _packed(relax.CallPurePackedOp),
     "call_inplace_packed": _packed(relax.CallInplacePackedOp),
     "match_cast": _match_cast,

@@ -59,6 +59,11 @@ class StructInfoPrinter:
         return symbolic(self, e).text
 
 
+def struct_info_text(t: Attribute) -> str:
+    """The text of struct info alone, for messages."""
+    return struct_info(StructInfoPrinter(Document(PrinterConfig())), t)
+
+
 def print_struct_info(t: Attribute, **options: Any) -> str:
     """The text of struct info, after the variables that it mentions."""
     doc = Document(PrinterConfig(**options))

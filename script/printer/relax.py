@@ -378,6 +378,10 @@ class RelaxPrinter:
         args.append(f"sinfo_args=({struct_info(self, op.result_type)},)")
         return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
 
+    def call_builtin_with_ctx(self, op: relax.CallBuiltinWithCtxOp) -> str:
+        args = f"{string(op.func.data)}, {self._tuple(op.args)}, sinfo_args=({struct_info(self, op.result_type)},)"
+        return f"{self.doc.relax('call_builtin_with_ctx')}({args})"
+
     def call(self, op: relax.CallOp) -> str:
         if op.tir_vars is not None:
             values = [*(self._values[a] for a in op.args), self._shape(op.tir_vars)]
@@ -441,6 +445,7 @@ _EXPRESSIONS: dict[type[Operation], Callable[[RelaxPrinter, Any], str]] = {
     relax.CallTIRInplaceOp: RelaxPrinter.call_tir,
     relax.CallDPSPackedOp: RelaxPrinter.call_dps_packed,
     relax.CallPackedOp: RelaxPrinter.call_packed,
+    relax.CallBuiltinWithCtxOp: RelaxPrinter.call_builtin_with_ctx,
     relax.CallPurePackedOp: RelaxPrinter.call_packed,
     relax.CallInplacePackedOp: RelaxPrinter.call_packed,
     relax.CallOp: RelaxPrinter.call,
@@ -452,7 +457,7 @@ _EXPRESSIONS: dict[type[Operation], Callable[[RelaxPrinter, Any], str]] = {
     relax.ShapeOp: RelaxPrinter.shape,
     relax.PrimValueOp: RelaxPrinter.prim_value,
     relax.StringOp: lambda p, op: f"{p.doc.relax('str')}({string(op.value.data)})",
-    relax.DataTypeOp: lambda p, op: f"{p.doc.relax('dtype')}({string(dtype_name(op.value))})",
+    relax.DataTypeOp: lambda p, op: f"{p.doc.relax('dtype')}({string(op.text)})",
     relax.NullValueOp: lambda p, op: f"{p.doc.relax('null_value')}()",
     relax.FunctionRefOp: RelaxPrinter.function_ref,
     relax.ExternFuncOp: RelaxPrinter.extern_func,

@@ -20,8 +20,8 @@ _NAMES = NamesOnly(
         "frontend.mutator": "PyExprMutator",
         "handles.relax.binding_rewrite": "DataflowBlockRewrite",
         "handles.relax.calls": """
-            call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir call_tir_inplace
-            call_tir_with_grad
+            call_builtin_with_ctx call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir
+            call_tir_inplace call_tir_with_grad
         """,
         "handles.relax.functor": "ExprFunctor PyExprVisitor",
         "handles.relax.names": """

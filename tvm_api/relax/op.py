@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...handles.relax.calls import (
+    call_builtin_with_ctx,
     call_dps_packed,
     call_inplace_packed,
     call_pure_packed,
@@ -53,6 +54,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "call_dps_packed",
     "call_inplace_packed",
+    "call_builtin_with_ctx",
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",

@@ -10,6 +10,7 @@ from .._names import provide
 
 ast_printer: ModuleType
 nn: ModuleType
+runtime_builtin: ModuleType
 transform: ModuleType
 vm: ModuleType
 provide(
@@ -21,6 +22,7 @@ provide(
                 Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params
             """
         },
+        "runtime_builtin": {"runtime.shape_builtins": "MakeShapeCode MatchShapeCode"},
         "transform": {"frontend.relax_testing": "ApplyEmptyCppMutator"},
         "vm": {
             "frontend.relax_testing": """
@@ -31,4 +33,4 @@ provide(
     },
 )
 
-__all__ = ["ast_printer", "dump_ast", "nn", "transform", "vm"]
+__all__ = ["ast_printer", "dump_ast", "nn", "runtime_builtin", "transform", "vm"]

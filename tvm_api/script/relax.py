@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...dialects.relax.devices import device_of
 from ...handles.from_script import function_decorator, parsed_class
 from ...handles.relax.calls import (
+    call_builtin_with_ctx,
     call_dps_packed,
     call_inplace_packed,
     call_packed,
@@ -149,8 +150,9 @@ def __dir__() -> list[Any]:
 
 __all__ = [
     "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "call_dps_packed", "call_inplace_packed",
-    "arg", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "call_tir_with_grad", "const", "dataflow",
-    "device", "dtype", "emit", "emit_match_cast", "emit_var_binding", "func_attr", "func_name", "func_ret_struct_info",
+    "arg", "call_builtin_with_ctx", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
+    "call_tir_with_grad", "const", "dataflow", "device", "dtype", "emit", "emit_match_cast", "emit_var_binding",
+    "func_attr", "func_name", "func_ret_struct_info",
     "func_ret_value", "function", "image", "invoke_closure", "invoke_pure_closure", "nn", "null_value", "output",
     "prim_value", "rewriter", "shape", "str", "tuple",
 ]  # fmt: skip

@@ -35,6 +35,8 @@ relax.func @calls(%x: !relax.tensor<[n, 8], f32>) -> !relax.object impure {
   %c = relax.call_dps_packed "env.relu"(%b) : !relax.tensor<[n, 8], f32>
   %d = relax.call_pure_packed "env.norm"(%c) attributes {epsilon = 1.000000e-05 : f64} : !relax.tensor<[n, 8], f32>
   %e = relax.call_inplace_packed "env.scale"(%d) attributes {inplace_indices = [0]} : !relax.tensor<[n, 8], f32>
+  %places = relax.prim_value 4
+  %heap = relax.call_builtin_with_ctx "vm.builtin.alloc_shape_heap"(%places) : !relax.tensor<ndim = 1, i64>
   %text = relax.string "a result"
   %o = relax.call_packed "env.show"(%e, %text) : !relax.object
   relax.return %o : !relax.object
