@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.relax.operator import Operator
@@ -23,12 +23,15 @@ from ...te.tensor import Tensor, compute
 from .rules import producer
 from .te_calls import call_tensor_functions
 
+_HALVES = (f16, bf16)
+
 
 @dataclass(frozen=True)
 class FuseTransposeMatmul(Pass):
     """A product with a tensor whose last two dimensions are swapped becomes one tensor function, `NT_matmul`.
 
     wt = permute_dims(w); y = matmul(x, wt)  ->  y = call_tir(NT_matmul, (x, w))
+    wide = astype(half); wt = permute_dims(wide); y = matmul(x, wt)  ->  y = call_tir(NT_matmul, (x, half))
 
     Products of unknown sizes stay. The transposed tensor goes where nothing else uses it.
     """
@@ -51,7 +54,17 @@ def _matmul(op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | No
         return None
     out = op.results[0].type
     assert isinstance(out, TensorType) and out.element is not None
-    return partial(nt_matmul, out_dtype=out.element), [x, transpose.operands[0]], "NT_matmul"
+    return partial(nt_matmul, out_dtype=out.element), [x, _before_widening(transpose.operands[0])], "NT_matmul"
+
+
+def _before_widening(value: SSAValue) -> SSAValue:
+    """The halves that float32 numbers were: kernels widen them as they read, which is as exact and reads less."""
+    cast = producer(value, "astype")
+    if cast is None or not isinstance(value.type, TensorType) or value.type.element != f32:
+        return value
+    (source,) = cast.operands
+    halves = isinstance(source.type, TensorType) and source.type.element in _HALVES
+    return source if halves else value
 
 
 def nt_matmul(a: Tensor, b: Tensor, out_dtype: Attribute) -> Tensor:

@@ -319,6 +319,10 @@ TRANSPOSED = {
         [tensor("x", 4, 16, dtype="int8"), tensor("w", 8, 16, dtype="int8")],
         "t = R.permute_dims(w)", "o = R.matmul(x, t, out_dtype='int32')", "o",
     ),
+    "halves": (
+        [X, tensor("w", 8, 16, dtype="bfloat16")],
+        "f = R.astype(w, 'float32')", "t = R.permute_dims(f)", "o = R.matmul(x, t)", "o",
+    ),
     "used twice": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o, t"),
 }  # fmt: skip
 NOT_TRANSPOSED = {
@@ -349,6 +353,16 @@ def test_fuse_transpose_matmul(case):
 def test_fuse_transpose_matmul_leaves(case):
     before = program(*NOT_TRANSPOSED[case])
     assert FuseTransposeMatmul()(before).script() == before.script()
+
+
+def test_only_what_is_widened_exactly_is_widened_in_the_product():
+    """Integers beyond 2**24 are rounded by a cast: it stays, as does one to another type than the product's."""
+    for source, to in (("int32", "float32"), ("float16", "float64")):
+        before = program(
+            [tensor("x", 4, 16, dtype=to), tensor("w", 8, 16, dtype=source)],
+            f"f = R.astype(w, '{to}')", "t = R.permute_dims(f)", "o = R.matmul(x, t)", "o",
+        )  # fmt: skip
+        assert "R.call_tir(cls.NT_matmul, (x, f)" in FuseTransposeMatmul()(before).script()
 
 
 def test_fuse_transpose_matmul_shares():
