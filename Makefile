@@ -116,8 +116,9 @@ pytest-full: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --full -m thinned --junitxml=$(OUT)/pytest-full.xml
 
-# What `make test` skips where torch and ONNX Runtime are not installed.
+# What `make test` skips where torch, transformers and ONNX Runtime are not installed.
 MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py \
+  tests/frontend/language/test_transformers.py \
   'tests/tools/test_docs.py::test_python_programs[bring_a_model.md]'
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml

@@ -51,8 +51,8 @@ class LanguageModel:
 
         `cache_dtype` is that of keys and values, float16 or float32, `page_size` the positions of a page of them. With
         `activation` "int8" what is multiplied by weights in blocks is rounded to bytes first, which is faster;
-        `dequantize` makes float32 of blocks when they are loaded, which takes memory. Steps are compiled when they are
-        first used. Raises what `frontend.language.load_language_model` does, `DTypeError` for another dtype,
+        `dequantize` makes float32 of blocks and halves, which takes memory. Steps are compiled when
+        they are first used. Raises what `frontend.language.load_language_model` does, `DTypeError` for another dtype,
         `UnsupportedError` for weights of a format that is none of `BLOCK_FORMATS`.
         """
         file = load_language_model(path)

@@ -11,7 +11,7 @@ from ..diagnostics import UnsupportedError
 from ..dialects.block_formats import BLOCK_FORMATS
 from ..frontend.language.config import TransformerConfig
 from ..frontend.language.weights import Weight
-from ..frontend.nn.llm.decoder import Formats
+from ..frontend.nn.llm.decoder import HALVES, Formats
 from ..runtime.ndarray import empty
 from ..target import Target
 
@@ -21,16 +21,16 @@ _TURNED = ("attention.query.", "attention.key.")
 
 
 def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
-    """The blocks that a decoder multiplies as they are, rows interleaved as a target's kernels read them.
+    """The blocks and halves that a decoder multiplies as they are; all other weights become float32.
 
-    All other weights become float32.
+    Rows of blocks are interleaved as a target's kernels read them.
     """
-    blocks = {name: w.format for name, w in weights.items() if _is_blocks(w)}
-    return Formats(blocks, activation, target.vector_bits // 32)
+    kept = {name: w.format for name, w in weights.items() if _is_kept(w)}
+    return Formats(kept, activation, target.vector_bits // 32)
 
 
 def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
-    """What the parameters of a decoder are, by their names: blocks where `formats` says so, else float32.
+    """What the parameters of a decoder are, by their names: blocks and halves where `formats` says so, else float32.
 
     Norms have the offset of the config added, and rows of queries and keys whose planes are pairs of neighbours in the
     file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other formats.
@@ -49,7 +49,7 @@ def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: For
         return _aligned(data + np.float32(config.norm_offset))
     if config.rope.order == "pairs" and any(part in name for part in _TURNED):
         data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
-    rows = 1 if format is None else formats.interleaved(len(data))
+    rows = formats.interleaved(len(data)) if format in BLOCK_FORMATS else 1
     return _aligned(data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows))
 
 
@@ -57,8 +57,8 @@ def _is_of_other_blocks(weight: Weight) -> bool:
     return weight.data.dtype == np.uint8 and weight.format not in BLOCK_FORMATS
 
 
-def _is_blocks(weight: Weight) -> bool:
-    return weight.format in BLOCK_FORMATS and len(weight.shape) == 2
+def _is_kept(weight: Weight) -> bool:
+    return (weight.format in BLOCK_FORMATS or weight.format in HALVES) and len(weight.shape) == 2
 
 
 def _numbers(weight: Weight) -> Array:

@@ -22,15 +22,19 @@ from . import reduction as rd
 Element = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
 
 
-def angles(starts: Tensor, frequencies: Tensor, length: SymExpr) -> list[Tensor]:
-    """Cosines and sines of the positions from `starts[sequence]` on: two of (sequences, length, planes), float32."""
+def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: float = 1.0) -> list[Tensor]:
+    """`magnitude` times cosines and sines of the positions from `starts[sequence]` on: two of
+    (sequences, length, planes), float32."""
     dims = [starts.dims[0], length, frequencies.dims[0]]
 
     def angle(b: PrimExpr, i: PrimExpr, plane: PrimExpr) -> PrimExpr:
         return (starts(b).astype(i64) + i).astype(f32) * frequencies(plane)
 
-    cosines = compute(dims, lambda *i: tx.cos(angle(*i)), "cosines")
-    return [cosines, compute(dims, lambda *i: tx.sin(angle(*i)), "sines")]
+    def scaled(x: PrimExpr) -> PrimExpr:
+        return x if magnitude == 1.0 else x * tx.const(magnitude, x.type)
+
+    cosines = compute(dims, lambda *i: scaled(tx.cos(angle(*i))), "cosines")
+    return [cosines, compute(dims, lambda *i: scaled(tx.sin(angle(*i))), "sines")]
 
 
 def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:

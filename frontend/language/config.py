@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3")
+ARCHITECTURES = ("llama", "smollm3", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3")
 """The families that are read. Files of Mistral in GGUF call themselves `llama`, which it is but for the window."""
 
 Activation = Literal["silu", "gelu_tanh"]
@@ -25,9 +25,11 @@ class Rope:
     size: int
     order: RopeOrder = "halves"
     factors: tuple[float, ...] | None = None
-    """For each plane what its frequency is divided by (linear scaling, Llama 3's); None: by 1."""
+    """For each plane what its frequency is divided by (linear scaling, Llama 3's, YaRN's); None: by 1."""
+    magnitude: float = 1.0
+    """What the turned numbers are multiplied by (YaRN)."""
     local_theta: float | None = None
-    """Of layers with a window (Gemma 3), which also have no factors; None: as in the others."""
+    """Of layers with a window (Gemma 3), which also have no factors and no magnitude; None: as in the others."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class TransformerConfig:
     """Positions that the model was made for."""
     rope: Rope
     norm_epsilon: float
+    rope_layers: tuple[bool, ...] = ()
+    """For each layer whether queries and keys are turned (SmolLM3); empty where they are in all."""
     activation: Activation = "silu"
     tied_embeddings: bool = False
     """There is no `output.weight`: it is `embedding.weight`."""

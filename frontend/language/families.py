@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from .config import Activation, RopeOrder
 
@@ -11,16 +13,17 @@ from .config import Activation, RopeOrder
 class Family:
     """A row of `FAMILIES`.
 
-    `head_size` is what files of Hugging Face mean that say none (None: hidden size / heads); `norm_offset` is theirs,
-    too: GGUF's norms have it added. `window_period` p: every p-th layer has no window (0: all have it, where there is
-    one at all). `reference_layers`: a model of so many layers scales attention by hidden size / heads, though its heads
-    are of another size, and its GGUF does not say so.
+    `norm_offset` is of files of Hugging Face: GGUF's norms have it added. `window_period` p: every p-th layer has no
+    window (0: all have it, where there is one at all); `rope_period`: every p-th layer turns nothing (0: all turn).
+    `reference_layers`: a model of so many layers scales attention by hidden size / heads, though its heads are of
+    another size, and its GGUF does not say so. `entries` are those of Hugging Face's `config.json` that the family has
+    beside `COMMON`, and what is meant where they, or common ones, are left out.
     """
 
     gguf_rope: RopeOrder = "halves"
     activation: Activation = "silu"
-    head_size: int | None = None
-    tied: bool = False
+    attention_bias: bool = False
+    qk_norm: bool = False
     post_norms: bool = False
     norm_offset: float = 0.0
     scaled_embedding: bool = False
@@ -30,20 +33,50 @@ class Family:
     attention_softcap: float | None = None
     logit_softcap: float | None = None
     reference_layers: int | None = None
+    rope_period: int = 0
+    entries: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def embedding_scale(self, hidden_size: int) -> float:
         """What embeddings of so many numbers are multiplied by."""
         return hidden_size**0.5 if self.scaled_embedding else 1.0
 
 
-_GEMMA = {"activation": "gelu_tanh", "head_size": 256, "tied": True, "norm_offset": 1.0, "scaled_embedding": True}
+COMMON = frozenset(
+    {
+        "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+        "num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps", "hidden_act",
+        "hidden_activation", "tie_word_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
+        "partial_rotary_factor", "use_bidirectional_attention",
+    }
+)  # fmt: skip
+"""Entries of `config.json` that all families have. Others are read where a family's row names them."""
+
+_GEMMA = {"activation": "gelu_tanh", "norm_offset": 1.0, "scaled_embedding": True}
+_GEMMA_ENTRIES = {"head_dim": 256, "tie_word_embeddings": True, "attention_bias": False}
+_GEMMA2_ENTRIES = _GEMMA_ENTRIES | {"query_pre_attn_scalar": 256, "sliding_window": 4096, "layer_types": None}
+_QWEN_ENTRIES = {"use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28, "layer_types": None}
 
 FAMILIES: dict[str, Family] = {
-    "llama": Family(gguf_rope="pairs"),
-    "mistral": Family(gguf_rope="pairs"),
-    "qwen2": Family(),
-    "qwen3": Family(head_size=128),
-    "gemma": Family(**_GEMMA),  # type: ignore[arg-type]
+    "llama": Family(gguf_rope="pairs", entries={"attention_bias": False, "mlp_bias": False}),
+    "smollm3": Family(
+        gguf_rope="pairs",
+        rope_period=4,
+        entries={
+            "attention_bias": False,
+            "mlp_bias": False,
+            "tie_word_embeddings": True,
+            "rope_theta": 2_000_000.0,
+            "no_rope_layers": None,
+            "no_rope_layer_interval": 4,
+            "use_sliding_window": False,
+            "sliding_window": None,
+            "layer_types": None,
+        },
+    ),
+    "mistral": Family(gguf_rope="pairs", entries={"sliding_window": 4096, "layer_types": None}),
+    "qwen2": Family(attention_bias=True, entries=_QWEN_ENTRIES),
+    "qwen3": Family(qk_norm=True, entries=_QWEN_ENTRIES | {"head_dim": 128, "attention_bias": False}),
+    "gemma": Family(**_GEMMA, entries=_GEMMA_ENTRIES),  # type: ignore[arg-type]
     "gemma2": Family(
         **_GEMMA,  # type: ignore[arg-type]
         post_norms=True,
@@ -52,18 +85,34 @@ FAMILIES: dict[str, Family] = {
         attention_softcap=50.0,
         logit_softcap=30.0,
         reference_layers=46,
+        entries=_GEMMA2_ENTRIES | {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
     ),
     "gemma3": Family(
         **_GEMMA,  # type: ignore[arg-type]
+        qk_norm=True,
         post_norms=True,
         window=1024,
         window_period=6,
         local_theta=10_000.0,
         reference_layers=62,
+        entries=_GEMMA2_ENTRIES
+        | {
+            "vocab_size": 262_208,
+            "num_attention_heads": 8,
+            "num_key_value_heads": 4,
+            "max_position_embeddings": 131_072,
+            "rms_norm_eps": 1e-6,
+            "rope_theta": 1_000_000.0,
+            "rope_local_base_freq": 10_000.0,
+            "sliding_window_pattern": 6,
+            "attn_logit_softcapping": None,
+            "final_logit_softcapping": None,
+        },
     ),
 }
+"""What entries are where they are left out is transformers' (the `configuration_*.py` of each)."""
 
 
-def sliding_layers(period: int, layers: int) -> tuple[bool, ...]:
-    """Which layers have a window: all but every `period`-th, or all where it is 0."""
+def all_but_each(period: int, layers: int) -> tuple[bool, ...]:
+    """True for all layers but every `period`-th, for all where it is 0."""
     return tuple(period == 0 or i % period < period - 1 for i in range(layers))

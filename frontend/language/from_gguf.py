@@ -11,14 +11,16 @@ from ...diagnostics import UnsupportedError
 from ..gguf import GgufFile, open_gguf
 from ..importing.errors import ModelError
 from .config import ARCHITECTURES, Rope, TransformerConfig
-from .families import FAMILIES, Family, sliding_layers
+from .families import FAMILIES, Family, all_but_each
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .names import GGUF, renamed
+from .rope_scaling import Stretch, yarn_factors, yarn_magnitude
 from .shapes import check_heads, demand_weights, parts_of
 from .weights import Weight, Weights
 
-_SCALINGS = ("none", "linear")
+_SCALINGS = ("none", "linear", "yarn")
 _FACTORS = "rope.factors"
+_LEAST_FACTOR = 0.01
 
 
 def read_gguf_model(path: str | os.PathLike[str]) -> tuple[TransformerConfig, Weights, GgufFile]:
@@ -81,16 +83,17 @@ def _config(file: GgufFile, weights: Weights) -> TransformerConfig:
         head_size=head_size,
         context_length=fields.integer("context_length"),
         rope=_rope(fields, family, head_size),
+        rope_layers=all_but_each(family.rope_period, layers) if family.rope_period else (),
         norm_epsilon=fields.number("attention.layer_norm_rms_epsilon"),
         activation=family.activation,
         post_norms=family.post_norms,
         embedding_scale=family.embedding_scale(hidden),
         attention_scale=(hidden / heads) ** -0.5 if layers == family.reference_layers else None,
         sliding_window=window,
-        sliding_layers=sliding_layers(family.window_period, layers) if window else (),
+        sliding_layers=all_but_each(family.window_period, layers) if window else (),
         attention_softcap=fields.number("attn_logit_softcapping", family.attention_softcap),
         logit_softcap=fields.number("final_logit_softcapping", family.logit_softcap),
-        **parts_of(weights),
+        **parts_of(weights, family),
     )
     check_heads(config, fields)
     fields.finish(f"'{file.path}'")
@@ -104,10 +107,27 @@ def _rows(weights: Weights) -> int:
 
 def _rope(fields: Fields, family: Family, head_size: int) -> Rope:
     size = fields.integer("rope.dimension_count", head_size, high=MOST_HIDDEN)
-    scaling = fields.choice("rope.scaling.type", _SCALINGS, "none")
-    factor = fields.number("rope.scaling.factor", 1.0, low=0.01) if scaling == "linear" else 1.0
-    factors = None if factor == 1.0 else (factor,) * (size // 2)
-    return Rope(fields.number("rope.freq_base", 10_000.0), size, family.gguf_rope, factors, family.local_theta)
+    theta = fields.number("rope.freq_base", 10_000.0)
+    stretch = _stretch(fields, theta, size)
+    return Rope(theta, size, family.gguf_rope, stretch.factors, stretch.magnitude, family.local_theta)
+
+
+def _stretch(fields: Fields, theta: float, size: int) -> Stretch:
+    """Files that name a factor and no kind mean linear scaling, as llama.cpp reads them."""
+    kind = fields.choice("rope.scaling.type", _SCALINGS, "linear")
+    legacy = fields.number("rope.scale_linear", 1.0, low=_LEAST_FACTOR)
+    factor = fields.number("rope.scaling.factor", legacy, low=_LEAST_FACTOR)
+    if kind == "none" or factor == 1.0:
+        return Stretch()
+    if kind == "linear":
+        return Stretch((factor,) * (size // 2))
+    original = fields.integer("rope.scaling.original_context_length", fields.integer("context_length"))
+    fast, slow = (fields.number(f"rope.scaling.yarn_beta_{n}", d) for n, d in (("fast", 32.0), ("slow", 1.0)))
+    magnitude = fields.number("rope.scaling.attn_factor", 1.0) * yarn_magnitude(factor)
+    if theta <= 1.0:
+        fields.problems.append(f"frequencies of a base of {theta:g} cannot be stretched by YaRN")
+        return Stretch()
+    return Stretch(yarn_factors(theta, size, factor, original, fast, slow), magnitude)
 
 
 def _factors(path: str, weight: Weight, rope: Rope) -> tuple[float, ...]:

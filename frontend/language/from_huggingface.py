@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,12 +14,12 @@ from ...runtime.safetensors import read_weights
 from ..gguf import FORMATS
 from ..importing.errors import ModelError
 from .config import Activation, Rope, TransformerConfig
-from .families import FAMILIES, Family, sliding_layers
+from .families import COMMON, FAMILIES, Family, all_but_each
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
-from .rope_scaling import rope_factors
+from .rope_scaling import rope_stretch
 from .settings import read_json, read_text
-from .shapes import check_heads, demand_weights, parts_of
+from .shapes import check_heads, demand_weights
 from .weights import Weight, Weights
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -48,7 +47,7 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
     entries = read_json(path / "config.json")
     name = _family(path, entries)
     weights, unknown = _weights(path, FAMILIES[name])
-    config = _config(path, name, entries, weights)
+    config = _config(path, name, entries)
     if config.tied_embeddings:
         weights.pop("output.weight", None)
     demand_weights(os.fspath(path), config, weights, unknown)
@@ -127,17 +126,16 @@ def _is_name(shard: object) -> bool:
     return isinstance(shard, str) and shard.endswith(".safetensors") and not {"/", "\\", "\0"} & set(shard)
 
 
-def _config(path: Path, name: str, entries: Mapping[str, Any], weights: Weights) -> TransformerConfig:
-    family, fields = FAMILIES[name], Fields(entries)
-    if fields.has(_TEXT_OF.get(name, "")):
-        fields = fields.below(_TEXT_OF[name])
+def _config(path: Path, name: str, entries: Mapping[str, Any]) -> TransformerConfig:
+    family, fields = FAMILIES[name], _fields(name, entries)
     hidden = fields.integer("hidden_size", high=MOST_HIDDEN)
     heads = fields.integer("num_attention_heads")
     layers = fields.integer("num_hidden_layers", high=MOST_LAYERS)
-    head_size = fields.integer("head_dim", family.head_size or max(1, hidden // heads), high=MOST_HIDDEN)
-    window = _window(fields, name)
-    parts = parts_of(weights)
-    parts["tied_embeddings"] = fields.flag("tie_word_embeddings", family.tied)
+    head_size = fields.integer("head_dim", max(1, hidden // heads), high=MOST_HIDDEN)
+    context = fields.integer("max_position_embeddings")
+    window = _window(fields)
+    turning = _rope_layers(fields, family, layers)
+    biased = fields.flag("attention_bias", False)
     config = TransformerConfig(
         architecture=name,
         vocabulary_size=fields.integer("vocab_size"),
@@ -147,33 +145,60 @@ def _config(path: Path, name: str, entries: Mapping[str, Any], weights: Weights)
         heads=heads,
         kv_heads=fields.integer("num_key_value_heads", heads),
         head_size=head_size,
-        context_length=fields.integer("max_position_embeddings"),
-        rope=_rope(fields, family, head_size),
+        context_length=context,
+        rope=_rope(fields, head_size, context),
+        rope_layers=turning,
         norm_epsilon=fields.number("rms_norm_eps"),
         activation=_activation(fields, family),
+        tied_embeddings=fields.flag("tie_word_embeddings", False),
+        attention_bias=biased or family.attention_bias,
+        attention_output_bias=biased and not family.attention_bias,
+        mlp_bias=fields.flag("mlp_bias", False),
+        qk_norm=family.qk_norm,
         post_norms=family.post_norms,
         norm_offset=family.norm_offset,
         embedding_scale=family.embedding_scale(hidden),
         attention_scale=_attention_scale(fields, head_size),
         sliding_window=window,
-        sliding_layers=_sliding_layers(fields, family, layers) if window else (),
+        sliding_layers=_sliding_layers(fields, family, layers, turning) if window else (),
         attention_softcap=fields.number("attn_logit_softcapping", None),
         logit_softcap=fields.number("final_logit_softcapping", None),
-        **parts,
     )
+    if fields.flag("use_bidirectional_attention", False):
+        fields.problems.append(f"'{fields.prefix}use_bidirectional_attention': tokens see later ones")
     check_heads(config, fields)
     fields.finish(f"'{path / 'config.json'}'")
     return config
 
 
-def _window(fields: Fields, name: str) -> int | None:
+def _fields(name: str, entries: Mapping[str, Any]) -> Fields:
+    """The entries that a family has; those that are left out are what they are by default."""
+    fields, default = Fields(entries), FAMILIES[name].entries
+    if fields.has(_TEXT_OF.get(name, "")):
+        fields = fields.below(_TEXT_OF[name])
+    known = {key: value for key, value in fields.entries.items() if key in COMMON or key in default}
+    return Fields({**default, **known}, fields.prefix, fields.problems)
+
+
+def _window(fields: Fields) -> int | None:
     """Positions of a window, None where no layer has one: Qwen's files name one that is not used."""
-    if not fields.flag("use_sliding_window", not name.startswith("qwen")):
-        return None
-    return fields.integer("sliding_window", None)
+    return fields.integer("sliding_window", None) if fields.flag("use_sliding_window", True) else None
 
 
-def _sliding_layers(fields: Fields, family: Family, layers: int) -> tuple[bool, ...]:
+def _rope_layers(fields: Fields, family: Family, layers: int) -> tuple[bool, ...]:
+    """For each layer whether it turns queries and keys; none where all do."""
+    if not family.rope_period:
+        return ()
+    turning = fields.entries.get("no_rope_layers")  # 0 where there is none, in spite of its name
+    if turning is None:
+        return all_but_each(fields.integer("no_rope_layer_interval", family.rope_period), layers)
+    if not isinstance(turning, Sequence) or len(turning) < layers or any(each not in (0, 1) for each in turning):
+        fields.problems.append(f"'{fields.prefix}no_rope_layers' is not 0 or 1 for each layer")
+        return ()
+    return tuple(bool(each) for each in turning[:layers])
+
+
+def _sliding_layers(fields: Fields, family: Family, layers: int, turning: Sequence[bool]) -> tuple[bool, ...]:
     kinds = fields.entries.get("layer_types")
     if kinds is not None:
         known = ("sliding_attention", "full_attention")
@@ -181,10 +206,12 @@ def _sliding_layers(fields: Fields, family: Family, layers: int) -> tuple[bool, 
             fields.problems.append(f"'layer_types' is not {' or '.join(known)} for each layer")
             return ()
         return tuple(kind == known[0] for kind in kinds)
+    if turning:
+        return tuple(not each for each in turning)
     if fields.has("max_window_layers"):
         first = fields.integer("max_window_layers", low=0)
         return tuple(i >= first for i in range(layers))
-    return sliding_layers(fields.integer("sliding_window_pattern", family.window_period, low=0), layers)
+    return all_but_each(fields.integer("sliding_window_pattern", family.window_period, low=0), layers)
 
 
 def _activation(fields: Fields, family: Family) -> Activation:
@@ -201,14 +228,18 @@ def _attention_scale(fields: Fields, head_size: int) -> float | None:
     return None if scalar is None or scalar == head_size else scalar**-0.5
 
 
-def _rope(fields: Fields, family: Family, head_size: int) -> Rope:
+def _rope(fields: Fields, head_size: int, context: int) -> Rope:
     """Newer files have all of it in `rope_parameters`, for each kind of layers where they differ."""
-    scaling = fields.below("rope_parameters" if fields.has("rope_parameters") else "rope_scaling")
-    local = fields.number("rope_local_base_freq", family.local_theta)
+    scaling = fields.below("rope_scaling" if fields.entries.get("rope_scaling") else "rope_parameters")
+    local = fields.number("rope_local_base_freq", None)
     if scaling.has("full_attention"):
-        local = scaling.below("sliding_attention").number("rope_theta", local)
+        inner = scaling.below("sliding_attention")
+        inner.choice("rope_type", ("default",), "default")
+        local = inner.number("rope_theta", local)
         scaling = scaling.below("full_attention")
-    theta = fields.number("rope_theta", scaling.number("rope_theta", 10_000.0))
-    share = fields.number("partial_rotary_factor", 1.0)
-    size = min(head_size, math.floor(head_size * share))
-    return Rope(theta, size, "halves", rope_factors(scaling, theta, size), local)
+    theta = scaling.number("rope_theta", fields.number("rope_theta", 10_000.0))
+    for part in (fields, scaling):
+        if part.number("partial_rotary_factor", 1.0) != 1.0:
+            part.problems.append(f"'{part.prefix}partial_rotary_factor' is other than 1, which these families are not")
+    stretch = rope_stretch(scaling, theta, head_size, context)
+    return Rope(theta, head_size, "halves", stretch.factors, stretch.magnitude, local)

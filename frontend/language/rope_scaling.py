@@ -3,31 +3,91 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from .fields import Fields
 
-_KINDS = ("default", "linear", "llama3")
+_KINDS = ("default", "linear", "dynamic", "llama3", "yarn")
 _LEAST_FACTOR = 0.01
 """Below it frequencies would be no numbers."""
+_UNTURNED = 1e-3
+"""The width of a ramp that has none."""
 
 
-def rope_factors(fields: Fields, theta: float, size: int) -> tuple[float, ...] | None:
-    """For each of size / 2 planes what its frequency is divided by; None: by 1 (transformers' modeling_rope_utils)."""
+@dataclass(frozen=True)
+class Stretch:
+    """For each of size / 2 planes what its frequency is divided by (None: by 1), and what turned numbers are multiplied
+    by."""
+
+    factors: tuple[float, ...] | None = None
+    magnitude: float = 1.0
+
+
+def rope_stretch(fields: Fields, theta: float, size: int, context: int) -> Stretch:
+    """What a `config.json` says of frequencies `theta ** (-2 i / size)` (transformers' modeling_rope_utils).
+
+    `dynamic` stretches what is longer than the model's `context` positions, which a session does not have.
+    """
     kind = fields.choice("rope_type" if fields.has("rope_type") else "type", _KINDS, "default")
-    if kind == "default":
-        return None
+    if kind in ("default", "dynamic"):
+        return Stretch()
+    if kind == "yarn":
+        return _yarn_of(fields, theta, size, context)
     factor = fields.number("factor", low=_LEAST_FACTOR)
     if kind == "linear":
-        return (factor,) * (size // 2)
+        return Stretch((factor,) * (size // 2))
     low, high = fields.number("low_freq_factor"), fields.number("high_freq_factor")
     original = fields.integer("original_max_position_embeddings")
     if low >= high:
         fields.problems.append(f"'{fields.prefix}low_freq_factor' is not below 'high_freq_factor'")
-        return None
-    return tuple(_llama3(theta ** (2 * i / size) * 2 * math.pi, factor, low, high, original) for i in range(size // 2))
+        return Stretch()
+    waves = (theta ** (2 * i / size) * 2 * math.pi for i in range(size // 2))
+    return Stretch(tuple(_llama3(wave, factor, low, high, original) for wave in waves))
 
 
 def _llama3(wavelength: float, factor: float, low: float, high: float, original: int) -> float:
     """1 for short waves, `factor` for long ones; between them the frequencies of both are mixed."""
     smooth = min(1.0, max(0.0, (original / wavelength - low) / (high - low)))
     return 1.0 / ((1.0 - smooth) / factor + smooth)
+
+
+def _yarn_of(fields: Fields, theta: float, size: int, context: int) -> Stretch:
+    original = fields.integer("original_max_position_embeddings", context)
+    factor = fields.number("factor", context / original, low=_LEAST_FACTOR)
+    fast, slow = fields.number("beta_fast", 32.0), fields.number("beta_slow", 1.0)
+    scale, all_scale = fields.number("mscale", None), fields.number("mscale_all_dim", None)
+    magnitude = yarn_magnitude(factor)
+    if scale and all_scale:
+        magnitude = yarn_magnitude(factor, scale) / yarn_magnitude(factor, all_scale)
+    magnitude = fields.number("attention_factor", magnitude)
+    whole = fields.flag("truncate", True)
+    if theta <= 1.0:
+        fields.problems.append(f"frequencies of a base of {theta:g} cannot be stretched by YaRN")
+        return Stretch()
+    return Stretch(yarn_factors(theta, size, factor, original, fast, slow, whole=whole), magnitude)
+
+
+def yarn_magnitude(factor: float, scale: float = 1.0) -> float:
+    """What YaRN multiplies queries and keys by."""
+    return 1.0 if factor <= 1.0 else 0.1 * scale * math.log(factor) + 1.0
+
+
+def yarn_factors(
+    theta: float, size: int, factor: float, original: int, fast: float, slow: float, *, whole: bool = True
+) -> tuple[float, ...]:
+    """1 for planes that turn at least `fast` times in the `original` positions, `factor` for those that turn at most
+    `slow` times; between them the frequencies of both are mixed, by the number of the plane (Peng et al., 2023).
+
+    The two planes are rounded outwards where `whole`.
+    """
+
+    def plane_that_turns(times: float) -> float:
+        return size * math.log(original / (times * 2 * math.pi)) / (2 * math.log(theta))
+
+    first, last = plane_that_turns(fast), plane_that_turns(slow)
+    if whole:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, size - 1)
+    width = last - first or _UNTURNED
+    shares = (min(1.0, max(0.0, (plane - first) / width)) for plane in range(size // 2))
+    return tuple(1.0 / (share / factor + (1.0 - share)) for share in shares)

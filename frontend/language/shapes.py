@@ -7,6 +7,7 @@ from typing import Any
 
 from ..importing.errors import ModelError
 from .config import TransformerConfig
+from .families import Family
 from .fields import Fields
 from .weights import Weight, Weights
 
@@ -74,15 +75,15 @@ def _misfit(name: str, weight: Weight, shape: tuple[int, ...]) -> str | None:
     return None if fits else f"'{name}' is stored as {weight.format}, not as numbers with a fraction"
 
 
-def parts_of(weights: Weights) -> dict[str, Any]:
-    """The fields of a configuration that say which weights there are, from the weights of the first layer."""
+def parts_of(weights: Weights, family: Family) -> dict[str, Any]:
+    """The fields of a configuration that say which weights there are: what a family has, and the first layer."""
     layer = "layers.0."
     return {
         "tied_embeddings": "output.weight" not in weights,
-        "attention_bias": f"{layer}attention.query.bias" in weights,
+        "attention_bias": family.attention_bias or f"{layer}attention.query.bias" in weights,
         "attention_output_bias": f"{layer}attention.output.bias" in weights,
         "mlp_bias": f"{layer}mlp.gate.bias" in weights,
-        "qk_norm": f"{layer}attention.query_norm.weight" in weights,
+        "qk_norm": family.qk_norm or f"{layer}attention.query_norm.weight" in weights,
     }
 
 

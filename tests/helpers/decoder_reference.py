@@ -51,7 +51,8 @@ def _attention(config, w, i, x):
     if config.qk_norm:
         q = _norm(config, q, w[f"{layer}attention.query_norm.weight"])
         k = _norm(config, k, w[f"{layer}attention.key_norm.weight"])
-    q, k = _turned(config.rope, q, sliding), _turned(config.rope, k, sliding)
+    if not config.rope_layers or config.rope_layers[i]:
+        q, k = _turned(config.rope, q, sliding), _turned(config.rope, k, sliding)
     scale = config.head_size**-0.5 if config.attention_scale is None else config.attention_scale
     rows, columns = np.indices((length, length))
     hidden = (columns > rows) | (columns <= rows - config.sliding_window if sliding else False)
@@ -78,4 +79,5 @@ def _turned(rope, x, sliding):
         angle = np.arange(len(x))[:, None] * turn
         out[..., a] = x[..., a] * np.cos(angle) - x[..., b] * np.sin(angle)
         out[..., b] = x[..., a] * np.sin(angle) + x[..., b] * np.cos(angle)
+    out[..., : 2 * planes] *= 1.0 if local else rope.magnitude
     return out

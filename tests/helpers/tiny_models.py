@@ -15,6 +15,8 @@ _WINDOW = {"sliding_window": 5, "sliding_layers": (True, False)}
 TINY = {
     "llama": LLAMA,
     "llama_pairs": replace(LLAMA, rope=Rope(10000.0, 4, "pairs", (1.0, 8.0))),
+    "llama_yarn": replace(LLAMA, rope=Rope(10000.0, 4, factors=(1.0, 4.0), magnitude=1.2)),
+    "smollm3": replace(LLAMA, architecture="smollm3", rope_layers=(True, False)),
     "mistral": replace(LLAMA, architecture="mistral", sliding_window=5, sliding_layers=(True, True)),
     "qwen2": replace(LLAMA, architecture="qwen2", attention_bias=True, tied_embeddings=True),
     "qwen3": replace(LLAMA, architecture="qwen3", qk_norm=True, head_size=8, rope=Rope(1e6, 8)),

@@ -24,10 +24,13 @@ from ..core import Module, ModuleList
 from ..modules import BlockEmbedding, BlockLinear, Embedding, Linear, RMSNorm
 from ..tensor import Parameter, Tensor
 from .kv_cache import PagedKVCache, cache_specs
-from .position_embedding import angles, frequencies, turned
+from .position_embedding import angles, frequencies, magnitude_of, turned
 
 Outputs = tuple[Tensor, Tensor, Tensor]
 """Logits, and the pools of keys and values."""
+
+HALVES = {"f16": "float16", "bf16": "bfloat16"}
+"""Formats of weights that stay what they are in memory, and their data types: products widen them to float32."""
 
 ACTIVATIONS = {"silu": op.silu, "gelu_tanh": lambda x: op.gelu(x, "tanh")}
 
@@ -35,6 +38,32 @@ ACTIVATIONS = {"silu": op.silu, "gelu_tanh": lambda x: op.gelu(x, "tanh")}
 def layout_of(config: TransformerConfig, page_size: int = 64, dtype: str = "float16") -> CacheLayout:
     """What a cache keeps for a model."""
     return CacheLayout(config.layers, config.kv_heads, config.head_size, page_size, dtype)
+
+
+class WidenedLinear(Linear):
+    """A linear map of float32 whose weight is stored in halves (float16, bfloat16)."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, dtype: str):
+        super().__init__(inputs, outputs, bias, dtype, out_dtype="float32")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The linear map of the last dimension."""
+        y = _transposed_product(x, self.weight)
+        return y if self.bias is None else y + self.bias
+
+
+class WidenedEmbedding(Embedding):
+    """A table of float32 that is stored in halves."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The rows, `(*x.shape, size)`."""
+        return op.astype(super().forward(x), "float32")
+
+
+def _transposed_product(x: Tensor, weight: Tensor) -> Tensor:
+    """x times the transpose of a matrix, whose numbers are widened to those of x as they are read."""
+    wide = weight if weight.dtype == x.dtype else op.astype(weight, x.dtype)
+    return op.matmul(x, op.permute(wide, [1, 0]))
 
 
 class InterleavedLinear(BlockLinear):
@@ -76,7 +105,7 @@ def _interleaved(weight: Parameter, rows: int) -> Parameter:
 
 @dataclass(frozen=True)
 class Formats:
-    """What format a weight is stored in, by its name: a row of `BLOCK_FORMATS`, all others are float32.
+    """What format a weight is stored in, by its name: a row of `BLOCK_FORMATS`, or of `HALVES`; others are float32.
 
     With `activation` "int8" what is multiplied by blocks is rounded to bytes first, as llama.cpp does. `lanes` rows of
     blocks are interleaved, where their number is a multiple of it.
@@ -96,17 +125,23 @@ class Formats:
         format = self.names.get(f"{self.prefix}{name}.weight")
         return format if format in BLOCK_FORMATS else None
 
+    def halves(self, name: str) -> str | None:
+        """The data type of a weight of this part that is stored in halves, None where it is not."""
+        return HALVES.get(self.names.get(f"{self.prefix}{name}.weight", ""))
+
     def linear(self, name: str, inputs: int, outputs: int, bias: bool) -> Linear | BlockLinear:
         """The linear map of this name."""
-        format = self.of(name)
+        format, halves = self.of(name), self.halves(name)
         if format is None:
-            return Linear(inputs, outputs, bias)
+            return Linear(inputs, outputs, bias) if halves is None else WidenedLinear(inputs, outputs, bias, halves)
         return InterleavedLinear(inputs, outputs, format, bias, self.activation, self.interleaved(outputs))
 
     def embedding(self, name: str, count: int, size: int) -> Embedding | BlockEmbedding:
         """The embedding of this name."""
-        format = self.of(name)
-        return Embedding(count, size) if format is None else InterleavedEmbedding(count, size, format, self)
+        format, halves = self.of(name), self.halves(name)
+        if format is None:
+            return Embedding(count, size) if halves is None else WidenedEmbedding(count, size, halves)
+        return InterleavedEmbedding(count, size, format, self)
 
     def interleaved(self, rows: int) -> int:
         """How many rows of a matrix are interleaved."""
@@ -137,11 +172,17 @@ class Attention(Module):
         value = op.reshape(self.value(x), [sequences, length, config.kv_heads, size])
         if config.qk_norm:
             query, key = self.query_norm(query), self.key_norm(key)
-        query, key = turned(query, cosines, sines), turned(key, cosines, sines)
+        query, key = (self._turned(x, cosines, sines) for x in (query, key))
         scale = size**-0.5 if config.attention_scale is None else config.attention_scale
         window = config.sliding_window if has_window(config, self.layer) else None
         out = cache.attention(self.layer, query, key, value, scale, window, config.attention_softcap)
         return self.output(op.reshape(out, [x.shape[0], config.heads * size]))
+
+    def _turned(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+        """`(sequences, length, heads, size)` -> heads first, turned where the layer turns."""
+        if self.config.rope_layers and not self.config.rope_layers[self.layer]:
+            return op.permute(x, [0, 2, 1, 3])
+        return turned(x, cosines, sines)
 
 
 class FeedForward(Module):
@@ -252,10 +293,14 @@ class Decoder(Module):
         x = self.embedding(op.reshape(tokens, [sequences * length]))
         if config.embedding_scale != 1.0:
             x = x * config.embedding_scale
-        tables = {local: angles(starts, frequencies(config.rope, local), length) for local in self._kinds()}
+        tables = {local: self._angles(starts, length, local) for local in self._kinds()}
         for i, layer in enumerate(self.layers):
             x = layer(x, cache, *tables[self._is_local(i)], length)
         return self.norm(x), cache
+
+    def _angles(self, starts: Tensor, length: Any, local: bool) -> tuple[Tensor, Tensor]:
+        rope = self.config.rope
+        return angles(starts, frequencies(rope, local), length, magnitude_of(rope, local))
 
     def _is_local(self, layer: int) -> bool:
         """Whether a layer has the rotary embedding of layers with a window."""
@@ -278,4 +323,4 @@ class Decoder(Module):
     def _tied_output(self, x: Tensor) -> Tensor:
         if isinstance(self.embedding, InterleavedEmbedding):
             return self.embedding.logits(x)
-        return op.matmul(x, op.permute(self.embedding.weight, [1, 0]))
+        return _transposed_product(x, self.embedding.weight)

@@ -25,9 +25,16 @@ def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
     return turns.astype(np.float32)
 
 
-def angles(starts: Tensor, turns: np.ndarray[Any, Any], length: Any) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, `(sequences, length, planes)` each, of the positions from `starts[sequence]` on."""
-    cosines, sines = tensor_expr_op(paged_cache.angles, "angles", [starts, Tensor.from_const(turns), length])
+def magnitude_of(rope: Rope, local: bool = False) -> float:
+    """What turned numbers are multiplied by; `local` is that of `frequencies`."""
+    return 1.0 if local and rope.local_theta is not None else rope.magnitude
+
+
+def angles(starts: Tensor, turns: np.ndarray[Any, Any], length: Any, magnitude: float = 1.0) -> tuple[Tensor, Tensor]:
+    """`magnitude` times cosines and sines, `(sequences, length, planes)` each, of the positions from
+    `starts[sequence]` on."""
+    args = [starts, Tensor.from_const(turns), length, magnitude]
+    cosines, sines = tensor_expr_op(paged_cache.angles, "angles", args)
     return cosines, sines
 
 
@@ -36,4 +43,4 @@ def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     return tensor_expr_op(paged_cache.turned, "turned", [x, cosines, sines])
 
 
-__all__ = ["angles", "frequencies", "turned"]
+__all__ = ["angles", "frequencies", "magnitude_of", "turned"]

@@ -78,8 +78,26 @@ def test_frequencies_that_are_stretched(tmp_path: Path) -> None:
     linear = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0}
     factors = np.array([1, 1, 2, 8], "float32")
     assert load_language_model(changed(tmp_path, linear)).config.rope.factors == (2.0,) * 4
+    unnamed = {"llama.rope.scaling.factor": 2.0}  # is linear, as llama.cpp takes it
+    assert load_language_model(changed(tmp_path, unnamed)).config.rope.factors == (2.0,) * 4
+    assert load_language_model(changed(tmp_path, {"llama.rope.scale_linear": 2.0})).config.rope.factors == (2.0,) * 4
+    none = linear | {"llama.rope.scaling.type": "none"}
+    assert load_language_model(changed(tmp_path, none)).config.rope.factors is None
     path = changed(tmp_path, linear, rope_freqs__weight=factors)
     assert load_language_model(path).config.rope.factors == (2.0, 2.0, 4.0, 16.0)
+
+
+def test_frequencies_that_are_stretched_by_yarn(tmp_path: Path) -> None:
+    """Planes 0 to 3 of a base of 10,000 turn 2.5, 0.25, 0.025 and 0.0025 times in 16 positions: between twice and
+    0.1 times, the planes 0 and 2, frequencies are mixed."""
+    yarn = {
+        "llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0,
+        "llama.rope.scaling.original_context_length": 16, "llama.rope.scaling.yarn_beta_fast": 2.0,
+        "llama.rope.scaling.yarn_beta_slow": 0.1, "llama.rope.scaling.attn_factor": 2.0,
+    }  # fmt: skip
+    rope = load_language_model(changed(tmp_path, yarn)).config.rope
+    np.testing.assert_allclose(rope.factors, [1, 1 / (0.5 / 4 + 0.5), 4, 4])
+    assert rope.magnitude == pytest.approx(2 * (1 + 0.1 * np.log(4)))
 
 
 def test_all_that_is_wrong_of_metadata_is_told(tmp_path: Path) -> None:
@@ -90,7 +108,7 @@ def test_all_that_is_wrong_of_metadata_is_told(tmp_path: Path) -> None:
         "llama.attention.head_count": 0,
         "llama.context_length": 1 << 40,
         "llama.rope.freq_base": float("nan"),
-        "llama.rope.scaling.type": "yarn",
+        "llama.rope.scaling.type": "longrope",
         "llama.rope.dimension_count": 7,
         "llama.attention.value_length": 16,
     }
@@ -135,6 +153,11 @@ def test_all_that_is_wrong_of_weights_is_told(tmp_path: Path) -> None:
         ({}, {"rope_freqs__weight": np.ones(3, "float32")}, "'rope_freqs.weight' of"),
         ({}, {"rope_freqs__weight": np.zeros(4, "float32")}, "not above 0"),
         ({"llama.block_count": 4096}, {}, "and 36826 more"),
+        (
+            {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 2.0, "llama.rope.freq_base": 1.0},
+            {},
+            "YaRN",
+        ),
     ],
 )
 def test_what_is_no_such_model(tmp_path: Path, metadata: Any, tensors: Any, message: str) -> None:

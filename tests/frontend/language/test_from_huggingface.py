@@ -31,16 +31,22 @@ def test_a_folder_comes_back(tmp_path: Path, shards: int) -> None:
 SETTINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"rope_scaling": {"type": "linear", "factor": 4.0}}, {"rope": Rope(1e4, 8, factors=(4.0,) * 4)}),
     ({"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, {"rope": Rope(5e5, 8)}),
-    ({"partial_rotary_factor": 0.5}, {"rope": Rope(1e4, 4)}),
+    ({"rope_theta": 5e5, "rope_parameters": {"rope_theta": 2e4}}, {"rope": Rope(2e4, 8)}),
+    ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, {}),  # stretches what is longer than the context
+    ({"sliding_window": 4, "attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 3}, {}),  # others' entries
     (
         {"model_type": "mistral", "sliding_window": 4},
         {"architecture": "mistral", "sliding_window": 4, "sliding_layers": (True, True)},
     ),
     ({"model_type": "mistral", "sliding_window": None}, {"architecture": "mistral"}),
-    ({"model_type": "qwen2", "sliding_window": 4}, {"architecture": "qwen2"}),
+    (
+        {"model_type": "mistral"},  # what transformers means by it
+        {"architecture": "mistral", "sliding_window": 4096, "sliding_layers": (True, True)},
+    ),
+    ({"model_type": "qwen2", "sliding_window": 4}, {"architecture": "qwen2", "attention_bias": True}),
     (
         {"model_type": "qwen2", "sliding_window": 4, "use_sliding_window": True, "max_window_layers": 1},
-        {"architecture": "qwen2", "sliding_window": 4, "sliding_layers": (False, True)},
+        {"architecture": "qwen2", "attention_bias": True, "sliding_window": 4, "sliding_layers": (False, True)},
     ),
     (
         {"model_type": "mistral", "sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]},
@@ -51,7 +57,8 @@ SETTINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("settings, fields", SETTINGS, ids=range(len(SETTINGS)))
 def test_settings(tmp_path: Path, settings: dict[str, Any], fields: dict[str, Any]) -> None:
-    assert load_language_model(write_tiny_folder(tmp_path, FOLDER, **settings)).config == replace(FOLDER, **fields)
+    expected = replace(FOLDER, **fields)
+    assert load_language_model(write_tiny_folder(tmp_path, expected, **settings)).config == expected
 
 
 def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
@@ -64,12 +71,12 @@ def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
         "hidden_act": "relu2",
         "tie_word_embeddings": "no",
         "max_position_embeddings": None,
-        "rope_scaling": {"rope_type": "dynamic"},
+        "rope_scaling": {"rope_type": "longrope"},
     }
     with pytest.raises(ModelError) as error:
         load_language_model(write_tiny_folder(tmp_path, FOLDER, **wrong))
     assert all(f"'{key}' is" in str(error.value) for key in wrong if key != "rope_scaling")
-    assert "'rope_scaling.rope_type' is none of default, linear, llama3" in str(error.value)
+    assert "'rope_scaling.rope_type' is none of default, linear, dynamic, llama3, yarn" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +91,22 @@ def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
             "'rope_scaling.factor' is no finite number above 0.01",
         ),
         ({"rope_scaling": {"type": "llama3", "factor": 2}}, "'rope_scaling.low_freq_factor' is missing"),
-        ({"sliding_window": 4, "layer_types": ["full_attention"]}, "'layer_types' is not"),
-        ({"sliding_window": 4, "layer_types": [[], {}]}, "'layer_types' is not"),
+        ({"model_type": "mistral", "layer_types": ["full_attention"]}, "'layer_types' is not"),
+        ({"model_type": "mistral", "layer_types": [[], {}]}, "'layer_types' is not"),
+        ({"partial_rotary_factor": 0.5}, "'partial_rotary_factor' is other than 1"),
+        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "'rope_parameters.partial_rotary_factor' is other"),
+        ({"use_bidirectional_attention": True}, "tokens see later ones"),
+        ({"model_type": "smollm3", "no_rope_layers": [1]}, "'no_rope_layers' is not 0 or 1 for each layer"),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0}, "rope_theta": 1.0}, "cannot be stretched by YaRN"),
+        (
+            {
+                "model_type": "mistral",
+                "rope_parameters": {"full_attention": {}, "sliding_attention": {"rope_type": "linear"}},
+            },
+            "'rope_parameters.sliding_attention.rope_type' is none of default",
+        ),
+        ({"attention_bias": True}, "'layers.0.attention.output.bias' is missing: [32]"),
+        ({"model_type": "qwen3"}, "'layers.1.attention.key_norm.weight' is missing: [8]"),
         ({"head_dim": 16}, "'layers.0.attention.query.weight' has the shape [32, 32], not [64, 32]"),
         ({"tie_word_embeddings": True, "vocab_size": 41}, "'embedding.weight' has the shape"),
     ],

@@ -2,54 +2,29 @@
 
 import numpy as np
 import pytest
+from decoder_reader import Reader, tokens_of
 from decoder_reference import logits_of
 from strength import is_full
 from tiny_language_models import SPEAKING
 from tiny_models import LLAMA, TINY, as_file_has, random_weights
 
 from tirax.diagnostics import ShapeError
-from tirax.frontend.nn.llm.decoder import Decoder, Formats, layout_of
-from tirax.interpreter import interpret
-from tirax.language.weights import prepared
+from tirax.frontend.nn.llm.decoder import Decoder, layout_of
 from tirax.lowering.build import build
-from tirax.runtime.kv_cache import PAGE_SIZE, PagedKVCache
-
-PAGE = 4
+from tirax.runtime.kv_cache import PAGE_SIZE
 
 
-class Reader:
-    """A decoder that reads tokens, by `call(function, *args)`."""
-
-    def __init__(self, config, call=None, dtype="float32", page=PAGE):
-        self.config = config
-        self.weights = random_weights(config)
-        self.decoder = Decoder(config, layout_of(config, page, dtype))
-        self.mod, params = self.decoder.export_tvm(self.decoder.specs())
-        ready = prepared(config, as_file_has(self.weights), Formats())
-        self.args = [ready[name] for name, _ in params]
-        self.call = call or (lambda name, *args: interpret(self.mod, name, args))
-        self.cache = PagedKVCache.create(self.decoder.layout, 32 * page)
-        self.cache.add_sequence(0)
-
-    def read(self, tokens, sequence=0):
-        """The logits behind the last of the tokens."""
-        name = "decode" if len(tokens) == 1 else "prefill"
-        cache = self.cache
-        with cache.forward([sequence], [len(tokens)]) as step:
-            args = tokens[None], cache.keys, cache.values, step.table, step.starts
-            logits, keys, values = self.call(name, *args, *self.args)
-        np.copyto(cache.keys, keys)
-        np.copyto(cache.values, values)
-        return logits[0]
-
-
-def tokens_of(config, length, seed=1):
-    return np.random.default_rng(seed).integers(0, config.vocabulary_size, length).astype(np.int32)
+def reader_of(config, **options):
+    """A reader with random weights, which it knows."""
+    weights = random_weights(config)
+    reader = Reader(config, as_file_has(weights), **options)
+    reader.weights = weights
+    return reader
 
 
 @pytest.mark.parametrize("family", TINY)
 def test_each_family_is_what_numpy_says(family):
-    reader = Reader(TINY[family])
+    reader = reader_of(TINY[family])
     tokens = tokens_of(reader.config, 12)
     expected = logits_of(reader.config, reader.weights, tokens)
     for begin, end in ((0, 9), (9, 10), (10, 12)):
@@ -58,7 +33,7 @@ def test_each_family_is_what_numpy_says(family):
 
 def compiled(config, **options):
     """A reader of compiled code, whose cache is of no numbers: what is read before it is written shows."""
-    reader = Reader(config, **options)
+    reader = reader_of(config, **options)
     executable = build(reader.mod)
     reader.call = lambda name, *args: executable[name](*args)
     reader.cache.keys[:] = np.nan
