@@ -164,6 +164,10 @@ class Target(_cpu.Target):
         listed = {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in options.items()}
         return " ".join([self.kind.name, *(f"-{k}={shlex.quote(v)}" for k, v in listed.items())])
 
+    def __tirax_script_value__(self) -> str:
+        """What it means in a script: the text that describes it."""
+        return str(self)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "attrs" not in vars(self):
             raise AttributeError(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .errors import DeviceError, unknown_name
 
@@ -15,6 +16,13 @@ _NAMES = {number: name for name, number in _DLPACK_TYPES.items()}
 @dataclass(frozen=True, slots=True)
 class Device:
     """A device: its kind (`"cpu"`) and its number; comparable and hashable, `str` gives `cpu(0)`."""
+
+    STR2MASK: ClassVar[dict[str, int]] = {
+        **_DLPACK_TYPES, **{alias: _DLPACK_TYPES[kind] for alias, kind in _ALIASES.items() if kind != "cuda"},
+        **dict.fromkeys(("test", "hybrid", "composite"), 1), "nvptx": 2, "vpi": 9, "ext_dev": 12, "hexagon": 14,
+        "webgpu": 15,
+    }  # fmt: skip
+    """DLPack's numbers by the names of kinds of devices and of targets."""
 
     kind: str
     index: int = 0

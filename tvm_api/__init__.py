@@ -78,6 +78,7 @@ provide(
         },
         "_ffi": {"runtime": "get_global_func register_func"},
         "_ffi.base": {"diagnostics": "TVMError=TiraxError"},
+        "_ffi.runtime_ctypes": {"handles.data_type": "DataType DataTypeCode", "runtime": "Device"},
         "arith.analyzer": {
             "tvm_api.arith": "Analyzer ConstIntBound ConstraintScope Extension ModularSet ProofStrength"
         },

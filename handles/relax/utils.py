@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +15,7 @@ from ...ir.rewriting.edit import set_type
 from ..base_func import BaseFunc
 from ..module import IRModule
 from ..struct_info import StructInfo, type_of
+from ..target import Target
 from .calls import call_operator, to_expr
 from .expr import Expr, ExternFunc, PrimValue, ShapeExpr
 from .function import Function
@@ -61,36 +63,61 @@ def update_struct_info(expr: Expr, struct_info: Any) -> None:
     set_type(expr.ssa, type_of(struct_info))
 
 
-def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo) -> str:
-    """A module, function or struct info as JSON text, which `load_json` reads."""
+def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) -> str:
+    """A module, function, struct info, target or text as JSON text, which `load_json` reads.
+
+    Raises `TiraxError` for other nodes.
+    """
     node = IRModule(node) if isinstance(node, ModuleOp) else node
-    if isinstance(node, StructInfo):
-        return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": "struct info", "mlir": str(node.type)})
-    kind = "module" if isinstance(node, IRModule) else "function"
-    if not isinstance(node, IRModule | BaseFunc):
-        raise TiraxError("only modules, functions and struct info are stored", found=type(node).__name__)
-    return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "mlir": str(node.op)})
+    for kind, (cls, write, _) in _STORED.items():
+        if isinstance(node, cls):
+            return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "mlir": write(node)})
+    raise TiraxError("only modules, functions, struct info, targets and texts are stored", found=type(node).__name__)
 
 
 def load_json(text: str) -> Any:
-    """The module, function or struct info that `save_json` stored. Raises `TiraxError` for another text."""
-    from ...ir.passes.transform import new_context
-    from ...ir.text import TextParser
-
+    """What `save_json` stored. Raises `TiraxError` for another text."""
     stored = _stored(text)
-    parser = TextParser(new_context(), stored["mlir"])
-    try:
-        if stored.get("kind") == "struct info":
-            return StructInfo.of(parser.parse_type())
-        op = parser.parse_module()
-    except ParseError as error:
-        raise TiraxError("the stored text is no module", notes=[str(error)]) from error
-    module = IRModule(op)
-    if stored.get("kind") == "module":
-        return module
+    return _STORED[stored["kind"]][2](stored["mlir"])
+
+
+def _struct_info(text: str) -> StructInfo:
+    return StructInfo.of(_parsed(text, "parse_type"))
+
+
+def _module(text: str) -> IRModule:
+    return IRModule(_parsed(text, "parse_module"))
+
+
+def _function(text: str) -> BaseFunc:
+    module = _module(text)
     if len(module) != 1:
         raise TiraxError("the stored text is no function", expected="one function", found=len(module))
     return module[module.names[0]].copy()
+
+
+def _parsed(text: str, method: str) -> Any:
+    from ...ir.passes.transform import new_context
+    from ...ir.text import TextParser
+
+    try:
+        return getattr(TextParser(new_context(), text), method)()
+    except ParseError as error:
+        raise TiraxError("the stored text is no module", notes=[str(error)]) from error
+
+
+def _described(target: Target) -> dict[str, Any]:
+    return {"target": str(target), "host": None if target.host is None else str(target.host)}
+
+
+_STORED: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "struct info": (StructInfo, lambda node: str(node.type), _struct_info),
+    "module": (IRModule, lambda node: str(node.op), _module),
+    "function": (BaseFunc, lambda node: str(node.op), _function),
+    "target": (Target, _described, lambda parts: Target(parts["target"], parts["host"])),
+    "text": (str, str, str),
+}
+"""What is stored: its class, how it is written and read."""
 
 
 def _stored(text: str) -> dict[str, Any]:
@@ -98,8 +125,10 @@ def _stored(text: str) -> dict[str, Any]:
         stored = json.loads(text)
     except json.JSONDecodeError as error:
         raise TiraxError("not JSON", notes=[str(error)]) from error
-    if not isinstance(stored, dict) or stored.get("format") != _FORMAT or not isinstance(stored.get("mlir"), str):
+    if not isinstance(stored, dict) or stored.get("format") != _FORMAT or "mlir" not in stored:
         raise TiraxError("not what save_json gives", expected=f'{{"format": "{_FORMAT}", …}}')
     if stored.get("version") != _VERSION:
         raise TiraxError("stored by another version", expected=_VERSION, found=stored.get("version"))
+    if stored.get("kind") not in _STORED:
+        raise TiraxError("stored is what is not known here", expected=", ".join(_STORED), found=stored.get("kind"))
     return stored

@@ -14,16 +14,19 @@ from ...dialects.attributes import from_attr, to_attr
 from ...dialects.dtypes import dtype_of
 from ...dialects.relax.data import TensorDataAttr
 from ...runtime.ndarray import array
+from ...target import Target
 from .prim_expr import PrimExpr
 
 
 def attr_of(value: Any) -> Attribute | None:
-    """A Python value, an array, a scalar constant, or a list or mapping of them, as an attribute.
+    """A Python value, an array, a scalar constant, a target (its text), or a list or mapping of them, as an attribute.
 
     Raises `TiraxError` for what cannot be one.
     """
     if value is None or isinstance(value, Attribute | bool | int | float | str):
         return to_attr(value)
+    if isinstance(value, Target):
+        return to_attr(str(value))
     if isinstance(value, list | tuple):
         return to_attr([attr_of(v) for v in cast("Sequence[Any]", value)])
     if isinstance(value, Mapping):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr, i1, i32
 
-from ...diagnostics import DTypeError
+from ...diagnostics import DTypeError, NameLookupError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, lanes_of, scalar_of
 from .buffers import Buffer
@@ -68,13 +70,36 @@ def _signature_dropped(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args[1:] if counted else args
 
 
+@cache
+def _known_to_llvm(name: str) -> bool:
+    """Whether LLVM has an intrinsic of this name, with or without the types that it is for."""
+    from llvmlite import binding
+
+    return _UNKNOWN_TO_LLVM not in str(binding.parse_assembly(f'declare void @"{name}"()'))
+
+
+_UNKNOWN_TO_LLVM = "; Unknown intrinsic"
+"""What LLVM writes beside a declaration whose name is reserved, and stands for nothing."""
+
+
+def _require_known(name: Any) -> None:
+    """Raise `NameLookupError` for a name that is no intrinsic of LLVM."""
+    if isinstance(name, str) and not (_INTRINSIC_NAME.fullmatch(name) and _known_to_llvm(name)):
+        raise NameLookupError(f"Unknown llvm intrinsic function {name}", expected="such as llvm.fma", found=name)
+
+
+_INTRINSIC_NAME = re.compile(r"llvm(\.\w+)+")
+
+
 def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """An intrinsic of LLVM, for its effect too."""
+    """An intrinsic of LLVM, for its effect too. Raises `NameLookupError` for a name that LLVM does not have."""
+    _require_known(name)
     return _Call(dtype, "call_llvm_intrin", (name, *_signature_dropped(args)))
 
 
 def call_llvm_pure_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """An intrinsic of LLVM without effects."""
+    """An intrinsic of LLVM without effects. Raises `NameLookupError` for a name that LLVM does not have."""
+    _require_known(name)
     return _Call(dtype, "call_llvm_pure_intrin", (name, *_signature_dropped(args)))
 
 

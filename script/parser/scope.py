@@ -24,6 +24,7 @@ OURS = {
     "tvm_api.script._in_scripts": "tir",
     "handles.relax": "relax",
     "handles.struct_info": "relax",
+    "handles.target": "tir",
     "handles.tir": "tir",
     "te.axis": "tir",
     "te.reduction": "tir",

@@ -499,7 +499,7 @@ CALLS: dict[str, Builder] = {
     "StringImm": _string,
     **dict.fromkeys(("IntImm", "FloatImm", "const"), _number),
     "meta_var": _meta_var,
-    "target": _target,
+    **dict.fromkeys(("target", "Target"), _target),
     "handle": _handle,
     "var": _fresh,
     "SizeVar": _fresh,

@@ -16,8 +16,8 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import set_name
 from .source import ScriptError, Source
 
-_MODULES = {"relax": "relax", "tir": "tir", "tirx": "tir"}
-"""The dialects by their modules in `tvm`."""
+_MODULES = {"relax": "relax", "tir": "tir", "tirx": "tir", "target": "tir"}
+"""The dialects by their modules in `tvm`; a `tvm.target.Target` is a `T.target`."""
 _RENAMED = {"sblock": "block", "sblock_attr": "block_attr", "sblock_alloc_buffer": "alloc_buffer"}
 """Names of `T` in TVM from 0.22 on, and those that they had before."""
 

@@ -10,6 +10,7 @@ from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.handles.target import TAGS, Target, arm_cpu, cuda, mali
 from tirax.target import TargetError
 from tirax.tvm_api.script import relax as R
+from tirax.tvm_api.script import tir as T
 
 
 def test_kinds_and_options():
@@ -96,3 +97,35 @@ def test_other_devices():
         Target.from_device(tvm.cuda())
     with pytest.raises(AssertionError, match="host is not empty"):
         Target.canon_target_and_host(None, "llvm")
+
+
+def test_targets_as_attributes():
+    target = Target("llvm -num-cores=2")
+
+    @T.prim_func
+    def noted():
+        T.func_attr({"target": target, "other": tvm.target.Target("cuda", host="llvm"), "third": T.target("llvm")})
+        T.evaluate(0)
+
+    assert [noted.attrs[key] for key in ("target", "other", "third")] == ["llvm -num-cores=2", "cuda", "llvm"]
+    assert noted.with_attr("fourth", target).attrs["fourth"] == str(target)
+
+
+def test_host_functions_are_bound_to_the_host():
+    @T.prim_func
+    def kernel():
+        T.evaluate(0)
+
+    def bound(func: object, target: Target) -> dict[str, object]:
+        attrs = tvm.tir.transform.BindTarget(target)(tvm.IRModule({"main": func}))["main"].attrs
+        return {key: attrs[key] for key in attrs if key != "global_symbol"}
+
+    host = kernel.with_attr("tir.is_host_func", 1)
+    assert bound(kernel, Target("cuda", host="llvm")) == {"target": "cuda"}
+    assert bound(host, Target("cuda")) == {"target": "llvm"}
+    assert bound(host, Target("cuda", host="llvm -num-cores=2")) == {"target": "llvm -num-cores=2"}
+
+
+def test_numbers_of_devices():
+    numbers = tvm._ffi.runtime_ctypes.Device.STR2MASK
+    assert all(numbers[kind] == Target(kind).get_target_device_type() for kind in Target.list_kinds())

@@ -6,24 +6,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 
 from ...handles.tir.prim_func import PrimFunc
 from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions, with_attr
 
+HOST_FUNC = "tir.is_host_func"
+
 
 @dataclass(frozen=True)
 class BindTarget(Pass):
-    """Give the attribute `target`, the text of a target, to the tensor functions that have none."""
+    """Give the attribute `target`, the text of a target, to the tensor functions that have none.
+
+    Functions with `tir.is_host_func` get that of the target's host (`llvm` where it has none) instead of that note.
+    """
 
     name = "bind-target"
     target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        host = getattr(self.target, "host", None) or "llvm"
         for func in functions(op):
-            if func.func_attrs is None or "target" not in func.func_attrs.data:
-                with_attr(func, "target", str(self.target))
+            attrs = {} if func.func_attrs is None else func.func_attrs.data
+            if "target" not in attrs:
+                kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
+                func.func_attrs = kept if kept.data else None
+                with_attr(func, "target", str(host if HOST_FUNC in attrs else self.target))
 
 
 ENTRY = "tir.is_entry_func"

@@ -86,6 +86,7 @@ def test_modules_and_functions_as_json(mod):
         (lambda text: json.dumps({**json.loads(text), "version": 99}), "another version"),
         (lambda text: json.dumps({**json.loads(text), "mlir": "relax.func @"}), "is no module"),
         (lambda text: json.dumps({**json.loads(text), "kind": "function"}), "is no function"),
+        (lambda text: json.dumps({**json.loads(text), "kind": "picture"}), "not known here"),
     ],
 )
 def test_other_texts_are_refused(mod, change, message):
@@ -94,8 +95,15 @@ def test_other_texts_are_refused(mod, change, message):
 
 
 def test_what_is_stored(mod):
-    with pytest.raises(TiraxError, match="only modules, functions and struct info"):
+    with pytest.raises(TiraxError, match="only modules, functions, struct info, targets"):
         save_json(3)
+
+
+def test_targets_and_texts_as_json():
+    target = tvm.target.Target("cuda -arch=sm_80", host="llvm -num-cores=2")
+    again = load_json(save_json(target))
+    assert again == target and again.host == target.host
+    assert load_json(save_json(tvm.target.Target("llvm"))).host is None and load_json(save_json("x\ny")) == "x\ny"
 
 
 def test_virtual_devices():

@@ -3,7 +3,7 @@
 import pytest
 
 import tirax.tvm_api as tvm
-from tirax.diagnostics import DTypeError
+from tirax.diagnostics import DTypeError, NameLookupError
 from tirax.tvm_api import tir
 
 PRINTED = [("int8", "int32"), ("int32", "int32"), ("uint64", "int32"), ("int64x4", "int32x4")]
@@ -30,3 +30,12 @@ def test_leading_zeros_of_constants_depend_on_their_width():
 def test_floats_have_no_leading_zeros():
     with pytest.raises(DTypeError, match="clz is for integers"):
         tir.clz(tir.const(1.0, "float32"))
+
+
+@pytest.mark.parametrize("call", [tir.call_llvm_intrin, tir.call_llvm_pure_intrin])
+def test_only_intrinsics_that_llvm_has(call):
+    for name in ("llvm.fma", "llvm.fma.f32", "llvm.x86.avx512.vpermi2var.d.512"):
+        call("float32", name, 1.0)
+    for name in ("llvm.dummy", "fma", 'llvm.fma") \n'):
+        with pytest.raises(NameLookupError, match="Unknown llvm intrinsic function"):
+            call("float32", name, 1.0)
