@@ -65,7 +65,18 @@ from .foreign import call_packed, extern, extern_primfunc
 from .functions import atan2, fmod, indexdiv, indexmod, logaddexp, popcount
 from .reduction import Reduce, comm_reducer, max, min, prod, sum
 from .reduction import Reducer as CommReducer
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice, compute, placeholder, tag_scope
+from .tensor import (
+    ComputeOp,
+    ExternOp,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorSlice,
+    compute,
+    placeholder,
+    scan,
+    tag_scope,
+)
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
 abs, round, all, any = abs_, round_, all_of, any_of
@@ -74,12 +85,11 @@ for _name in ("abs", "round", "all", "any"):  # which scripts call by these name
 
 __all__ = [
     "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "PlaceholderOp", "PrimExpr", "Reduce",
-    "Select",
-    "SizeVar", "Statements", "Tensor", "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any", "asin",
-    "asinh", "atan", "atan2", "atanh", "call_packed", "cast", "ceil", "comm_reducer", "compute", "const", "cos",
+    "ScanOp", "Select", "SizeVar", "Statements", "Tensor", "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any",
+    "asin", "asinh", "atan", "atan2", "atanh", "call_packed", "cast", "ceil", "comm_reducer", "compute", "const", "cos",
     "cosh", "create_prim_func", "div", "erf", "exp", "extern", "extern_primfunc", "floor", "floordiv",
     "floormod", "fmod", "if_then_else", "indexdiv", "indexmod", "infinity", "isfinite", "isinf", "isnan", "log",
     "log10", "log2", "logaddexp", "max", "max_value", "min", "min_value", "nearbyint", "placeholder",
-    "popcount", "power", "prod", "reduce_axis", "round", "rsqrt", "sigmoid", "sin", "sinh", "size_var", "sqrt",
+    "popcount", "power", "prod", "reduce_axis", "round", "rsqrt", "scan", "sigmoid", "sin", "sinh", "size_var", "sqrt",
     "sum", "tag_scope", "tan", "tanh", "thread_axis", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip

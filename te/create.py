@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ..diagnostics import TiraxError
+from ..diagnostics import DTypeError, TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
@@ -24,10 +24,10 @@ from ..ir.rewriting.walk import operations
 from .axis import IterVar
 from .extern_body import Statements
 from .reduction import Reduce
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from .tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
 
 Mappings = dict[SSAValue, SSAValue]
-Stage = PlaceholderOp | ComputeOp | ExternOp
+Stage = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 LAYOUT_FREE = "layout_free_placeholders"
 """The attribute of a compute that lists the inputs whose layout may be chosen freely."""
 
@@ -318,7 +318,10 @@ def _mirror(block: Block) -> None:
 
 
 def _stages(roots: Sequence[Tensor]) -> list[Stage]:
-    """The operations behind `roots`, inputs first. Raises `TiraxError` for a placeholder that is not among them."""
+    """The operations behind `roots`, inputs first. Raises `TiraxError` for a placeholder that is not among them.
+
+    And `DTypeError`, which is TVM's TypeError, for a scan.
+    """
     given = {t.op for t in roots}
     done: dict[Stage, None] = {}
     stack: list[tuple[Stage, bool]] = [(t.op, False) for t in reversed(roots)]
@@ -330,6 +333,12 @@ def _stages(roots: Sequence[Tensor]) -> list[Stage]:
             if isinstance(op, PlaceholderOp) and op not in given:
                 raise TiraxError(
                     f"the input '{op.name}' is not among the arguments", hint="list it in create_prim_func"
+                )
+            if isinstance(op, ScanOp):
+                raise DTypeError(
+                    f"Unsupported Operation: ScanOp. '{op.name}' is a description, no kernel is made of it",
+                    expected="te.placeholder, te.compute, te.extern",
+                    hint="write its loop as a tensor function in TVMScript, or as an R.while_loop",
                 )
             stack.append((op, True))
             stack.extend((t.op, False) for t in reversed(op.input_tensors))

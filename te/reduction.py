@@ -44,13 +44,25 @@ class Combiner:
 class Reduce:
     """`combiner` over all points of `axes`, of `sources`; `init` in place of the identity where it is given.
 
-    A part of the language only at the top of a `te.compute`: arithmetic on it raises `TiraxError`.
+    `value_index` says which of several results it stands for. `condition` is None here: where one does not hold, the
+    sources are the identity. A part of the language only at the top of a `te.compute`: arithmetic on it raises
+    `TiraxError`.
     """
 
     combiner: Combiner
     sources: Values
     axes: tuple[IterVar, ...]
+    condition: PrimExpr | None = None
+    value_index: int = 0
     init: Values | None = None
+
+    @property
+    def source(self) -> Values:
+        return self.sources
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        return self.axes
 
     @property
     def types(self) -> list[Attribute]:
@@ -99,7 +111,7 @@ def make_reduce(
     if where is not None:
         neutral = combiner.identity([s.type for s in sources])
         sources = tuple(if_then_else(where, s, n) for s, n in zip(sources, neutral, strict=True))
-    return Reduce(combiner, sources, tuple(axes), init)
+    return Reduce(combiner, sources, tuple(axes), init=init)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -102,6 +102,31 @@ class ExternOp:
     output_placeholders: tuple[Any, ...] = ()
 
 
+@dataclass(eq=False)
+class ScanOp:
+    """Tensors along whose first dimension each row is computed of those before it: `init`, then `update`.
+
+    The `state` placeholders stand for the tensors themselves in `update`.
+    """
+
+    name: str
+    init: tuple[Tensor, ...]
+    update: tuple[Tensor, ...]
+    state_placeholder: tuple[Tensor, ...]
+    inputs: tuple[Tensor, ...] = ()
+    tag: str = ""
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outputs: tuple[Tensor, ...] = ()
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        return (*self.init, *self.update)
+
+    def output(self, index: int) -> Tensor:
+        """The tensor of that number."""
+        return self.outputs[index]
+
+
 _TENSORS: WeakValueDictionary[SSAValue, Tensor] = WeakValueDictionary()
 
 
@@ -118,7 +143,7 @@ class Tensor:
         name: str,
         dims: Sequence[SymExpr],
         dtype: Attribute,
-        op: PlaceholderOp | ComputeOp | ExternOp,
+        op: PlaceholderOp | ComputeOp | ExternOp | ScanOp,
         index: int = 0,
     ):
         self.name, self.op, self.value_index = name, op, index
@@ -185,6 +210,19 @@ class TensorSlice:
         return self.tensor[(*self.indices, *more)]
 
 
+class _OfTensors(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        owner = instance.ssa.owner if isinstance(instance, PrimExpr) else None
+        return isinstance(owner, LoadOp) and owner.buffer in _TENSORS
+
+
+class ProducerLoad(metaclass=_OfTensors):
+    """An element of a tensor: `ProducerLoad(A, [i, j])` is `A[i, j]`; of one without dimensions the only one."""
+
+    def __new__(cls, producer: Tensor, indices: Sequence[Any], span: object = None) -> Any:
+        return producer(*indices)
+
+
 def placeholder(
     shape: Sequence[DimLike] | DimLike, dtype: str | Attribute | None = None, name: str = "placeholder"
 ) -> Tensor:
@@ -218,6 +256,33 @@ def compute(
     op.outputs = outputs
     op.input_tensors = _inputs(body)
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def scan(
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Tensors of the shapes of `state_placeholder` whose first rows are `init`, and each later one `update`.
+
+    In `update` the placeholders stand for what is computed before. `create_prim_func` refuses them, as TVM's does: they
+    are a description. Raises `ShapeError` where the three are not as many, or of other ranks, dtypes or shapes.
+    """
+    first, rest, states = ((t,) if isinstance(t, Tensor) else tuple(t) for t in (init, update, state_placeholder))
+    if not len(first) == len(rest) == len(states):
+        raise ShapeError("te.scan: as many beginnings, updates and states are needed", found=[len(first), len(rest)])
+    for tensors in zip(first, rest, states, strict=True):
+        if len({(t.dims[1:], t.type) for t in tensors}) != 1 or rest[0].dims[0] != states[0].dims[0]:
+            raise ShapeError("te.scan: beginning, update and state are of one shape, but for rows", found=tensors)
+    op = ScanOp(name, first, rest, states, tuple(inputs or ()), _tag(tag), dict(attrs or {}))
+    suffixes = [""] if len(states) == 1 else [f"_v{i}" for i in range(len(states))]
+    named = enumerate(zip(suffixes, states, strict=True))
+    op.outputs = tuple(Tensor(name + suffix, state.dims, state.type, op, i) for i, (suffix, state) in named)
+    return op.outputs[0] if len(states) == 1 else list(op.outputs)
 
 
 def _axis_names(function: Callable[..., Any], rank: int, varargs_names: Sequence[str] | None) -> list[str]:

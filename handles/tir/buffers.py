@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,6 +18,11 @@ from ...dialects.sym.expr import Const, SymExpr
 from ...ir.origins import origin
 from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
+
+_ADDRESSES: WeakKeyDictionary[SSAValue, PrimExpr] = WeakKeyDictionary()
+"""The variables that buffers without a function were declared at."""
+_GIVEN: WeakKeyDictionary[Operation, Operation] = WeakKeyDictionary()
+"""Statements in others by those that were given for them, of which they are copies."""
 
 
 class Buffer:
@@ -78,6 +84,9 @@ class Buffer:
     def data(self) -> PrimExpr:
         """The address of the memory."""
         op = self.ssa.owner
+        declared = _ADDRESSES.get(self.ssa)
+        if declared is not None:
+            return declared
         return PrimExpr(op.data if isinstance(op, tir.DeclBufferOp) else tir.BufferDataOp(self.ssa).result)
 
     # How elements and parts are reached; `buffer_access` fills these in.
@@ -113,7 +122,10 @@ def decl_buffer(
     offset_factor: int = 1,
     axis_separators: Sequence[int] = (),
 ) -> Buffer:
-    """A buffer that has no function yet. Raises `ShapeError` for separators that are no increasing axes."""
+    """A buffer that has no function yet, at the address `data` where one is given.
+
+    Raises `ShapeError` for separators that are no increasing axes.
+    """
     dims = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]
     if list(axis_separators) != sorted({int(s) for s in axis_separators if 0 <= int(s) <= len(dims)}):
         raise ShapeError("wrong axis separators", expected=f"increasing, from 0 to {len(dims)}", found=axis_separators)
@@ -129,12 +141,19 @@ def decl_buffer(
     )
     value = Block(arg_types=[t]).args[0]
     set_name(value, name)
+    if data is not None:
+        _ADDRESSES[value] = data
     return Buffer(value)
 
 
 def _extents(values: Sequence[Any]) -> list[SymExpr]:
     """Extents as tensor functions have them: numbers are int32."""
     return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
+
+
+def note_given(copy: Operation, statement: Operation) -> None:
+    """`copy` stands in another statement for `statement`, of which it is a copy: handles on both are equal."""
+    _GIVEN[copy] = _GIVEN.get(statement, statement)
 
 
 class Stmt:
@@ -158,10 +177,10 @@ class Stmt:
         return [s for region in self.op.regions for block in region.blocks for s in statements_of(block)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stmt) and self.op is other.op
+        return isinstance(other, Stmt) and _GIVEN.get(self.op, self.op) is _GIVEN.get(other.op, other.op)
 
     def __hash__(self) -> int:
-        return hash(self.op)
+        return hash(_GIVEN.get(self.op, self.op))
 
     def same_as(self, other: object) -> bool:
         return self == other

@@ -70,6 +70,13 @@ def _signature_dropped(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args[1:] if counted else args
 
 
+def call_tir(global_var: Any, *args: Any) -> PrimExpr:
+    """A call of a tensor function of the module by its `GlobalVar`; buffers are given by address (`A.data`)."""
+    returned = getattr(getattr(global_var.struct_info, "ret", None), "dtype", None)
+    result = dtype_of(returned) if isinstance(returned, str) else tir.VOID
+    return PrimExpr(tir.CallOp(global_var.name_hint, [argument(a) for a in args], result).result)
+
+
 @cache
 def _known_to_llvm(name: str) -> bool:
     """Whether LLVM has an intrinsic of this name, with or without the types that it is for."""
@@ -245,8 +252,8 @@ def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> Prim
 
 __all__ = [
     "add", "address_of", "assume", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "call_extern",
-    "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed", "call_pure_extern", "ceildiv",
-    "clz", "convert", "copysign", "handle_add_byte_offset", "hypot", "ignore_loop_partition", "isnullptr",
+    "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed", "call_pure_extern", "call_tir",
+    "ceildiv", "clz", "convert", "copysign", "handle_add_byte_offset", "hypot", "ignore_loop_partition", "isnullptr",
     "ldexp", "likely", "logical_and", "logical_or", "maximum", "minimum", "multiply", "nextafter", "pow",
     "q_multiply_shift", "q_multiply_shift_per_axis", "reinterpret", "shift_left", "shift_right", "subtract",
     "tvm_access_ptr", "type_annotation", "undef", "vectorcombine", "vectorhigh", "vectorlow", "vscale",

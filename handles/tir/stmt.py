@@ -32,7 +32,7 @@ from ...ir.rewriting.copy import copied, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from . import prim_expr as tx
 from .attributes import attr_of
-from .buffers import Buffer, Param, Stmt
+from .buffers import Buffer, Param, Stmt, note_given
 from .domains import (
     ITER_KINDS,
     ITER_TYPES,
@@ -723,6 +723,8 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     note_variables(known)
     for op in operations_of(stmt):
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
+        if not isinstance(op, tir.FuncOp):
+            note_given(cast(Operation, block.last_op), op)
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:

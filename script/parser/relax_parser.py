@@ -68,7 +68,9 @@ class DataflowFrame:
     names: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-_KEEP_THEIR_TYPES = frozenset((*relax.INLINE_OPS, relax.DataflowOp))
+_KEEP_THEIR_TYPES = frozenset(
+    (*relax.INLINE_OPS, relax.DataflowOp, relax.CallTIROp, relax.CallTIRInplaceOp, relax.CallDPSPackedOp)
+)
 """Kinds of ops whose results are what they are, whatever an annotation says."""
 
 

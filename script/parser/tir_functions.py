@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import VectorType, i1
@@ -162,6 +162,12 @@ class TirFunctions(TirCalls):
         return super().call_value(target, site)
 
     # Functions
+
+    def call_ref(self, target: Ref, site: CallSite) -> Any:
+        callee = site.args[0] if site.args and target == Ref("tir", "call_tir") else None
+        if isinstance(callee, GlobalRef):
+            return self._call_function(callee.name, replace(site, args=site.args[1:]))
+        return super().call_ref(target, site)
 
     def _call_function(self, name: str, site: CallSite) -> SSAValue:
         assert self.module is not None

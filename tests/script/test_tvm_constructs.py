@@ -243,3 +243,29 @@ def test_the_address_of_a_declared_buffer_is_where_it_was_declared() -> None:
 def test_a_macro_is_made_of_a_function():
     with pytest.raises(ValueError, match="takes a function"):
         T.macro(True)
+
+
+def test_tensor_functions_are_called_by_their_names():
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(a: T.Buffer((8,), "float32"), n: T.int32):
+            tir.call_tir(Module.part, a.data, n)
+
+        @T.prim_func(private=True)
+        def part(a: T.Buffer((8,), "float32"), n: T.int32):
+            a[n] = T.float32(2)
+
+    assert "Module.part(a.data, n)" in Module.script()
+    call = tir.call_tir(Module.get_global_var("part"), tir.Var("p", "handle"), 1)
+    assert call.op.name == "part" and len(call.args) == 2 and call.dtype == "void"
+
+
+def test_outputs_of_packed_functions_are_what_they_are_said_to_be():
+    @R.function
+    def main(x: R.Tensor([4], "float32")):
+        f = R.ExternFunc("f")
+        y: R.Tensor(ndim=1, dtype="float32") = R.call_dps_packed(f, [x], out_sinfo=R.Tensor([4], "float32"))
+        return y
+
+    assert main.ret_struct_info.shape is not None

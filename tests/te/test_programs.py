@@ -507,8 +507,6 @@ def test_texts(golden: Callable[[str, str], None]) -> None:
 
 
 LEFT_OUT = {
-    "ScanOp": "TVM's create_prim_func has no way for scans either: they are written with statements, te.extern",
-    "scan": "TVM's create_prim_func has no way for scans either: they are written with statements, te.extern",
     "trace": "a hook that calls back into Python for each element: write an extern with te.call_packed",
     "tag": "a module; te.tag_scope",
 }

@@ -10,6 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax import te, topi
+from tirax import tvm_api as tvm
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.dialects import tir
 from tirax.interpreter import interpret
@@ -184,3 +185,47 @@ def test_errors() -> None:
         te.compute((4,), lambda i: te.sum(x[i, spatial], axis=spatial))
     with pytest.raises(TiraxError, match="known only at run time"):
         te.compute((te.compute((4,), lambda i: i)(0),), lambda i: x[i, 0])
+
+
+def scanned(rows: int = 4) -> tuple[te.Tensor, te.Tensor]:
+    x, state = te.placeholder((rows, 3), name="x"), te.placeholder((rows, 3), name="state")
+    first = te.compute((1, 3), lambda _, i: x[0, i])
+    rest = te.compute((rows, 3), lambda t, i: state[t - 1, i] + x[t, i])
+    return x, te.scan(first, rest, state, name="total")
+
+
+def test_scans_are_described_and_not_built():
+    x, total = scanned()
+    assert isinstance(total.op, te.ScanOp) and tuple(map(int, total.shape)) == (4, 3) and total.name == "total"
+    assert [t.op.name for t in total.op.input_tensors] == ["compute", "compute"] and total.op.output(0) is total
+    later = te.compute((4, 3), lambda i, j: total[i, j] * 2.0)
+    for result in (total, later):
+        with pytest.raises(TypeError, match=r"Unsupported Operation: ScanOp\."):
+            te.create_prim_func([x, result])
+    op = total.op
+    both = te.scan(op.init * 2, op.update * 2, op.state_placeholder * 2)
+    assert [t.value_index for t in both] == [0, 1] and both[0].op is both[1].op
+    with pytest.raises(ShapeError, match="as many"):
+        te.scan(op.init * 2, op.update, op.state_placeholder)
+    with pytest.raises(ShapeError, match="of one shape"):
+        te.scan(op.init, scanned(5)[1].op.update, op.state_placeholder)
+
+
+def test_elements_of_tensors_without_dimensions():
+    x = te.placeholder((3,), name="x")
+    two = te.compute((), lambda: 2, name="two")
+    total = te.compute((3,), lambda i: x[i] + tvm.tir.expr.ProducerLoad(two, []))
+    inputs = np.arange(3, dtype="float32")
+    result = np.zeros(3, "float32")
+    interpret(ModuleOp([te.create_prim_func([x, total])]), "main", inputs, result)
+    assert isinstance(x[0], tvm.tir.ProducerLoad) and not isinstance(x[0] + 1, tvm.tir.ProducerLoad)
+    assert not isinstance(tvm.tir.decl_buffer((3,))[0], tvm.tir.ProducerLoad)
+    np.testing.assert_array_equal(result, inputs + 2)
+
+
+def test_reductions_have_their_parts():
+    k = te.reduce_axis((0, 4), "k")
+    x = te.placeholder((4,), "int32")
+    total = te.sum(x[k], axis=k)
+    assert (total.source, total.axis, total.condition, total.value_index) == (total.sources, (k,), None, 0)
+    assert te.Reduce(None, [1], [k], None, 1).value_index == 1

@@ -121,7 +121,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "solve_linear_inequalities": "deduce_bound and detect_clip_bound solve them for one variable",
     },
     "tir": {
-        **dict.fromkeys(("DataProducer", "ProducerLoad", "BufferRealize"), _TE_SCHEDULE),
+        **dict.fromkeys(("DataProducer", "BufferRealize"), _TE_SCHEDULE),
         "BlockDependenceInfo": _SREF,
         **dict.fromkeys(("call_cpacked", "call_cpacked_lowered", "call_packed_lowered", "lookup_param"), _ABI),
         **dict.fromkeys(("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "tvm_tuple", "trace"), _ABI),
@@ -134,7 +134,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
         **dict.fromkeys(("get_tir_pipeline", "get_default_tir_pipeline"), "relax.get_pipeline names all pipelines"),
         "CallEffectKind": _CPP,
-        "call_tir": "Relax calls tensor functions: R.call_tir",
         "ret": "a result is a statement: T.ret in a script",
     },
     "relax": {

@@ -26,7 +26,7 @@ _NAMES = NamesOnly(
         "handles.tir.index_map": "IndexMap",
         "handles.tir.intrinsics": """
             address_of assume bitwise_and bitwise_not bitwise_or bitwise_xor call_extern call_intrin
-            call_llvm_intrin call_llvm_pure_intrin call_packed call_pure_extern ceildiv clz copysign
+            call_llvm_intrin call_llvm_pure_intrin call_packed call_pure_extern call_tir ceildiv clz copysign
             handle_add_byte_offset hypot ignore_loop_partition isnullptr ldexp likely nextafter pow
             q_multiply_shift q_multiply_shift_per_axis reinterpret shift_left shift_right tvm_access_ptr
             type_annotation undef vectorcombine vectorhigh vectorlow vscale
@@ -41,6 +41,7 @@ _NAMES = NamesOnly(
             DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt stmt_list
             stmt_seq While
         """,
+        "te.tensor": "ProducerLoad",
         "schedule.schedule": "Schedule",
         "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",
         "schedule.state": "ScheduleError",

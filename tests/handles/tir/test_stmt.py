@@ -52,3 +52,19 @@ def test_a_size_that_is_loaded_may_be_stored():
     out = np.array([9, 0, 0, 0], "int32")
     tvm.build(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), target="llvm")["main"](out)
     np.testing.assert_array_equal(out, [9, 9, 9, 9])
+
+
+def test_statements_in_others_are_those_that_were_given():
+    inner, other = tir.Evaluate(1), tir.Evaluate(1)
+    loop = tir.For(tir.Var("i", "int32"), 0, 10, tir.ForKind.SERIAL, inner)
+    choice = tir.IfThenElse(tir.const(True), loop, other)
+    assert loop.body == inner != other and hash(loop.body) == hash(inner)
+    assert choice.then_case == loop and choice.then_case.body != other and choice.else_case == other
+    assert tir.SeqStmt([inner, other]).seq == [inner, other] and choice.else_case.same_as(other)
+
+
+def test_buffers_are_declared_at_an_address():
+    pointer = tir.Var("p", tvm.ir.PointerType(tvm.ir.PrimType("float32")))
+    buffer = tir.decl_buffer([16], "float32", data=pointer)
+    assert buffer.data.same_as(pointer) and tir.BufferStore(buffer, 1.0, [0]).buffer.data == pointer
+    assert tir.decl_buffer([16]).data.dtype == "handle"
