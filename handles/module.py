@@ -235,8 +235,7 @@ class IRModule:
     def __str__(self) -> str:
         return self.script()
 
-    def __repr__(self) -> str:
-        return f"IRModule({', '.join(self.names)})"
+    __repr__ = __str__
 
 
 def _name(var: Any) -> str:

@@ -233,7 +233,7 @@ class _Builder:
         indices: list[SSAValue] = list(inner.args[: len(stage.axis)])
         targets = [self.buffers[t.buffer] for t in outputs]
         _fill(inner, body, targets, indices, mapping)
-        _drop_unused_constants(inner)
+        _drop_overridden(inner)
         notes = {k: v for k, v in stage.attrs.items() if k != LAYOUT_FREE}
         block = tir.BlockOp(name, iters, Region(inner), annotations=notes or None)
         infer_regions(block)
@@ -270,10 +270,12 @@ def _fill(
     _update(block, body, targets, indices, mapping)
 
 
-def _drop_unused_constants(block: Block) -> None:
-    """Constants whose dtype was overridden stand there twice; the first is unused."""
+def _drop_overridden(block: Block) -> None:
+    """Where a dtype was overridden constants stand there twice, the first is unused, and conversions change nothing."""
     for op in list(block.walk()):
-        if isinstance(op, tir.ConstOp) and not op.result.uses:
+        if isinstance(op, tir.CastOp) and op.result.type == op.value.type:
+            replace_op(op, op.value, renamed=False)
+        elif isinstance(op, tir.ConstOp) and not op.result.uses:
             op.detach()
             op.erase()
 

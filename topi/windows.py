@@ -220,9 +220,8 @@ def pool(
     window = [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
 
     def element(i: Indices) -> Any:
-        batch, channel, *at = (i[p] for p in places)
-        where = window_places(at, window, strides, dilation)
-        return reducer(padded(*arranged(places, [batch, channel, *where])), axis=window)
+        where = window_places([i[p] for p in places[2:]], window, strides, dilation)
+        return reducer(padded(*_moved(i, places, where)), axis=window)
 
     if kind == "max":
         return over_axes(out_shape, element, "pool_max", "pool_max")
@@ -241,6 +240,12 @@ def pool(
         return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(data.type))
 
     return over_axes(out_shape, mean, "pool_avg", "elemwise")
+
+
+def _moved(i: Indices, places: Places, where: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """Indices with those of the windows' dimensions replaced; batch, channels and blocks of channels stay."""
+    spatial = dict(zip(places[2:], where, strict=True))
+    return [spatial.get(p, v) for p, v in enumerate(i)]
 
 
 def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, dilation: int) -> PrimExpr:
@@ -269,12 +274,11 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
         return low, tx.floordiv((i + 1) * from_sym(n) + from_sym(m - 1), divisor(m))
 
     def element(i: Indices) -> Any:
-        batch, channel, *at = (i[p] for p in places)
-        ends = [bounds(v, n, m) for v, (n, m) in zip(at, pairs, strict=True)]
+        ends = [bounds(i[p], n, m) for p, (n, m) in zip(places[2:], pairs, strict=True)]
         where = [tx.simplified(low + w) for (low, _), w in zip(ends, window, strict=True)]
         rows = zip(where, ends, pairs, strict=True)
         needed = [tx.less(v, high) for v, (_, high), (n, m) in rows if (n % m).constant != 0]
-        value = data(*arranged(places, [batch, channel, *where]))
+        value = data(*_moved(i, places, where))
         return reducer(value, axis=window, where=tx.logical_and(*needed) if needed else None)
 
     total = over_axes(out_shape, element, step, step)

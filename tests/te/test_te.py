@@ -217,7 +217,7 @@ def test_elements_of_tensors_without_dimensions():
     total = te.compute((3,), lambda i: x[i] + tvm.tir.expr.ProducerLoad(two, []))
     inputs = np.arange(3, dtype="float32")
     result = np.zeros(3, "float32")
-    interpret(ModuleOp([te.create_prim_func([x, total])]), "main", inputs, result)
+    run([x, total], [inputs, result])
     assert isinstance(x[0], tvm.tir.ProducerLoad) and not isinstance(x[0] + 1, tvm.tir.ProducerLoad)
     assert not isinstance(tvm.tir.decl_buffer((3,))[0], tvm.tir.ProducerLoad)
     np.testing.assert_array_equal(result, inputs + 2)

@@ -156,7 +156,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "relax.testing.vm": {"get_device_id": _DEVICES},
     "ir": {
         "TypeConstraint": _OLD_TYPES,
-        **dict.fromkeys(("CallingConv", "EnvFunc", "Node", "make_node"), _CPP),
+        **dict.fromkeys(("CallingConv", "Node", "make_node"), _CPP),
         **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
         **dict.fromkeys(("register_intrin_lowering", "register_op_attr"), _RULE),
         "DummyGlobalInfo": "a module has attributes in the place of global infos",

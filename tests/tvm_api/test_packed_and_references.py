@@ -114,3 +114,13 @@ def test_captured_lists_mean_what_is_in_them():
         return x
 
     tvm.ir.assert_structural_equal(captured.with_attr("global_symbol", "f"), written.with_attr("global_symbol", "f"))
+
+
+def test_functions_are_known_by_their_names():
+    tvm.register_func("tests.env_func.next", lambda x: x + 1, override=True)
+    function, again = (tvm.ir.EnvFunc.get("tests.env_func.next") for _ in range(2))
+    tvm.ir.assert_structural_equal(function, again)
+    assert function(2) == 3 and tvm.ir.structural_hash(function) == tvm.ir.structural_hash(again)
+    assert not tvm.ir.structural_equal(function, tvm.ir.EnvFunc.get("testing.echo"))
+    with pytest.raises(TiraxError, match="tests.env_func.none"):
+        tvm.ir.EnvFunc.get("tests.env_func.none")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute
 
 from ...handles.tir.prim_func import PrimFunc
 from ...ir.passes.transform import Pass
@@ -28,7 +29,7 @@ class BindTarget(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         host = getattr(self.target, "host", None) or "llvm"
         for func in functions(op):
-            attrs = {} if func.func_attrs is None else func.func_attrs.data
+            attrs: Mapping[str, Attribute] = {} if func.func_attrs is None else func.func_attrs.data
             if "target" not in attrs:
                 kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
                 func.func_attrs = kept if kept.data else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ...handles.base_func import BaseFunc, DictAttrs
+from ...handles.env_func import EnvFunc
 from ...handles.equality import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -61,7 +62,7 @@ BaseExpr = RelaxExpr = Expr
 
 
 __all__ = [
-    "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "FuncType", "GlobalVar", "IRModule", "Map", "Op",
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "EnvFunc", "FuncType", "GlobalVar", "IRModule", "Map", "Op",
     "PointerType", "PrimExpr", "PrimType", "Range", "RelaxExpr", "String", "TupleType", "Type", "VDevice",
     "assert_structural_equal", "attrs", "container", "expr", "function", "get_first_structural_mismatch",
     "instrument", "load_json", "module", "op", "save_json", "structural_equal", "structural_hash", "transform",

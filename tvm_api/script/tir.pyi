@@ -93,6 +93,7 @@ class Ramp(PrimExpr):
     def __init__(self, base: Any, stride: Any, lanes: Any) -> None: ...
 from ...tvm_api.script._in_scripts import Range as Range
 from ...te.reduction import Reduce as Reduce
+from ...te.tensor import ScanOp as ScanOp
 from ...handles.tir.prim_expr import select as Select
 class Shuffle(PrimExpr):
     """Lanes of vectors by number."""
@@ -161,6 +162,7 @@ from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
 from ...handles.tir.intrinsics import call_llvm_pure_intrin as call_llvm_pure_intrin
 from ...te.foreign import call_packed as call_packed
 from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
+from ...handles.tir.intrinsics import call_tir as call_tir
 def cast(value: Any, dtype: Any, span: Any = None) -> Any:
     """The value as another dtype. Raises as `PrimExpr.astype`."""
 def ceil(x: Any) -> Any:
@@ -333,6 +335,7 @@ def rsqrt(x: Any) -> Any:
 from ...tvm_api.script._in_scripts import sblock as sblock
 from ...tvm_api.script._in_scripts import sblock_alloc_buffer as sblock_alloc_buffer
 from ...tvm_api.script._in_scripts import sblock_attr as sblock_attr
+from ...te.tensor import scan as scan
 from ...tvm_api.script._in_scripts import serial as serial
 def shift_left(a: Any, b: Any) -> Any:
     """shift_left(a, b) of integers."""

@@ -104,6 +104,7 @@ class Or(PrimExpr):
     def __init__(self, a: Any, b: Any) -> None: ...
 from ...handles.tir.prim_expr import PrimExpr as PrimExpr
 from ...handles.tir.prim_func import PrimFunc as PrimFunc
+from ...te.tensor import ProducerLoad as ProducerLoad
 class Ramp(PrimExpr):
     """base, base + stride, …: a vector."""
     def __init__(self, base: Any, stride: Any, lanes: Any) -> None: ...
@@ -147,6 +148,7 @@ from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
 from ...handles.tir.intrinsics import call_llvm_pure_intrin as call_llvm_pure_intrin
 from ...handles.tir.intrinsics import call_packed as call_packed
 from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
+from ...handles.tir.intrinsics import call_tir as call_tir
 from ...handles.tir.intrinsics import ceildiv as ceildiv
 from ...handles.tir.intrinsics import clz as clz
 from ...handles.tir.prim_expr import const as const

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ast import literal_eval
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
@@ -93,6 +94,14 @@ def places(layout: str, letters: str) -> list[int]:
     if sorted(layout) != sorted(letters):
         raise ShapeError("unknown layout", expected=f"the letters {letters} in some order", found=layout)
     return [layout.index(c) for c in letters]
+
+
+def packed_places(layout: str, letters: str) -> list[int]:
+    """As `places`; dimensions may be followed by blocks of others, as in `NCHW4c`."""
+    axes = re.findall(r"[A-Z]|\d+[a-z]", layout)
+    if "".join(axes) != layout or sorted(a for a in axes if a.isalpha()) != sorted(letters):
+        raise ShapeError("unknown layout", expected=f"the letters {letters} in some order, blocks: 4c", found=layout)
+    return [axes.index(c) for c in letters]
 
 
 def spatial_letters(rank: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...diagnostics import ShapeError, TiraxError
 from ...dialects.relax.layout import arranged, windows, windows_begun
+from ...dialects.sym.expr import SymExpr
 from ...te.axis import dim
 from ...te.tensor import Tensor
 from ...topi import blocked as _blocked
@@ -23,6 +24,7 @@ from .arguments import (
     kernel_extents,
     named,
     no_rewritten_layout,
+    packed_places,
     pad_pairs,
     places,
     spatial_letters,
@@ -276,16 +278,26 @@ def _pool(
     layout: str,
     count_include_pad: bool,
 ) -> Tensor:
-    at = places(layout, "NC" + letters)
+    at = packed_places(layout, "NC" + letters)
     size, steps, dilations = (integers(v, len(letters)) for v in (kernel, stride, dilation))
     own_pairs = pad_pairs(padding, size)
     pairs = _widened(own_pairs, steps, ceil_mode)
     count = windows_begun if ceil_mode else lambda n, p, *w: windows(n, sum(p), *w)
     rows = zip([data.dims[p] for p in at[2:]], pairs, size, steps, dilations, strict=True)
     counts = [count(*row) for row in rows]
-    dims = arranged(at, [data.dims[at[0]], data.dims[at[1]], *counts])
+    dims = _with_extents(data, at, counts)
     counted = own_pairs if count_include_pad else None
     return _windows.pool(data, dims, at, size, steps, dilations, pairs, _kind(pool_type), counted)
+
+
+def _with_extents(data: Tensor, at: Sequence[int], extents: Sequence[SymExpr]) -> list[SymExpr]:
+    """The shape of `data` with other spatial extents; raises `ShapeError` where the layout has another rank."""
+    if max(at) >= len(data.dims):
+        raise ShapeError("the layout has more dimensions than the data", found=str(data))
+    dims = list(data.dims)
+    for p, extent in zip(at[2:], extents, strict=True):
+        dims[p] = extent
+    return dims
 
 
 def _pooling(letters: str, along: str) -> Callable[..., Tensor]:
@@ -303,10 +315,10 @@ pool3d = _pooling("DHW", "three dimensions")
 
 
 def _adaptive(letters: str, data: Tensor, output_size: Any, pool_type: str, layout: str) -> Tensor:
-    at = places(layout, "NC" + letters)
+    at = packed_places(layout, "NC" + letters)
     sizes = output_size if isinstance(output_size, list | tuple) else [output_size] * len(letters)
     extents = [constant_like(dim(s), data.dims[p]) for s, p in zip(sizes, at[2:], strict=True)]
-    dims = arranged(at, [data.dims[at[0]], data.dims[at[1]], *extents])
+    dims = _with_extents(data, at, extents)
     return _windows.adaptive_pool(data, dims, at, _kind(pool_type))
 
 
