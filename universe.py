@@ -67,6 +67,7 @@ _PASSES: dict[str, str] = {
     "scale-after-product": "transforms.operators.scale_after_product:ScaleAfterProduct",
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
+    "unsigned-activations": "transforms.operators.unsigned_activations:UnsignedActivations",
     "requantize": "transforms.operators.requantize:Requantize",
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
     "quantize-weights": "transforms.operators.quantize_weights:QuantizeWeights",

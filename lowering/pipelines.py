@@ -15,6 +15,7 @@ OPTIMIZE = (
     "normalize",
     "sink-loop-constants",
     "simplify-inference",
+    "unsigned-activations",
     "quantized-to-integer",
     "requantize",
     "flush-denormal-weights",

@@ -9,23 +9,26 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from ...dialects import relax
-from ...dialects.dtypes import numpy_dtype, ui8
+from ...dialects.dtypes import ui8
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
 from ...handles.relax.calls import binary
 from ...handles.relax.calls import call_operator as call
-from ...handles.relax.expr import Expr, ShapeExpr
+from ...handles.relax.expr import Expr, ShapeExpr, const
 from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter
-from .dot_products import dot_of
-from .rules import number, producer
+from .dot_products import Dot, dot_of
+from .quantized_form import bounds_of, integer_limits
+from .rules import constant_array
 
 _MOST = 1 << 31
 """Sums of int32 are less."""
+_MOST_OF_FLOATS = 1 << 24
+"""Integers that are less are exact in float32."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ class _Bytes:
     @property
     def largest(self) -> int:
         """A bound of |q - zero|."""
-        low, high = _range(_type(self.q).element)
-        least, most = _bounds(self.zero.ssa)
+        low, high = integer_limits(cast(Attribute, _type(self.q).element))
+        least, most = bounds_of(self.zero.ssa)
         return max(high - least, most - low)
 
 
@@ -110,38 +113,29 @@ def _contents(expr: Expr) -> np.ndarray[Any, Any] | None:
     return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
 
 
-def _bounds(value: SSAValue) -> tuple[int, int]:
-    """The least and the most that an integer can be: what it is, what it is limited to, or what its dtype holds."""
-    op = value.owner
-    if isinstance(op, relax.ConstantOp):
-        array = op.value.numpy()
-        return int(array.min()), int(array.max())
-    most = op if isinstance(op, relax.Operator) else None
-    while most is not None and most.name in ("relax.astype", "relax.reshape"):
-        most = producer(most.operands[0], "minimum") or producer(most.operands[0], "reshape")
-    least = None if most is None or most.name != "relax.minimum" else producer(most.operands[0], "maximum")
-    if most is not None and least is not None:
-        ends = number(least.operands[1]), number(most.operands[1])
-        if ends[0] is not None and ends[1] is not None:
-            return int(ends[0]), int(ends[1])
-    return _range(cast(TensorType, value.type).element)
-
-
-def _range(dtype: Attribute | None) -> tuple[int, int]:
-    assert dtype is not None
-    kind = np.iinfo(numpy_dtype(dtype))
-    return int(kind.min), int(kind.max)
-
-
-def _fits(steps: SymExpr, a: _Bytes, b: _Bytes) -> bool:
-    """Whether so many products are less than what an int32 holds."""
-    return steps.constant is not None and steps.constant * a.largest * b.largest < _MOST
+def _fits(steps: SymExpr, a: _Bytes, b: _Bytes, most: int = _MOST) -> bool:
+    """Whether so many products are less than what an int32 holds, or than `most`."""
+    return steps.constant is not None and steps.constant * a.largest * b.largest < most
 
 
 def _has_dot(target: Target, a: _Bytes, b: _Bytes) -> bool:
     """Whether there is an instruction for products of bytes of these kinds."""
-    left, right = (cast(Attribute, _type(q).element) for q in (a.q, b.q))
-    return dot_of(left, right, i32, target) is not None
+    return _dot(target, a.q, b.q) is not None
+
+
+def _dot(target: Target, a: Expr, b: Expr) -> Dot | None:
+    left, right = (cast(Attribute, _type(q).element) for q in (a, b))
+    return dot_of(left, right, i32, target)
+
+
+def _signed(target: Target, a: _Bytes, b: _Bytes) -> _Bytes:
+    """Constant unsigned bytes as signed ones with other zero points, where products with `a` are faster then."""
+    array, zeros = constant_array(b.q.ssa), _contents(b.zero)
+    if array is None or zeros is None or _type(b.q).element != ui8:
+        return b
+    signed = _Bytes(const((array ^ 0x80).view(np.int8)), b.scale, const(zeros.astype(np.int32) - 128), b.axis)
+    before, after = _dot(target, a.q, b.q), _dot(target, a.q, signed.q)
+    return signed if after is not None and not after.shifted and (before is None or before.shifted) else b
 
 
 def _along(parameter: Expr, axis: int, rank: int) -> Expr:
@@ -191,6 +185,7 @@ def _product(target: Target) -> _Rule:
             return expr
         if (a.has_vectors and a.axis != len(a.dims) - 2) or (b.has_vectors and b.axis != len(b.dims) - 1):
             return expr
+        b = _signed(target, a, b)
         if not _has_dot(target, a, b) or not _fits(a.dims[-1], a, b):
             return expr
         scales = _along(a.scale, 0, 2), b.scale
@@ -212,7 +207,7 @@ def _product_of_bytes(a: _Bytes, b: _Bytes) -> Expr:
     return sums
 
 
-# conv2d(dequantize(x, s, p), dequantize(w, t, 0))  ->  astype(conv2d(pad(x, p), w) - p * sum(w)) * (s * t)
+# conv2d(dequantize(x, s, p), dequantize(w, t, q))  ->  astype(conv2d(pad(x, p), w) - …) * (s * t)
 
 
 def _convolution(target: Target) -> _Rule:
@@ -222,38 +217,106 @@ def _convolution(target: Target) -> _Rule:
         x, w = _bytes(data, matches), _bytes(weight, matches)
         if x is None or w is None or _type(expr).element != f32:
             return expr
-        if not _has_dot(target, x, w) or not _is_for_bytes(_attrs(expr), x, w):
+        w, attrs = _signed(target, x, w), _attrs(expr)
+        if not _has_dot(target, x, w) or not _is_for_bytes(attrs, x, w):
             return expr
-        attrs = _attrs(expr)
-        shifted, zeros = x.q, _contents(x.zero)
-        if not x.is_centred and any(attrs["padding"]):
-            if zeros is None:
-                return expr
-            widths = _widths(attrs["data_layout"], attrs["padding"])
-            shifted = call("relax.nn.pad", x.q, pad_width=widths, pad_value=float(zeros.item()))
-            attrs["padding"] = [0, 0, 0, 0]
-        kernel, out = attrs["kernel_layout"], attrs["out_layout"] or attrs["data_layout"]
+        shifted = _padded(x, attrs)
+        if shifted is None:
+            return expr
+        out = attrs["out_layout"] or attrs["data_layout"]
         sums: Expr = call("relax.nn.conv2d", shifted, w.q, **{**attrs, "out_dtype": "int32"})
         if not x.is_centred:
-            of_weights = _sum_of(w.q, [i for i, letter in enumerate(kernel) if letter != "O"], False)
-            zero = call("relax.astype", x.zero, dtype="int32")
-            sums = binary("subtract", sums, _along(binary("multiply", zero, of_weights), out.index("C"), 4))
+            sums = binary("subtract", sums, _along(_too_much(x, w, attrs["kernel_layout"]), out.index("C"), 4))
+        if not w.is_centred:
+            zeros = _along(call("relax.astype", w.zero, dtype="int32"), out.index("C"), 4)
+            sums = binary("subtract", sums, binary("multiply", zeros, _window_sums(shifted, w, attrs)))
         return _scaled(sums, (x.scale, _along(w.scale, out.index("C"), 4)))
 
     return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
 
 
+def _padded(x: _Bytes, attrs: dict[str, Any]) -> Expr | None:
+    """The image with its zero point around it, which is taken out of `attrs`; None where that is not constant."""
+    zeros = _contents(x.zero)
+    if x.is_centred or not any(attrs["padding"]):
+        return x.q
+    if zeros is None:
+        return None
+    widths = _widths(attrs["data_layout"], attrs["padding"])
+    attrs["padding"] = [0, 0, 0, 0]
+    return call("relax.nn.pad", x.q, pad_width=widths, pad_value=float(zeros.item()))
+
+
+def _too_much(x: _Bytes, w: _Bytes, kernel: str) -> Expr:
+    """p * sum(w - q), for each output channel."""
+    of_weights = _sum_of(w.q, [i for i, letter in enumerate(kernel) if letter != "O"], False)
+    if not w.is_centred:
+        steps = cast(int, _steps(w, kernel).constant)
+        zeros = binary("multiply", call("relax.astype", w.zero, dtype="int32"), steps)
+        of_weights = binary("subtract", of_weights, zeros)
+    return binary("multiply", call("relax.astype", x.zero, dtype="int32"), of_weights)
+
+
+def _window_sums(x: Expr, w: _Bytes, attrs: dict[str, Any]) -> Expr:
+    """The sums of all channels of an image below the window, one channel, in int32."""
+    data, kernel = attrs["data_layout"], attrs["kernel_layout"]
+    sums = _sum_of(x, [data.index("C")], True)
+    extents = [1 if letter in "OI" else cast(int, d.constant) for d, letter in zip(w.dims, kernel, strict=True)]
+    ones = const(np.ones(extents), "int32")
+    return call("relax.nn.conv2d", sums, ones, **{**attrs, "out_dtype": "int32"})
+
+
+def _steps(w: _Bytes, kernel: str) -> SymExpr:
+    """How many products are summed up."""
+    return product(extent for extent, letter in zip(w.dims, kernel, strict=True) if letter != "O")
+
+
 def _is_for_bytes(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
     """Whether a convolution is one that is faster in bytes, and can be computed in them."""
     data, kernel = attrs["data_layout"], attrs["kernel_layout"]
-    if any(len(layout) != 4 for layout in (data, kernel, attrs["out_layout"] or data)) or attrs["groups"] != 1:
+    if attrs["groups"] != 1 or not _is_plain(attrs, x, w):
         return False
-    if x.has_vectors or not w.is_centred or (w.has_vectors and w.axis != kernel.index("O")):
+    if data[-1] != "C" and constant_array(w.q.ssa) is None:
         return False
-    if data[-1] != "C" and _contents(w.q) is None:
+    return _fits(_steps(w, kernel), x, w)
+
+
+def _is_plain(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
+    """Whether the image has one scale, weights have known extents and at most one for each output channel."""
+    data, kernel = attrs["data_layout"], attrs["kernel_layout"]
+    if any(len(layout) != 4 for layout in (data, kernel, attrs["out_layout"] or data)) or x.has_vectors:
         return False
-    steps = product(extent for extent, letter in zip(w.dims, kernel, strict=True) if letter != "O")
-    return _fits(steps, x, w)
+    if not w.is_centred and (_contents(w.zero) is None or _steps(w, kernel).constant is None):
+        return False
+    return not w.has_vectors or w.axis == kernel.index("O")
+
+
+# conv2d(dequantize(x, s, p), dequantize(w, t, q), groups)  ->  conv2d(astype(x) - p, astype(w) - q, groups) * (s * t)
+
+
+def _grouped_convolution(_: Target) -> _Rule:
+    data, weight = _dequantized(), _dequantized()
+
+    def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
+        x, w, attrs = _bytes(data, matches), _bytes(weight, matches), _attrs(expr)
+        if x is None or w is None or _type(expr).element != f32 or attrs["groups"] == 1:
+            return expr
+        if not _is_plain(attrs, x, w) or not _fits(_steps(w, attrs["kernel_layout"]), x, w, _MOST_OF_FLOATS):
+            return expr
+        kernel, out = attrs["kernel_layout"], attrs["out_layout"] or attrs["data_layout"]
+        sums = call("relax.nn.conv2d", _integers(x), _integers(w, kernel.index("O")), **attrs)
+        factor = binary("multiply", x.scale, w.scale)
+        return binary("multiply", sums, _along(factor, out.index("C"), 4))
+
+    return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
+
+
+def _integers(x: _Bytes, axis: int = 0) -> Expr:
+    """q - zero, in float32."""
+    plain = call("relax.astype", x.q, dtype="float32")
+    if x.is_centred:
+        return plain
+    return binary("subtract", plain, _along(call("relax.astype", x.zero, dtype="float32"), axis, 4))
 
 
 def _widths(layout: str, padding: list[int]) -> list[int]:
@@ -263,7 +326,7 @@ def _widths(layout: str, padding: list[int]) -> list[int]:
 
 
 _Rule = tuple[DFPattern, Callable[[Any, Mapping[Any, Any]], Expr]]
-RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution)
+RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution, _grouped_convolution)
 """What makes the rules, each tried everywhere before the next one."""
 
 

@@ -4,41 +4,47 @@ has it, or multiplied by its inverse, as PyTorch has it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i8
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, f32, i8
+from xdsl.ir import Attribute, SSAValue
 
+from ...dialects import relax
 from ...dialects.dtypes import numpy_dtype, ui8
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from .rules import number, producer
 
+MOVED = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "reshape", "permute_dims", "expand_dims", "squeeze")
+"""Operators that choose among elements, and give the same ones of bytes."""
+_CHOOSING = frozenset(f"relax.{name}" for name in (*MOVED, "astype"))
+
 
 @dataclass(frozen=True)
 class QuantizedForm:
-    """What is quantized, its scale and its zero point."""
+    """What is quantized, its scale and its zero point, the limits of the integers; `rounded` is x / scale, rounded."""
 
     x: SSAValue
     scale: float
     zero: float
+    limits: tuple[int, int]
+    rounded: SSAValue
 
 
 def quantized_form(op: Operator) -> QuantizedForm | None:
     """What `astype(minimum(maximum(round(x / scale) + zero, least), greatest))` consists of, in float32 to bytes.
 
-    x may be multiplied by a constant as well: `scale` is the inverse of that.
-
-    None where it is something else.
+    x may be multiplied by a constant as well: `scale` is the inverse of that. None where it is something else.
     """
     out = op.results[0].type
     if not isinstance(out, TensorType) or out.element not in (i8, ui8):
         return None
-    limits = np.iinfo(numpy_dtype(out.element))
-    value: SSAValue | None = op.operands[0]
-    for name, limit in (("minimum", limits.max), ("maximum", limits.min)):
-        value = _beside(value, name, float(limit))
-    if value is None or not isinstance(value.type, TensorType) or value.type.element != f32:
+    value, limits = limited(op.operands[0])
+    if limits is None or not isinstance(value.type, TensorType) or value.type.element != f32:
+        return None
+    least, greatest = integer_limits(out.element)
+    if not least <= limits[0] <= limits[1] <= greatest:
         return None
     shifted, zero = producer(value, "add"), 0.0
     if shifted is not None:
@@ -49,7 +55,7 @@ def quantized_form(op: Operator) -> QuantizedForm | None:
         zero = point
     rounded = producer(value, "round")
     scaled = None if rounded is None else scaled_by(rounded.operands[0])
-    return None if scaled is None else QuantizedForm(scaled[0], 1 / scaled[1], zero)
+    return None if scaled is None else QuantizedForm(scaled[0], 1 / scaled[1], zero, limits, value)
 
 
 def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
@@ -62,7 +68,36 @@ def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
     return None
 
 
-def _beside(value: SSAValue | None, name: str, constant: float) -> SSAValue | None:
-    """The first operand of the operator `name` that gives a value, where the second one is this constant."""
-    op = None if value is None else producer(value, name)
-    return op.operands[0] if op is not None and number(op.operands[1]) == constant else None
+def limited(value: SSAValue) -> tuple[SSAValue, tuple[int, int] | None]:
+    """(x, limits) of `minimum(maximum(x, least), greatest)` with constant integers; (value, None) of all else."""
+    upper = producer(value, "minimum")
+    lower = None if upper is None else producer(upper.operands[0], "maximum")
+    if upper is None or lower is None:
+        return value, None
+    least, greatest = number(lower.operands[1]), number(upper.operands[1])
+    if least is None or greatest is None or not (least.is_integer() and greatest.is_integer()):
+        return value, None
+    return lower.operands[0], (int(least), int(greatest))
+
+
+def bounds_of(value: SSAValue) -> tuple[int, int]:
+    """The least and the most that a tensor of integers holds: what it is, is limited to, or what its dtype has."""
+    op = value.owner
+    if isinstance(op, relax.ConstantOp) and op.value.numpy().size:
+        array = op.value.numpy()
+        return int(array.min()), int(array.max())
+    element = cast(TensorType, value.type).element
+    assert element is not None
+    least, most = integer_limits(element)
+    if not isinstance(op, Operator) or op.name not in _CHOOSING:
+        return least, most
+    source = op.operands[0]
+    integers = isinstance(source.type, TensorType) and isinstance(source.type.element, IntegerType)
+    limits = bounds_of(source) if integers else limited(source)[1]
+    return limits if limits is not None and least <= limits[0] and limits[1] <= most else (least, most)
+
+
+def integer_limits(dtype: Attribute) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype."""
+    kind = np.iinfo(numpy_dtype(dtype))
+    return int(kind.min), int(kind.max)

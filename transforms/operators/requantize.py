@@ -15,11 +15,9 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
-from .quantized_form import quantized_form
+from .quantized_form import MOVED, bounds_of, quantized_form
 from .rules import number, producer, used_once
 
-_MOVED = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "reshape", "permute_dims", "expand_dims", "squeeze")
-"""Operators that choose among elements, and give the same ones of bytes."""
 _LARGEST = 2.0**126
 """A number between its inverse and this one has a reciprocal that is normal."""
 _SAME = 2.0**-20
@@ -51,7 +49,7 @@ class Requantize(Pass):
     name = "requantize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, dict.fromkeys((f"relax.{name}" for name in _MOVED), _moved))
+        apply_rules(op, dict.fromkeys((f"relax.{name}" for name in MOVED), _moved))
         apply_rules(op, {"relax.astype": _converted})
         apply_rules(op, {"relax.round": _rounded})
 
@@ -96,7 +94,10 @@ def _converted(op: Operator, emit: Emit) -> SSAValue | None:
     q, *parameters = dequantize.operands
     scale, zero = map(number, parameters)
     same = scale is not None and math.isclose(scale, form.scale, rel_tol=_SAME) and zero == form.zero
-    return q if same and q.type == op.results[0].type else None
+    if not same or q.type != op.results[0].type:
+        return None
+    least, most = bounds_of(q)
+    return q if form.limits[0] <= least and most <= form.limits[1] else None
 
 
 def _multiplied(x: SSAValue, factor: SSAValue, emit: Emit) -> SSAValue:

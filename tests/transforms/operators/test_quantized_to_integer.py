@@ -80,6 +80,11 @@ FITS = {
     "padded": convolution(options=", padding=[1, 0, 2, 1], strides=[2, 1]"),
     "padded with 0": convolution(left=dequantize("x", zero=scalar(0, "uint8")), options=", padding=1, dilation=2"),
     "channels": convolution(more=[("s", "(5,)", "float32")], right=dequantize("w", "s", axis=3)),
+    "shifted weights": convolution(right=dequantize("w", zero=scalar(-7, "int8")), options=", strides=2"),
+    "padded, shifted weights": convolution(
+        left=dequantize("x", zero=scalar(0, "uint8")), right=dequantize("w", zero=scalar(5, "int8")),
+        options=", padding=[1, 0, 2, 1]",
+    ),
     "shifted at run time": convolution(more=[("z", "()", "uint8")], left=dequantize("x", zero="z")),
 }  # fmt: skip
 
@@ -124,6 +129,49 @@ def test_what_a_product_becomes():
     ]
 
 
+GROUPS = {
+    "groups": convolution(w="(3, 3, 4, 6)", options=", groups=2"),
+    "depthwise": convolution(
+        w="(3, 3, 1, 8)", more=[("s", "(8,)", "float32")], options=", groups=8, padding=1, strides=2",
+        right=dequantize("w", "s", scalar(3, "int8"), axis=3),
+    ),
+    "depthwise, NCHW": convolution(
+        "(1, 8, 7, 6)", "(8, 1, 3, 3)", layouts=("NCHW", "OIHW"), options=", groups=8", right=dequantize("w", axis=0)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_groups_are_computed_of_integers_that_are_floats(case):
+    before = GROUPS[case]
+    after = QuantizedToInteger(VNNI)(before)
+    text = after.script()
+    assert "R.dequantize" not in text and "int32" not in text
+    assert_same_meaning(before.op, after.op, inputs=inputs)
+
+
+@pytest.mark.parametrize("name", ["product", "convolution"])
+def test_constant_unsigned_weights_become_signed(name):
+    """Products of unsigned bytes would be corrected for each sum."""
+    weights, kernel = ("w", "(8, 6)", "uint8"), RNG.integers(0, 256, (8, 6)).astype("uint8")
+    mod = product(a=UNSIGNED, b=weights, right=dequantize("w", zero=scalar(131, "uint8")))
+    if name == "convolution":
+        mod, kernel = (
+            program(
+                [("x", "(1, 5, 4, 8)", "uint8"), ("w", "(3, 3, 8, 5)", "uint8")],
+                f"a = {dequantize('x', zero=scalar(7, 'uint8'))}",
+                f"b = {dequantize('w', zero=scalar(125, 'uint8'))}",
+                "y = R.nn.conv2d(a, b, data_layout='NHWC', kernel_layout='HWIO')",
+            ),
+            RNG.integers(0, 256, (3, 3, 8, 5)).astype("uint8"),
+        )
+    before = BindParams("main", {"w": kernel})(mod)
+    after = QuantizedToInteger(VNNI)(before)
+    signed = [op for op in after.op.walk() if op.name == "relax.constant" and op.value.numpy().shape == kernel.shape]
+    assert {str(op.value.data.dtype) for op in signed} == {"i8"} and "R.dequantize" not in after.script()
+    assert_same_meaning(before.op, after.op, inputs=inputs)
+
+
 STAYS = {
     "floats": product(a=("x", "(5, 8)", "float32"), left="x"),
     "weights only": product(
@@ -142,8 +190,10 @@ STAYS = {
     "sums of unknown length": product(a=("x", "(2, 'n')", "int8"), b=("w", "('n', 2)", "int8")),
     "wide zero points": product(more=[("z", "()", "int32")], left=dequantize("x", zero="z")),
     "vectors": product(a=("x", "(8,)", "int8")),
-    "groups": convolution(w="(3, 3, 4, 6)", options=", groups=2"),
-    "shifted weights": convolution(right=dequantize("w", zero=scalar(1, "int8"))),
+    "weights shifted at run time": convolution(more=[("z", "()", "int8")], right=dequantize("w", zero="z")),
+    "groups whose sums do not fit": convolution(
+        "(1, 4, 4, 512)", "(3, 3, 256, 2)", options=", groups=2", left=dequantize("x", zero=scalar(255, "uint8"))
+    ),
     "padded at run time": convolution(
         more=[("z", "()", "uint8")], left=dequantize("x", zero="z"), options=", padding=1"
     ),
