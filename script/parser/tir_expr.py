@@ -325,8 +325,13 @@ class TirEvaluator(Evaluator):
             raise self.error(node, "an integer is expected", found=describe(value))
         return sym_expr_of(ssa)
 
-    def region(self, value: Any, node: ast.AST) -> tuple[SSAValue, list[SSAValue], list[SymExpr]]:
-        """The buffer, first indices and extents of what `T.reads`, `T.writes` and `T.match_buffer` take."""
+    def region(
+        self, value: Any, node: ast.AST, *, widened: bool = False
+    ) -> tuple[SSAValue, list[SSAValue], list[SymExpr]]:
+        """The buffer, first indices and extents of what `T.reads`, `T.writes` and `T.match_buffer` take.
+
+        An extent depends on no loop: where the region may be `widened` it is all of the dimension then, else refused.
+        """
         if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
             value = Access(value, (Slice(None, None, None),) * value.type.rank, node)
         if not isinstance(value, Access):
@@ -339,7 +344,10 @@ class TirEvaluator(Evaluator):
             else:
                 start = self.index(index, dim, value.node)
                 extent = Const(1, cast(IntegerType, start.type))
-            if any(not isinstance(v.name, str) for v in extent.free_vars()):
+            depends = any(not isinstance(v.name, str) for v in extent.free_vars())
+            if depends and widened:
+                start, extent = self.span(Slice(None, None, None), dim, value.node)
+            elif depends:
                 raise self.error(value.node, "the extent of a region must not depend on loops", found=str(extent))
             starts.append(start)
             extents.append(extent)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr, Var, maximum
+from ...dialects.sym.int_set import SymInterval, values_of
 from ...dialects.tir import ForKind, IterKind
+from ...ir.affine.values import sym_expr_of
 from .source import Source
 
 Bound = SymExpr | SSAValue
@@ -75,3 +80,28 @@ def erase_unused(block: Block) -> None:
 def _erase(op: Operation) -> None:
     op.detach()
     op.erase()
+
+
+def constant_domain(
+    least: Bound, extent: Bound, loops: Mapping[SSAValue, tuple[Bound, Bound]]
+) -> tuple[SymExpr, SymExpr] | None:
+    """The first value and the extent of the domain of a loop, of constants and symbolic sizes.
+
+    Where they depend on loops around it (triangular nests) they are those of the least interval that holds all values,
+    a domain that the loop does not fill. None where they depend on what is loaded.
+    """
+    if isinstance(least, SymExpr) and isinstance(extent, SymExpr):
+        return least, extent
+    around: dict[Var, SymInterval] = {}
+    for value, (low, count) in loops.items():
+        first = _as_expr(low)
+        around[Var(value, cast(IntegerType, value.type))] = SymInterval(first, first + _as_expr(count) - 1)
+    first = _as_expr(least)
+    low, high = values_of(first, around).low, values_of(first + _as_expr(extent) - 1, around).high
+    if low is None or high is None or any(v.value is not None for end in (low, high) for v in end.free_vars()):
+        return None
+    return low, Analyzer().simplify(maximum(high - low + 1, 0))
+
+
+def _as_expr(bound: Bound) -> SymExpr:
+    return bound if isinstance(bound, SymExpr) else sym_expr_of(bound)

@@ -29,7 +29,15 @@ from .tir_attributes import TirAttributes
 from .tir_buffers import BUFFER_CALLS
 from .tir_calls import dtype_by_name
 from .tir_expr import element, lanes
-from .tir_frames import BlockFrame, Bound, Loop, check_plain_parameters, erase_unused, without_symbol
+from .tir_frames import (
+    BlockFrame,
+    Bound,
+    Loop,
+    check_plain_parameters,
+    constant_domain,
+    erase_unused,
+    without_symbol,
+)
 from .tir_functions import TirModule
 from .tir_reduce import CommReducer
 from .tir_unsupported import unsupported
@@ -641,14 +649,14 @@ class TirParser(TirAttributes):
                 raise self.error(
                     node, "this cannot be remapped", expected="kinds S and R of loop variables", found=what
                 )
-            least, extent = bounds
-            if not (isinstance(least, SymExpr) and isinstance(extent, SymExpr)):
+            domain = constant_domain(*bounds, self.loops)
+            if domain is None:
                 raise self.error(
                     node,
                     f"the extent of loop '{name_of(value)}' depends on computed values, so it is no domain of a block",
                     hint="give the domain: T.axis.spatial(extent, i), and T.where(…)",
                 )
-            found.append(self._iterator(frame, kind, value, (least, extent), node))
+            found.append(self._iterator(frame, kind, value, domain, node))
         return found[0] if len(found) == 1 else found
 
     def _iterator(
@@ -709,7 +717,7 @@ class TirParser(TirAttributes):
         if len(args) == 1 and isinstance(args[0], tuple | list):
             args = cast("list[Any]", list(args[0]))
         for value in args:
-            self.emit(cls(*self.region(value, site.node)), site.node)
+            self.emit(cls(*self.region(value, site.node, widened=True)), site.node)
 
     def _func_attr(self, site: CallSite) -> None:
         if self.attrs is not None:

@@ -308,6 +308,14 @@ class TIRPrinter:
     def _bound(self, bound: SymExpr | SSAValue) -> Expr:
         return self._values[bound] if isinstance(bound, SSAValue) else symbolic(self, bound)
 
+    def _computed_end(self, first: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> str:
+        """The end of a loop over `last - first` values is `last`."""
+        distance = extent.owner if isinstance(extent, SSAValue) else None
+        begin = self._bound(first)
+        if isinstance(distance, tir.SubOp) and self.value(distance.rhs).text == begin.text:
+            return self.value(distance.lhs).text
+        return infix("+", Level.SUM, begin, self._bound(extent)).text
+
     def _loop_args(self, op: tir.ForOp) -> str:
         first, extent = op.min, op.extent
         if isinstance(first, SymExpr) and first.constant == 0:
@@ -319,8 +327,7 @@ class TIRPrinter:
             size = symbolic(self, extent) if extent.constant is None else extent.constant
             args = [self._values[first].text, interval_end(self, first, size)]
         else:
-            end = infix("+", Level.SUM, self._bound(first), self._bound(extent))
-            args = [self._bound(first).text, end.text]
+            args = [self._bound(first).text, self._computed_end(first, extent)]
         if op.thread is not None:
             args.append(f"thread={string(op.thread.data)}")
         if op.annotations is not None and op.annotations.data:

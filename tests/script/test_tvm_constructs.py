@@ -269,3 +269,50 @@ def test_outputs_of_packed_functions_are_what_they_are_said_to_be():
         return y
 
     assert main.ret_struct_info.shape is not None
+
+
+TRIANGLE = """
+@T.prim_func
+def f(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), n: T.int32):
+    for i in range(n):
+        for j in range(i, i + 3):
+            with T.block("B"):
+                T.where(j < 8)
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+def test_domains_of_nests_that_are_no_boxes_hold_all_values():
+    module = parse_source(TRIANGLE)
+    assert "vj = T.axis.spatial(n + 2, j)" in print_script(module)
+    assert_structural_equal(parse_source(print_script(module)), module)
+    x, y = np.arange(64, dtype="float32").reshape(8, 8), np.zeros((8, 8), "float32")
+    interpret(module, "f", [x, y, 8])
+    np.testing.assert_array_equal(y, np.triu(np.tril(2 * x, 2)))
+    with pytest.raises(ScriptError, match="depends on computed values"):
+        parse_source(TRIANGLE.replace("range(i, i + 3)", 'range(T.Cast("int32", A[i, 0]))'))
+
+
+def test_regions_that_depend_on_data_are_all_of_the_dimension():
+    module = parse_source("""
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32"), ends: T.Buffer((5,), "int32")):
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            T.reads(ends[vi : vi + 2], A[ends[vi] : ends[vi + 1]])
+            T.writes(B[vi])
+            for j in range(ends[vi], ends[vi + 1]):
+                with T.block("inner"):
+                    vj = T.axis.reduce(8, j)
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vj]
+""")
+    text = print_script(module)
+    assert "T.reads(ends[vi:vi + 2], A[0:8])" in text and "in range(ends[vi], ends[vi + 1]):" in text
+    assert_structural_equal(parse_source(text), module)
+    match = "T.match_buffer(A[vi : vi + vj], (4,))"
+    with pytest.raises(ScriptError, match="must not depend on loops"):
+        parse_source(text.replace("B[vi] = B[vi] + A[vj]", f"C = {match}"))

@@ -94,7 +94,7 @@ def test_what_a_branch_finds_is_known_in_it_alone():
             return s
 
     after = relax.transform.VMShapeLower(emit_err_ctx=False)(Module)
-    stores = [line for line in calls(after) if "match_shape\", y" in line]
+    stores = [line for line in calls(after) if 'match_shape", y' in line]
     assert len(stores) == 2 and stores[0] == stores[1]
     y = np.ones(3, "float32")
     assert [tuple(interpret(after.op, "main", (np.array(c), y))) for c in (True, False)] == [(3,), (3,)]
