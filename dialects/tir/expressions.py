@@ -703,8 +703,8 @@ class CallOp(CallExpr):
     """`tir.call @g(%h, %n) : none`: another tensor function of the module; its buffers are given by address.
 
     The result is the scalar that the function returns, none where it returns nothing. An address that is that of a
-    buffer (`tir.buffer_data`) gives the callee's symbolic extents from the buffer's. Functions must not call
-    themselves, directly or not.
+    buffer (`tir.buffer_data`) gives the callee's symbolic extents from the buffer's. Functions may call
+    themselves; no native code is made of those that do and may fail, or give a number.
     """
 
     name = "tir.call"

@@ -18,7 +18,7 @@ from .evaluator import Evaluator, refuse
 from .relax_parser import RelaxParser, Signature
 from .scope import Environment, Scope
 from .source import Source
-from .tir_functions import Macro, hygienic, is_macro
+from .tir_functions import Callee, Macro, hygienic, is_macro
 from .tir_parser import TirParser
 from .values import CallSite, GlobalRef, ModuleRef, Ref, describe
 
@@ -41,6 +41,8 @@ class Function:
     signature: Signature | None = None
     op: relax.FuncOp | tir.FuncOp | None = None
     in_progress: bool = False
+    reader: TirParser | None = None
+    """Of a prim_func whose body is being read."""
 
 
 class _PlainEvaluator(Evaluator):
@@ -89,17 +91,26 @@ class ModuleParser:
         op = self._imported.get(name) if function is None else self._tir(function)
         return op.ret_type if isinstance(op, tir.FuncOp) else None
 
-    def tensor_function(self, name: str, site: CallSite) -> tir.FuncOp:
-        """The prim_func `name` for a call. Raises a located error where it is none, or would call itself."""
+    def tensor_function(self, name: str, site: CallSite) -> Callee:
+        """The prim_func `name` for a call. Raises a located error where it is none.
+
+        And where the number that it returns is not known yet, for it is being read.
+        """
         function = self._functions.get(name)
         op = self._imported.get(name)
         if function is not None and function.kind == "prim_func":
-            if function.in_progress:
-                raise site.error(f"'{name}' calls itself, directly or not", hint="prim_funcs cannot be recursive")
-            return self._tir(function)
+            return Callee.of(self._tir(function)) if function.reader is None else self._in_progress(function, site)
         if not isinstance(op, tir.FuncOp):
             raise site.error("a prim_func can call prim_funcs only", found=f"the Relax function '{name}'")
-        return op
+        return Callee.of(op)
+
+    @staticmethod
+    def _in_progress(function: Function, site: CallSite) -> Callee:
+        """A prim_func that is being read: it calls itself, directly or not."""
+        name, returns = function.node.name, function.node.returns
+        if function.reader is None or not (returns is None or ast.unparse(returns) == "None"):
+            raise site.error(f"'{name}' calls itself, directly or not", hint="such prim_funcs cannot return numbers")
+        return Callee(name, function.reader.entry.args, None)
 
     def callable_type(self, name: str) -> CallableType | None:
         op = self._imported.get(name)
@@ -235,9 +246,9 @@ class ModuleParser:
     def _tir(self, function: Function) -> tir.FuncOp:
         if not isinstance(function.op, tir.FuncOp):
             function.in_progress = True
-            parser = self.tir_parser(self.source, self.environment, self)
-            function.op = parser.parse(function.node, private=function.private)
-            function.in_progress = False
+            function.reader = self.tir_parser(self.source, self.environment, self)
+            function.op = function.reader.parse(function.node, private=function.private)
+            function.in_progress, function.reader = False, None
         return function.op
 
     def _relax(self, function: Function) -> relax.FuncOp:

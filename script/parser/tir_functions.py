@@ -6,7 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Attribute, BlockArgument, SSAValue
@@ -108,11 +108,24 @@ class Macro:
     environment: Environment | None
 
 
+class Callee(NamedTuple):
+    """What a call needs to know of a prim_func, which may still be read: a function may call itself."""
+
+    name: str
+    params: Sequence[SSAValue]
+    ret_type: Attribute | None
+
+    @staticmethod
+    def of(func: tir.FuncOp) -> Callee:
+        """That of a function."""
+        return Callee(func.sym_name.data, func.params, func.ret_type)
+
+
 class TirModule(Protocol):
     """What a prim_func sees of its module."""
 
-    def tensor_function(self, name: str, site: CallSite) -> tir.FuncOp:
-        """The function `name`; raises a located error where there is none, or it calls the function being read."""
+    def tensor_function(self, name: str, site: CallSite) -> Callee:
+        """The function `name`; raises a located error where there is none."""
         ...
 
     def has_function(self, name: str) -> bool: ...
@@ -178,7 +191,7 @@ class TirFunctions(TirCalls):
             raise site.error("wrong number of arguments", expected=wanted, found=len(site.args))
         args = [self._argument(p, a, site) for p, a in zip(callee.params, site.args, strict=True)]
         result = tir.VOID if callee.ret_type is None else callee.ret_type
-        return self.emit(tir.CallOp(callee.sym_name.data, args, result), site.node)
+        return self.emit(tir.CallOp(callee.name, args, result), site.node)
 
     def _argument(self, param: SSAValue, given: Any, site: CallSite) -> SSAValue:
         """A buffer is given by its address, a scalar as the type of the parameter."""

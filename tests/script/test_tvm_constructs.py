@@ -316,3 +316,27 @@ def f(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32"), ends: T.Buffer
     match = "T.match_buffer(A[vi : vi + vj], (4,))"
     with pytest.raises(ScriptError, match="must not depend on loops"):
         parse_source(text.replace("B[vi] = B[vi] + A[vj]", f"C = {match}"))
+
+
+def test_prim_funcs_may_call_themselves():
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32")):
+        Module.sums(T.address_of(A[0]), 16)
+
+    @T.prim_func(private=True)
+    def sums(data: T.handle("float32"), size: T.int32):
+        A = T.decl_buffer((size,), "float32", data=data)
+        A[1] = A[0] + A[1]
+        if size > 2:
+            Module.sums(T.address_of(A[1]), size - 1)
+"""
+    module = parse_source(text)
+    assert_structural_equal(parse_source(print_script(module)), module)
+    x = np.ones(16, "float32")
+    interpret(module, "main", [x])
+    np.testing.assert_array_equal(x, np.arange(1, 17))
+    with pytest.raises(ScriptError, match="calls itself"):
+        parse_source("@T.prim_func\ndef f(n: T.int32) -> T.int32:\n    return f(n - 1)")

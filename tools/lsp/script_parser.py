@@ -16,6 +16,7 @@ from ...script.parser.module import Function, ModuleParser
 from ...script.parser.relax_parser import RelaxParser, Signature
 from ...script.parser.scope import Environment, names_in, undefined_names
 from ...script.parser.source import Source
+from ...script.parser.tir_functions import Callee
 from ...script.parser.tir_parser import TirParser
 from .reading import type_text
 
@@ -142,7 +143,7 @@ class ModuleNotes(ModuleParser):
         self._require(name)
         return super().callable_type(name)
 
-    def tensor_function(self, name: str, site: Any) -> tir.FuncOp:
+    def tensor_function(self, name: str, site: Any) -> Callee:
         self._require(name)
         return super().tensor_function(name, site)
 
