@@ -12,7 +12,7 @@ from ..dialects.block_formats import BLOCK_FORMATS
 from ..frontend.language.config import TransformerConfig
 from ..frontend.language.weights import Weight
 from ..frontend.nn.llm.decoder import HALVES, Formats
-from ..runtime.ndarray import empty
+from ..runtime.ndarray import empty_together
 from ..target import Target
 
 Array = np.ndarray[Any, Any]
@@ -39,18 +39,32 @@ def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: 
     if others:
         notes = others[:_MOST_NOTES] + [f"and {len(others) - _MOST_NOTES} more"] * (len(others) > _MOST_NOTES)
         raise UnsupportedError("weights of other formats", expected=", ".join(BLOCK_FORMATS), notes=notes)
-    return {name: _prepared(config, name, weight, formats) for name, weight in weights.items()}
+    arrays = empty_together(_kind(name, weight, formats) for name, weight in weights.items())
+    for (name, weight), array in zip(weights.items(), arrays, strict=True):
+        np.copyto(array, _prepared(config, name, weight, formats))
+        weight.release()
+    return dict(zip(weights, arrays, strict=True))
+
+
+def _kind(name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...], str]:
+    """The shape and dtype of what a weight becomes."""
+    format = formats.names.get(name, "f32")
+    if format not in BLOCK_FORMATS:
+        return weight.shape, HALVES.get(format, "float32")
+    rows, width = weight.data.shape
+    together = formats.interleaved(rows)
+    return (rows // together, width * together), "uint8"
 
 
 def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> Array:
     format = formats.names.get(name)
     data = _numbers(weight) if format is None else weight.data
     if name.endswith("norm.weight"):
-        return _aligned(data + np.float32(config.norm_offset))
+        return data + np.float32(config.norm_offset)
     if config.rope.order == "pairs" and any(part in name for part in _TURNED):
         data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
     rows = formats.interleaved(len(data)) if format in BLOCK_FORMATS else 1
-    return _aligned(data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows))
+    return data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows)
 
 
 def _is_of_other_blocks(weight: Weight) -> bool:
@@ -76,10 +90,3 @@ def halves_first(rows: int, head_size: int, turned: int) -> Array:
     head = np.arange(head_size)
     head[:turned] = head[:turned].reshape(-1, 2).T.reshape(-1)
     return (np.arange(0, rows, head_size)[:, None] + head).reshape(-1)
-
-
-def _aligned(data: Array) -> Array:
-    """A copy that kernels read without another one."""
-    out = empty(data.shape, data.dtype)
-    np.copyto(out, data)
-    return out

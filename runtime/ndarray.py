@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import ml_dtypes
@@ -125,12 +126,27 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = C
     if any(extent < 0 for extent in extents):
         raise ShapeError("negative extent", expected="extents >= 0", found=extents)
     np_dtype = to_dtype(dtype)
-    size = np_dtype.itemsize
-    for extent in extents:
-        size *= extent
+    size = np_dtype.itemsize * math.prod(extents)
     raw = np.empty(size + ALIGNMENT, np.uint8) if not zeros else np.zeros(size + ALIGNMENT, np.uint8)
-    offset = -raw.ctypes.data % ALIGNMENT
-    return np.ndarray.__new__(NDArray, extents, np_dtype, raw.data, offset)
+    return NDArray.__new__(NDArray, extents, np_dtype, raw.data, _first_aligned(raw))
+
+
+def empty_together(kinds: Iterable[tuple[Sequence[int], Any]]) -> list[NDArray]:
+    """As `empty`, an array of each shape and dtype, one behind the other in one piece of memory.
+
+    The piece is freed with the last of them. Where it is large the system has large pages for it.
+    """
+    known = [(tuple(int(extent) for extent in shape), to_dtype(dtype)) for shape, dtype in kinds]
+    sizes = [dtype.itemsize * math.prod(shape) for shape, dtype in known]
+    ends = list(accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes))
+    raw = np.empty((ends[-1] if ends else 0) + ALIGNMENT, np.uint8)
+    first = _first_aligned(raw)
+    begins = [first, *(first + end for end in ends)]
+    return [NDArray.__new__(NDArray, *kind, raw.data, begin) for kind, begin in zip(known, begins, strict=False)]
+
+
+def _first_aligned(raw: np.ndarray) -> int:
+    return -raw.ctypes.data % ALIGNMENT
 
 
 def array(source: Any, device: Device = CPU, dtype: Any = None) -> NDArray:

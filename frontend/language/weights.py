@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,15 @@ class Weight:
     shape: tuple[int, ...]
     format: str
     data: np.ndarray[Any, Any]
+
+    def release(self) -> None:
+        """Give the memory back that the file takes, where it is mapped: what is read again comes from the file."""
+        base: Any = self.data
+        while isinstance(base, np.ndarray):
+            base = base.base
+        mapped = base.obj if isinstance(base, memoryview) else base
+        if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 Weights = Mapping[str, Weight]
