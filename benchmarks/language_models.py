@@ -1,33 +1,29 @@
-"""Language models beside llama.cpp: tokens a second of prompts and answers, and whether the texts are the same.
+"""Language models beside llama.cpp: tokens a second of prompts and answers, and memory.
 
     python benchmarks/language_models.py MODEL.gguf --peer-python VENV/bin/python [--threads 1,2] [--activation int8]
 
-`--peer-python` has llama-cpp-python; without it tirax is measured alone. Each runs in a process of its own, one after
-the other, in turns; a row is the best of the rounds. Texts are greedy, `--tokens` of each prompt: they are equal, or
-told are the first token that differs and by how much both sides prefer their own one (logits; the goal is 0.02).
+`--peer-python` has llama-cpp-python; without it tirax is measured alone. Each runs in a process of its own, one behind
+the other; a row is the best of the rounds. Of the bandwidth: the bytes of the file times answered tokens, as a
+part of what as many threads of numpy read a second. Memory is what is resident behind the last answer, beyond what was
+when the library was imported. Texts are compared by `language_model_agreement.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PROMPTS = (
-    "The capital of France is",
-    "Once upon a time there was a",
-    "def fibonacci(n):\n",
-    "The three laws of thermodynamics are",
-    "1, 2, 3, 4,",
-)
 PROMPT, ANSWER, CONTEXT = 512, 128, 1024
 """Tokens of the prompt and of the answer that are measured."""
 
@@ -82,10 +78,12 @@ ENGINES: dict[str, Callable[[str, int, str], Any]] = {"tirax": Tirax, "llama.cpp
 
 def worker(name: str, options: argparse.Namespace) -> None:
     """Measure one engine, and print what was measured as JSON."""
+    importlib.import_module({"tirax": "tirax.language", "llama.cpp": "llama_cpp"}[name])
+    before = memory()
     engine = ENGINES[name](options.model, options.thread_count, options.activation)
     result: dict[str, Any] = {"speed": speed(engine, options.rounds)}
-    if options.texts:
-        result["texts"] = [text(engine, prompt, options.tokens) for prompt in PROMPTS]
+    result["memory"] = memory() - before
+    result["bandwidth"] = bandwidth(os.path.getsize(options.model), options.thread_count)
     print(json.dumps(result))
 
 
@@ -106,43 +104,35 @@ def speed(engine: Any, rounds: int) -> dict[str, float]:
     return best
 
 
-def text(engine: Any, prompt: str, count: int) -> dict[str, Any]:
-    """The greedy tokens behind a prompt, and the logits of the two likeliest at each."""
-    engine.restart()
-    logits = engine.read(engine.tokens(prompt))
-    steps: list[dict[str, Any]] = []
-    for _ in range(count):
-        likeliest = np.argsort(-logits, kind="stable")[:8]
-        steps.append({"token": int(likeliest[0]), "logits": {int(t): float(logits[t]) for t in likeliest}})
-        logits = engine.read([int(likeliest[0])])
-    return {"prompt": prompt, "steps": steps}
+def memory() -> float:
+    """What of this process is resident, in MB."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines["VmRSS"].split()[0]) / 1024
 
 
-def run(python: str, name: str, threads: int, texts: bool, options: argparse.Namespace) -> dict[str, Any]:
+def bandwidth(size: int, threads: int) -> float:
+    """Bytes a second that so many threads read, of `size` bytes in all: the largest number is looked for."""
+    parts = [np.ones(size // 4 // threads, np.float32) for _ in range(threads)]
+    best = 0.0
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(20):
+            begin = time.perf_counter()
+            list(pool.map(np.max, parts))
+            best = max(best, size / (time.perf_counter() - begin))
+    return best
+
+
+def run(python: str, name: str, threads: int, options: argparse.Namespace) -> dict[str, Any]:
     """A worker in a process of its own, on as many cores as threads."""
     command = [python, __file__, options.model, "--worker", name, "--thread-count", str(threads)]
-    command += ["--activation", options.activation, "--rounds", str(options.rounds), "--tokens", str(options.tokens)]
+    command += ["--activation", options.activation, "--rounds", str(options.rounds)]
     cores = sorted(os.sched_getaffinity(0))[-threads:]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(
-        ["taskset", "-c", ",".join(map(str, cores)), *command, *(["--texts"] if texts else [])],
+        ["taskset", "-c", ",".join(map(str, cores)), *command],
         stdout=subprocess.PIPE, text=True, check=True, env=environment,
     )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Where two texts part."""
-    for i, (a, b) in enumerate(zip(ours["steps"], theirs["steps"])):
-        if a["token"] != b["token"]:
-            margins = [_margin(a, b["token"]), _margin(b, a["token"])]
-            return f"token {i} differs: preferred by {margins[0]} (tirax) and {margins[1]} (llama.cpp)"
-    return f"all {len(ours['steps'])} tokens are the same"
-
-
-def _margin(step: dict[str, Any], other: int) -> str:
-    logits = {int(token): value for token, value in step["logits"].items()}
-    return f"{logits[step['token']] - logits[other]:.4f}" if other in logits else "more than the eighth"
 
 
 def main() -> int:
@@ -151,21 +141,21 @@ def main() -> int:
         worker(options.worker, options)
         return 0
     pythons = {"tirax": sys.executable, **({"llama.cpp": options.peer_python} if options.peer_python else {})}
-    texts: dict[str, Any] = {}
-    print(f"{Path(options.model).name}; tokens a second")
+    print(f"{Path(options.model).name}, {os.path.getsize(options.model) / 1e6:.0f} MB; tokens a second")
     for threads in map(int, options.threads.split(",")):
         for name, python in pythons.items():
-            result = run(python, name, threads, not texts.get(name), options)
-            texts.setdefault(name, result.get("texts"))
-            rates = result["speed"]
-            print(
-                f"{name:>10}, {threads} threads: prompt {rates['prompt']:8.1f}, answer {rates['answer']:7.1f}",
-                flush=True,
-            )
-    if "llama.cpp" in texts:
-        for ours, theirs in zip(texts["tirax"], texts["llama.cpp"]):
-            print(f"{ours['prompt']!r}: {difference(ours, theirs)}")
+            print(row(name, threads, run(python, name, threads, options), options), flush=True)
     return 0
+
+
+def row(name: str, threads: int, result: dict[str, Any], options: argparse.Namespace) -> str:
+    """What was measured of an engine."""
+    rates = result["speed"]
+    part = rates["answer"] * os.path.getsize(options.model) / result["bandwidth"]
+    return (
+        f"{name:>10}, {threads} threads: prompt {rates['prompt']:8.1f}, answer {rates['answer']:7.1f} "
+        f"({part:.2f} of {result['bandwidth'] / 1e9:.1f} GB/s), memory {result['memory']:6.1f} MB"
+    )
 
 
 def arguments() -> argparse.Namespace:
@@ -176,10 +166,8 @@ def arguments() -> argparse.Namespace:
     add("--threads", default="1,2", help="numbers of threads, one after the other")
     add("--activation", default="int8", help="int8, float32, or dequantized: weights in float32, too")
     add("--rounds", type=int, default=3, help="of each measurement, besides the first")
-    add("--tokens", type=int, default=200, help="of each text")
     for hidden in ("--worker", "--thread-count"):
         add(hidden, help=argparse.SUPPRESS, type=int if hidden == "--thread-count" else str)
-    add("--texts", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

@@ -21,7 +21,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.block_formats import BlockFormat, block_format
 from ...dialects.names import name_of
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var, minimum
 from ...dialects.tir import BufferType
 from ...topi.block_quantization import PRODUCT
 from ..loop_builder import Bindings, LoopBuilder
@@ -30,6 +30,7 @@ from .block_pieces import Piece, each_piece
 from .block_words import STEPS, Words
 from .epilogue import Epilogue
 from .plan import Machine
+from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, constant_slope, loads_below, update_of
 
 
@@ -43,6 +44,11 @@ class InterleavedRows:
     lane: Iter
     k: Iter
     lanes: int
+
+    @property
+    def panels(self) -> SymExpr:
+        """How many vectors of rows there are."""
+        return self.lane.extent // self.lanes
 
     def block(self, loops: LoopBuilder, row: SymExpr, number: SymExpr) -> Words:
         """A block of the rows from `row` on, as many as a vector has lanes."""
@@ -167,13 +173,27 @@ class BlockTile:
         acc = loops.registers([self.rows.size, plan.lanes], f32)
         self.rows.elements(self.strip, lambda r, c: loops.store(loops.const(0, f32), acc, [r, c]))
         count = cast(int, plan.k.extent.constant) // plan.format.size
-        loops.loop(count, lambda b: self.add(acc, b), dtype=plan.k.dtype, name=name_of(plan.k.var))
+
+        def block(b: SSAValue) -> None:
+            if plan.tile == 1:
+                self._ask_for_next(b)
+            self.add(acc, b)
+
+        loops.loop(count, block, dtype=plan.k.dtype, name=name_of(plan.k.var))
 
         def finish(r: SSAValue, c: SSAValue) -> None:
             where: Bindings = {**self.where, **self.rows.at(r), plan.lane: self.strip.at(c)}
             plan.epilogue.store(loops, where, loops.load(acc, [r, c]))
 
         self.rows.elements(self.strip, finish)
+
+    def _ask_for_next(self, b: SSAValue) -> None:
+        """Ask for the lines of block b of the rows of the next vector, which stand behind these."""
+        words, weights = self.words(b), self.plan.weights
+        following = minimum(Var(self.strip.first, weights.lane.dtype) // words.lanes + 1, weights.panels - 1)
+        panel = self.loops.value(following, weights.lane.dtype)
+        for line in range(0, words.format.block_bytes * words.lanes, LINE_BITS // 8):
+            ask_for(self.loops.insert, words.buffer, [panel, self.loops.value(words.begin + line)])
 
     @abstractmethod
     def add(self, acc: SSAValue, b: SSAValue) -> None:

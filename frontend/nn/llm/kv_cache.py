@@ -107,11 +107,10 @@ class PagedKVCache:
 def _attention_function(
     layout: CacheLayout, query_shape: Any, causal: bool, scale: float, window: int | None, softcap: float | None
 ) -> PrimFunc:
-    """The tensor function of `paged_attention` whose layer is a parameter."""
+    """The tensor function of `paged_attention` whose layer is a parameter. Of one sequence the heads share threads."""
     with index_type(i64):
-        sequences, rows, pages, pool, layer = (
-            SizeVar(name, "int64") for name in ("sequences", "rows", "pages", "pool", "layer")
-        )
+        rows, pages, pool, layer = (SizeVar(name, "int64") for name in ("rows", "pages", "pool", "layer"))
+        sequences = 1 if query_shape[0] == 1 else SizeVar("sequences", "int64")
         known = query_shape[2] if not causal else rows
         query = te.placeholder((sequences, query_shape[1], known, query_shape[3]), "float32", "query")
         shape = layout.shape(cast(Any, pool))
