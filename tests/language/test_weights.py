@@ -1,5 +1,8 @@
 """Weights that no kernel computes with are all named before anything is computed."""
 
+import mmap
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -36,3 +39,32 @@ def test_matrices_of_halves_stay_what_they_are():
     for name, data in ready.items():
         np.testing.assert_array_equal(data.astype("float32"), weights[name].data.astype("float32"))
     assert {str(data.dtype) for data in prepared(TINY, weights, Formats()).values()} == {"float32"}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells what is resident")
+def test_what_is_read_of_a_mapped_file_is_given_back_and_can_be_read_again(tmp_path):
+    numbers = np.arange(mmap.PAGESIZE * 64, dtype=np.float32)
+    (tmp_path / "weights").write_bytes(numbers.tobytes())
+    with open(tmp_path / "weights", "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    weight = Weight(numbers.shape, "f32", np.frombuffer(memoryview(mapped), np.uint8).view(np.float32))
+    np.testing.assert_array_equal(weight.data, numbers)
+    before = resident(mapped)
+    weight.release()
+    assert resident(mapped) < before
+    np.testing.assert_array_equal(weight.data, numbers)
+    Weight((2,), "f32", np.zeros(2, np.float32)).release()  # nothing is mapped
+
+
+def resident(mapped) -> int:
+    """How many bytes of a mapping are in the memory of this process."""
+    address = np.frombuffer(mapped, np.uint8).ctypes.data
+    with open("/proc/self/smaps") as lines:
+        inside = False
+        for line in lines:
+            if "-" in line.split(" ")[0] and not line.startswith(("Shared", "Private")):
+                begin, end = (int(part, 16) for part in line.split(" ")[0].split("-"))
+                inside = begin <= address < end
+            elif inside and line.startswith("Rss:"):
+                return int(line.split()[1]) * 1024
+    raise LookupError(address)

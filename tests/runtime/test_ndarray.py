@@ -9,6 +9,7 @@ from tirax.diagnostics import TiraxError
 from tirax.runtime import NDArray, array, cpu, cuda, device, dtype_name, empty, from_dlpack, to_dtype
 from tirax.runtime.dtypes import DTYPES
 from tirax.runtime.errors import ArgumentError, DeviceError, DTypeError, NameLookupError, ShapeError
+from tirax.runtime.ndarray import ALIGNMENT, empty_together
 
 
 def test_array_copies_and_keeps_the_dtype():
@@ -221,3 +222,24 @@ def test_views_share_memory_and_lie_within_the_array():
             given._create_view(shape, relative_byte_offset=offset)
     with pytest.raises(ValueError, match="contiguous"):
         array(np.ones((4, 4)))[:, ::2]._create_view([2])
+
+
+def test_arrays_of_one_piece_lie_apart_and_aligned():
+    arrays = empty_together([((2, 3), "float32"), ((), "int8"), ((0, 4), "float16"), ((65,), "uint8")])
+    assert [(a.shape, a.dtype) for a in arrays] == [
+        ((2, 3), "float32"),
+        ((), "int8"),
+        ((0, 4), "float16"),
+        ((65,), "uint8"),
+    ]
+    assert all(a.ctypes.data % ALIGNMENT == 0 and a.flags.c_contiguous and a.flags.writeable for a in arrays)
+    for number, a in enumerate(arrays):
+        a[...] = number
+    assert [np.unique(a).tolist() for a in arrays] == [[0], [1], [], [3]]
+    assert empty_together([]) == []
+
+
+def test_a_piece_lives_as_long_as_one_of_its_arrays():
+    kept = empty_together([((4,), "float32"), ((1 << 20,), "float32")])[0]
+    kept[...] = 7
+    np.testing.assert_array_equal(kept, 7)

@@ -70,8 +70,8 @@ def test_what_is_not_finite_is_told_by_nan():
         assert np.isnan(y[:2]).all() and np.isfinite(y[2]).all()
 
 
-def assembly(name: str, target: str) -> str:
-    module = module_op(program(name, 32, 256, (1,)))
+def assembly(name: str, target: str, rows: int = 1) -> str:
+    module = module_op(program(name, 32, 256, (rows,)))
     for p in pipeline_passes("default-cpu", target):
         p.apply(Context(), module)
     return emit_assembly(print_llvm(module), Target(target))
@@ -90,3 +90,8 @@ def assembly(name: str, target: str) -> str:
 )
 def test_instructions(name: str, target: str, instruction: str):
     assert re.search(instruction, assembly(name, target))
+
+
+def test_one_row_asks_for_what_comes_next():
+    target = "llvm -mcpu=sapphirerapids"
+    assert "prefetch" in assembly("q4_1", target) and "prefetch" not in assembly("q4_1", target, rows=2)
