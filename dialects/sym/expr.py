@@ -418,21 +418,30 @@ def offset_of(e: SymExpr) -> int:
 
 
 def _join_div_mod(terms: dict[SymExpr, int]) -> dict[SymExpr, int]:
-    """`(x // c) * c * k + (x % c) * k -> x * k`"""
-    for term, k in list(terms.items()):
-        if not (isinstance(term, Op) and term.kind == "floormod" and term in terms):
-            continue
-        x, modulus = term.args
-        if modulus.constant is None:
-            continue
-        quotient = Op("floordiv", (x, modulus))
-        if terms.get(quotient) == k * modulus.constant:
-            rest = [(t, c) for t, c in terms.items() if t not in (term, quotient)]
-            joined = _sum([*rest, (x, k)], 0, term.dtype)
-            if isinstance(joined, Sum) and joined.offset == 0:
-                return dict(joined.terms)
-            return {joined: 1} if joined.constant is None else terms
+    """`(x // d) * d * k + (x % d) * k -> x * k`"""
+    for term, k in terms.items():
+        if type(term) is Op or type(term) is Product:
+            for atom in _factors(term):
+                if type(atom) is Op and atom.kind == "floormod":
+                    joined = _with_quotient(terms, term, k, atom)
+                    if joined is not None:
+                        return joined
     return terms
+
+
+def _with_quotient(terms: dict[SymExpr, int], term: SymExpr, k: int, remainder: Op) -> dict[SymExpr, int] | None:
+    """The terms with `term`, a product with `remainder`, and what has its quotient as one; None without the latter."""
+    x, divisor = remainder.args
+    factor = _over(term, Counter((remainder,)))
+    quotient = mul(mul(Op("floordiv", (x, divisor)), divisor), factor)
+    parts = dict(terms_of(quotient))
+    if any(terms.get(part) != k * c for part, c in parts.items()):
+        return None
+    rest = [(t, c) for t, c in terms.items() if t is not term and t not in parts]
+    joined = _sum([*rest, (mul(x, factor), k)], 0, term.dtype)
+    if joined.constant is not None or offset_of(joined):
+        return None
+    return dict(terms_of(joined))
 
 
 def _factors(e: SymExpr) -> tuple[SymExpr, ...]:

@@ -6,7 +6,10 @@
 
 That is allowed where each access moves by one step of the outer iterator as by all steps of the inner one; then the
 places above are the flat place `t` plus what does not depend on it. One pair of spatial and one of reduction iterators
-is merged: more divisions and remainders would not be simplified away again.
+is merged: more divisions and remainders would not be simplified away again. Where the inner extent is not known, that
+is done to the rows of reductions alone, so that tiles leave over what does not fill them once:
+
+    for i in n: for j in m: C[i, j, c] += A[i, j, k] * B[k, c]     ->     for t in n * m: …
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from dataclasses import replace
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import mul
+from ...dialects.sym.expr import SymExpr, mul
 from .epilogue import Epilogue
-from .stages import Iter, constant_slope
+from .stages import Iter, slope
 
 _ACCESSES = (tir.LoadOp, tir.ReadsOp, tir.WritesOp)
 _INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
@@ -45,7 +48,9 @@ def _with_pair(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
 
 
 def _as_one(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
-    if inner.extent.constant is None or outer.dtype != inner.dtype or outer.parts or inner.parts:
+    if outer.dtype != inner.dtype or outer.parts or inner.parts:
+        return False
+    if inner.extent.constant is None and not _are_rows(epilogue, inner):
         return False
     count = mul(outer.extent, inner.extent).constant
     if inner.dtype.width.data < 64 and (count is None or count >= 1 << (inner.dtype.width.data - 1)):
@@ -58,11 +63,21 @@ def _as_one(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
     )
 
 
+def _are_rows(epilogue: Epilogue, it: Iter) -> bool:
+    """Whether an iterator of a reduction moves by whole rows: along it there are no vectors."""
+    slopes = (slope(op, it).constant for op in epilogue.stage.accesses)
+    return not it.reduce and bool(epilogue.stage.reduce) and all(step not in (1, None) for step in slopes)
+
+
 def moves_alike(accesses: Sequence[tir.LoadOp | tir.StoreOp], outer: Iter, inner: Iter) -> bool:
     """Whether a step of `outer` is `inner.extent` steps of `inner` in every access."""
-    width = inner.extent.constant or 0
-    slopes = [(constant_slope(op, outer), constant_slope(op, inner)) for op in accesses]
-    return all(a is not None and b is not None and a == b * width for a, b in slopes)
+    slopes = [(slope(op, outer), slope(op, inner)) for op in accesses]
+    return all(_is_steady(a) and _is_steady(b) and a == mul(b, inner.extent) for a, b in slopes)
+
+
+def _is_steady(step: SymExpr) -> bool:
+    """Whether a slope is the same everywhere: made of sizes, not of iterators."""
+    return all(v.value is None for v in step.free_vars())
 
 
 def _is_index(value: SSAValue) -> bool:

@@ -19,7 +19,6 @@ from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
-from ..checks import step_of
 from ..loop_builder import Iter
 from ..rewrite import depends_on
 from ..state import function_of
@@ -240,9 +239,15 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
     return total
 
 
+def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
+    """By how much the address of an access grows with an iterator."""
+    place = address(op.buffer, op.indices)
+    return place.substitute({it.expr: it.expr + 1}) - place
+
+
 def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
     """By how much the address of an access grows with an iterator, None where that is not one number."""
-    return step_of(address(op.buffer, op.indices), it.expr)
+    return slope(op, it).constant
 
 
 def is_in_order(op: tir.LoadOp | tir.StoreOp, it: Iter) -> bool:

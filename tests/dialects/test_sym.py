@@ -124,6 +124,14 @@ def test_shared_factors_are_left_out_of_divisions(dividend: SymExpr, divisor: Sy
             assert (quotient.evaluate(values), rest.evaluate(values)) == (x // d, x % d)
 
 
+@pytest.mark.parametrize("d", [Const(4), Var("m"), Var("m") // 2 + 1, Var("m") * Var("k")], ids=str)
+@pytest.mark.parametrize("factor", [Const(1), Const(3), Var("j") + 2], ids=str)
+def test_a_quotient_and_its_remainder_are_joined(d, factor):
+    x = n * 3 + Var("i")
+    assert (x // d * d + x % d) * factor + 7 == x * factor + 7
+    assert x // d * d * 2 + x % d != x
+
+
 def test_integer_types_take_part_in_equality():
     assert Const(4, i32) != Const(4)
     assert expr_text(Const(128, i32)) == "128 : i32"

@@ -221,3 +221,14 @@ def test_threads_share_rows_that_ask_for_their_lines():
         np.testing.assert_allclose(function(x, w), x.astype("float64") @ w, rtol=2e-4, atol=2e-4)
     finally:
         set_num_threads(None)
+
+
+def test_rows_of_unknown_numbers_are_counted_as_one():
+    """(n, m) rows are n m rows: what tiles leave over is left over once."""
+    w = RNG.standard_normal((8, 48)).astype("float32")
+    mod = module(lambda x, w: op.nn.relu(op.matmul(x, w)), ("n", "m", 8), (8, 48))
+    assert "(n * m) floordiv" in scheduled(mod)
+    function = relax.build(mod, "llvm")["main"]
+    for n, m in ((0, 3), (1, 1), (3, 7), (4, 20)):
+        x = RNG.standard_normal((n, m, 8)).astype("float32")
+        np.testing.assert_allclose(function(x, w), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
