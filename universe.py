@@ -72,6 +72,7 @@ _PASSES: dict[str, str] = {
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
     "quantize-weights": "transforms.operators.quantize_weights:QuantizeWeights",
     "interleave-blocks": "transforms.operators.interleave_blocks:InterleaveBlocks",
+    "split-products": "transforms.operators.split_products:SplitProducts",
     "pack-weights": "transforms.operators.pack_weights:PackWeights",
     "pack-convolutions": "transforms.operators.pack_convolutions:PackConvolutions",
     "attach-variable-bounds": "transforms.functions.attach_variable_bounds:AttachVariableBounds",

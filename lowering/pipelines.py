@@ -21,6 +21,7 @@ OPTIMIZE = (
     "flush-denormal-weights",
     "fuse-layers",
     "scale-after-product",
+    "split-products",
     "pack-weights",
     "interleave-blocks",
     "sink-reshape",
@@ -45,6 +46,8 @@ OPTIMIZE = (
 
 Products of dequantized bytes are found first: constant weights are not dequantized then. Where one factor alone is
 bytes the product is scaled, and its weights are packed as bytes.
+
+Products are split into parts, as queries, keys and values are, before their weights are packed.
 
 Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
 convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its

@@ -1,0 +1,118 @@
+"""Parts of products are products with parts of the weights, which need not be copied out of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.manipulation import sections
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import Array, both_ways, dims_of, producer, used_once
+
+
+@dataclass(frozen=True)
+class SplitProducts(Pass):
+    """A product with constant weights the columns of which are split is a product for each part.
+
+    q, k, v = split(matmul(x, w) + b, axis=-1)  ->  q, k, v = matmul(x, w0) + b0, matmul(x, w1) + b1, matmul(x, w2) + b2
+
+    As queries, keys and values are computed in transformers. The weights may be transposed, the sum may be absent. Only
+    where the product has `min_rows` and more: of fewer rows little is copied, and one product is better than three.
+    """
+
+    name = "split-products"
+    min_rows: int = 16
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        def rule(item: relax.TupleGetItemOp, emit: Emit) -> SSAValue | None:
+            whole = _whole_of(item)
+            return None if whole is None or whole.rows < self.min_rows else whole.part(item.index.data, emit)
+
+        apply_rules(op, {"relax.tuple_get_item": rule})
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What is split, and where: `x` times `weights` (`transposed`: as they are multiplied), plus `bias`."""
+
+    x: SSAValue
+    weights: relax.ConstantOp
+    transposed: bool
+    bias: relax.ConstantOp | None
+    rows: int
+    edges: list[tuple[int, int]]
+
+    def part(self, index: int, emit: Emit) -> SSAValue:
+        """The product with a part of the weights."""
+        first, count = self.edges[index]
+        columns = slice(first, first + count)
+        axis = 0 if self.transposed else 1
+        weights = _constant(emit, self.weights, self.weights.value.numpy()[(slice(None),) * axis + (columns,)])
+        weights = emit("permute_dims", weights, axes=[1, 0]) if self.transposed else weights
+        product = emit("matmul", self.x, weights)
+        return product if self.bias is None else emit("add", product, self._bias(emit, self.bias, columns))
+
+    def _bias(self, emit: Emit, bias: relax.ConstantOp, columns: slice) -> SSAValue:
+        return _constant(emit, bias, bias.value.numpy()[..., columns])
+
+
+def _constant(emit: Emit, whole: relax.ConstantOp, part: Array) -> SSAValue:
+    constant = relax.ConstantOp.of(part, whole.value.data.dtype).named_after(whole.result)
+    return emit.put(constant)
+
+
+def _whole_of(item: relax.TupleGetItemOp) -> _Whole | None:
+    """What a field of a split is a part of; None where it is something else."""
+    split = producer(item.tuple_, "split")
+    if split is None or not all(isinstance(use.operation, relax.TupleGetItemOp) for use in item.tuple_.uses):
+        return None
+    value = split.operands[0]
+    dims = dims_of(value)
+    if dims is None or not value.has_one_use() or split.attr("axis") not in (-1, len(dims) - 1):
+        return None
+    edges = [(a.constant, n.constant) for a, n in sections(dims[-1], split.attr("indices_or_sections"))]
+    known = [(a, n) for a, n in edges if a is not None and n]
+    rows = [d.constant for d in dims[:-1] if d.constant is not None]
+    if len(known) < len(edges) or len(rows) < len(dims) - 1:
+        return None
+    return next((_Whole(*parts, prod(rows), known) for parts in _products(value, dims[-1].constant)), None)
+
+
+def _products(
+    value: SSAValue, columns: int | None
+) -> Iterator[tuple[SSAValue, relax.ConstantOp, bool, relax.ConstantOp | None]]:
+    """(x, weights, whether they are transposed, bias) of a product with constants, or of its sum with one."""
+    add = producer(value, "add")
+    for product, other in [(value, None)] if add is None else both_ways(add):
+        matmul = producer(value, "matmul") if other is None else used_once(product, "matmul")
+        bias = None if other is None else other.owner
+        if matmul is None or product.type != value.type or not _is_row(bias, columns):
+            continue
+        weights = _weights_of(matmul)
+        if weights is not None:
+            yield matmul.operands[0], *weights, bias if isinstance(bias, relax.ConstantOp) else None
+
+
+def _is_row(bias: object, columns: int | None) -> bool:
+    """Whether a bias is a constant with a number for each column, or there is none."""
+    return bias is None or (isinstance(bias, relax.ConstantOp) and bias.value.numpy().shape[-1:] == (columns,))
+
+
+def _weights_of(matmul: Operator) -> tuple[relax.ConstantOp, bool] | None:
+    """The constant matrix of a product, and whether it is transposed before; None where there is none."""
+    given = matmul.operands[1]
+    turned = producer(given, "permute_dims")
+    owner = (given if turned is None else turned.operands[0]).owner
+    t, out = given.type, matmul.results[0].type
+    same = isinstance(t, TensorType) and isinstance(out, TensorType) and t.element == out.element and t.rank == 2
+    turns = turned is None or turned.attr("axes") in (None, [1, 0], (1, 0))
+    return (owner, turned is not None) if isinstance(owner, relax.ConstantOp) and same and turns else None
