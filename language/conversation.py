@@ -10,6 +10,7 @@ from typing import Any
 from .model import GREEDY, LanguageModel
 from .sampling import Sampling
 from .session import ContextOverflowError, Session
+from .stopping import StopTexts, Writer
 
 
 @dataclass
@@ -28,7 +29,10 @@ class Speed:
 
 @dataclass
 class Conversation:
-    """Messages by turns, `system` before them. With `raw` there is no template: what is said goes on with one text."""
+    """Messages by turns, `system` before them. With `raw` there is no template: what is said goes on with one text.
+
+    Answers end before the texts of `stop`, too. Raises as `LanguageModel.session`, and `TiraxError` for an empty text.
+    """
 
     model: LanguageModel
     system: str | None = None
@@ -36,10 +40,12 @@ class Conversation:
     max_tokens: int | None = None
     context: int | None = None
     raw: bool = False
+    stop: Sequence[str] = ()
     speed: Speed = field(default_factory=Speed)
     """Of the last answer."""
 
     def __post_init__(self) -> None:
+        StopTexts(self.stop)
         self._session: Session = self.model.session(self.context)
         self.restart()
 
@@ -53,6 +59,11 @@ class Conversation:
         """Of a raw text, those so far."""
         self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the last answer reached the end of the context."""
+        return self._session.cache.length(self._sequence) >= self._session.context
+
     def say(self, text: str) -> Iterator[str]:
         """What the model answers, as it is written; one that is not listened to until its end is kept that far.
 
@@ -62,13 +73,15 @@ class Conversation:
         tokens = self._tokens(text)
         answer: list[str] = []
         written: list[int] = []
+        writer = Writer(self.model.tokenizer, self.stop)
         self.speed = Speed()
         logits = self._caught_up(tokens)
         try:
-            yield from self._answer(logits, answer, written)
+            yield from self._answer(logits, writer, answer, written)
         finally:
-            self._text = [*tokens, *written]
-            self._messages = [*self._said(text), {"role": "assistant", "content": "".join(answer)}]
+            said = "".join(answer)  # tokens of a text to stop at are no part of it
+            self._text = [*tokens, *(self.model.tokenizer.encode(said) if writer.is_ended else written)]
+            self._messages = [*self._said(text), {"role": "assistant", "content": said}]
 
     def _said(self, text: str) -> list[dict[str, str]]:
         return [*self._messages, {"role": "user", "content": text}]
@@ -99,10 +112,10 @@ class Conversation:
         self.speed.read, self.speed.reading = len(tokens) - same, time.perf_counter() - begin
         return logits
 
-    def _answer(self, logits: Any, answer: list[str], written: list[int]) -> Iterator[str]:
-        tokenizer, stream = self.model.tokenizer, self.model.tokenizer.stream()
+    def _answer(self, logits: Any, writer: Writer, answer: list[str], written: list[int]) -> Iterator[str]:
+        tokenizer, ended = self.model.tokenizer, set[int]()
         going_on = self._session.generate(
-            {self._sequence: logits}, self.sampling, tokenizer.special.stop, self.max_tokens, tokenizer.size
+            {self._sequence: logits}, self.sampling, tokenizer.special.stop, self.max_tokens, tokenizer.size, ended
         )
         begin = time.perf_counter()
         try:
@@ -110,11 +123,13 @@ class Conversation:
                 self.speed.written += 1
                 self.speed.writing = time.perf_counter() - begin
                 written.append(token)
-                text = stream.push(token)
+                text = writer.push(token)
+                if writer.is_ended:
+                    ended.add(self._sequence)
                 if text:
                     answer.append(text)
                     yield text
-            rest = stream.finish()
+            rest = writer.finish()
             if rest:
                 answer.append(rest)
                 yield rest

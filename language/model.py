@@ -17,6 +17,7 @@ from ..target import Target
 from .compiled import CompiledDecoder
 from .sampling import Sampling
 from .session import ContextOverflowError, Session
+from .stopping import Writer
 from .weights import formats_of, prepared
 
 Array = np.ndarray[Any, Any]
@@ -92,15 +93,16 @@ class LanguageModel:
         sampling: Sampling = GREEDY,
         context: int | None = None,
         special: bool = False,
+        stop: Sequence[str] = (),
     ) -> Iterator[str]:
         """What comes after a text, as it is written: parts of whole characters.
 
-        It ends behind `max_tokens` tokens, where the model ends it, or with the context. Special tokens in the prompt
-        are taken for such where `special`. Raises `ContextOverflowError` for a prompt that is longer than the context,
-        `TokenizerError`.
+        It ends behind `max_tokens` tokens, where the model ends it, before one of the texts of `stop`, or with the
+        context. Special tokens in the prompt are taken for such where `special`. Raises `ContextOverflowError` for a
+        prompt that is longer than the context, `TokenizerError`, and `TiraxError` for an empty text to stop at.
         """
         for _, text in self.generate_batch(
-            [prompt], max_tokens=max_tokens, sampling=sampling, context=context, special=special
+            [prompt], max_tokens=max_tokens, sampling=sampling, context=context, special=special, stop=stop
         ):
             yield text
 
@@ -112,24 +114,28 @@ class LanguageModel:
         sampling: Sampling = GREEDY,
         context: int | None = None,
         special: bool = False,
+        stop: Sequence[str] = (),
     ) -> Iterator[tuple[int, str]]:
         """As `generate`, of several texts at once: (which one, what comes next of it). Each is what it is alone, but
         that with a temperature each has random numbers of its own."""
+        writers = [Writer(self.tokenizer, stop) for _ in prompts]
         session = self.session(context, max(1, len(prompts)))
-        numbers: dict[int, int] = {}
+        writing: dict[int, tuple[int, Writer]] = {}
         logits: dict[int, Array] = {}
-        for number, prompt in enumerate(prompts):
+        for number, (prompt, writer) in enumerate(zip(prompts, writers, strict=True)):
             sequence = session.begin()
-            numbers[sequence] = number
+            writing[sequence] = number, writer
             logits[sequence] = session.read(sequence, self.tokenizer.prompt(prompt, special))
-        streams = [self.tokenizer.stream() for _ in prompts]
-        stop, size = self.tokenizer.special.stop, self.tokenizer.size
-        for sequence, token in session.generate(logits, sampling, stop, max_tokens, size):
-            text = streams[numbers[sequence]].push(token)
+        ends, size, ended = self.tokenizer.special.stop, self.tokenizer.size, set[int]()
+        for sequence, token in session.generate(logits, sampling, ends, max_tokens, size, ended):
+            number, writer = writing[sequence]
+            text = writer.push(token)
+            if writer.is_ended:
+                ended.add(sequence)
             if text:
-                yield numbers[sequence], text
-        for number, stream in enumerate(streams):
-            rest = stream.finish()
+                yield number, text
+        for number, writer in writing.values():
+            rest = writer.finish()
             if rest:
                 yield number, rest
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,10 @@ import numpy as np
 from ..diagnostics import TiraxError
 
 Array = np.ndarray[Any, Any]
+
+
+def _is(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class SamplingError(TiraxError, ValueError):
@@ -31,12 +37,16 @@ class Sampling:
 
     def __post_init__(self) -> None:
         problems = [
-            f"{name} is {getattr(self, name)}, not {expected}"
+            f"{name} is {getattr(self, name)!r}, not {expected}"
             for name, holds, expected in (
-                ("temperature", 0 <= self.temperature < float("inf"), "a number from 0 on"),
-                ("top_k", self.top_k >= 0, "an integer from 0 on"),
-                ("top_p", 0 < self.top_p <= 1, "a number above 0, up to 1"),
-                ("seed", self.seed >= 0, "an integer from 0 on"),
+                (
+                    "temperature",
+                    _is(Real, self.temperature) and 0 <= self.temperature < inf,
+                    "a number from 0 on",
+                ),
+                ("top_k", _is(Integral, self.top_k) and self.top_k >= 0, "an integer from 0 on"),
+                ("top_p", _is(Real, self.top_p) and 0 < self.top_p <= 1, "a number above 0, up to 1"),
+                ("seed", _is(Integral, self.seed) and self.seed >= 0, "an integer from 0 on"),
             )
             if not holds
         ]
@@ -52,9 +62,9 @@ class Sampler:
         self._random = np.random.default_rng([sampling.seed, number])
 
     def __call__(self, logits: Array) -> int:
-        """The next token, given its logits `(vocabulary,)`. Raises `SamplingError` where one is no number."""
+        """The next token, given its logits `(vocabulary,)`. Raises `SamplingError` where the largest is not finite."""
         token = int(np.argmax(logits))
-        if np.isnan(logits[token]):
+        if not np.isfinite(logits[token]):
             raise SamplingError("the logits are no numbers", hint="the weights, or the cache, are out of range")
         if self.sampling.temperature == 0:
             return token
@@ -65,9 +75,10 @@ class Sampler:
 
 def _likeliest(logits: Array, sampling: Sampling) -> tuple[Array, Array]:
     """The tokens that may be drawn, likeliest first (of equal ones the first), and their probabilities."""
-    scaled = logits.astype(np.float64) / sampling.temperature
-    tokens = np.argsort(-scaled, kind="stable")[: sampling.top_k or None]
-    powers = np.exp(scaled[tokens] - scaled[tokens[0]])
+    tokens = np.argsort(-logits, kind="stable")[: sampling.top_k or None]
+    below = logits[tokens].astype(np.float64) - logits[tokens[0]]
+    with np.errstate(over="ignore"):  # of a temperature next to 0 all but the likeliest are infinitely far
+        powers = np.exp(below / sampling.temperature)
     powers /= powers.sum()
     kept = int(np.searchsorted(np.cumsum(powers), sampling.top_p)) + 1
     return tokens[:kept], powers[:kept]

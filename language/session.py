@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,12 +88,14 @@ class Session:
         stop: frozenset[int] = frozenset(),
         max_tokens: int | None = None,
         size: int | None = None,
+        ended: Container[int] = frozenset(),
     ) -> Iterator[tuple[int, int]]:
         """Continue sequences, given the logits of their next tokens, at once: (sequence, token) as tokens are drawn.
 
-        A sequence ends behind a token of `stop`, which is not among those that are given, after `max_tokens`, or where
-        the context ends. The last token of each is not read. Only tokens below `size` are drawn: models may have more
-        embeddings than there are tokens. Raises `CacheFullError` where the cache has no room.
+        A sequence ends behind a token of `stop`, which is not among those that are given, after `max_tokens`, where the
+        context ends, and where whoever listens has it in `ended`. The last token of each is not read. Only tokens below
+        `size` are drawn: models may have more embeddings than there are tokens. Raises `CacheFullError` where the cache
+        has no room.
         """
         running = [_Running(s, Sampler(sampling, i), each) for i, (s, each) in enumerate(logits.items())]
         while running:
@@ -107,6 +109,8 @@ class Session:
                     continue
                 each.count += 1
                 yield each.sequence, token
+                if each.sequence in ended:
+                    continue
                 if self.cache.length(each.sequence) < self.context and each.count != max_tokens:
                     going.append(each)
                     tokens.append(token)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..language.conversation import Conversation
 
 _COMMANDS = "/new begins anew, /quit or Ctrl-D ends, Ctrl-C ends an answer"
+_FULL = "note: the context is full; /new begins anew, --context takes a larger one"
 _PROMPT = "> "
 
 
@@ -29,7 +30,9 @@ def chat(options: Namespace) -> int:
     with Progress():
         with reading(options.model):
             model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
-        conversation = Conversation(model, options.system, sampling, options.max_tokens, options.context, options.raw)
+        conversation = Conversation(
+            model, options.system, sampling, options.max_tokens, options.context, options.raw, options.stop
+        )
         model.decoder.prepare()
     if options.prompt is None:
         _converse(conversation, options.stats)
@@ -70,5 +73,7 @@ def _answer(conversation: Conversation, text: str, stats: bool) -> None:
         if not sys.stdin.isatty():
             raise
     print()
+    if conversation.is_full:
+        print(_FULL, file=sys.stderr)
     if stats:
         print(conversation.speed, file=sys.stderr)

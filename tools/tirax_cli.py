@@ -113,6 +113,9 @@ def _add_chat(commands: Any) -> None:
     add("--system", metavar="TEXT", help="what the model is told before the conversation")
     add("--raw", action="store_true", help="no chat template: the model goes on with the text as it is")
     add("--max-tokens", type=int, metavar="N", help="end an answer behind so many tokens (with the context)")
+    add(
+        "--stop", action="append", default=[], metavar="TEXT", help="end an answer before this text, too; several times"
+    )
     add("--temperature", type=float, default=0.0, metavar="T", help="draw tokens by logits / T; 0: the likeliest (0)")
     add("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest tokens; 0: from all (0)")
     add("--top-p", type=float, default=1.0, metavar="P", help="draw from the fewest with probability P together (1)")

@@ -18,7 +18,7 @@ COMPILES_MORE = ("generate_batch", "model.logits")
 @pytest.mark.thinned
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
     blocks = python_blocks(PAGE)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     if not is_full():
         blocks = ["import numpy as np\n", *(b for b in blocks if not any(name in b for name in COMPILES_MORE))]
     metadata = byte_pair_metadata()

@@ -52,8 +52,30 @@ def test_options_that_cannot_be_are_told_at_once():
     assert [note.split(" ")[0] for note in error.value.notes] == ["temperature", "top_k", "top_p", "seed"]
     with pytest.raises(SamplingError, match="temperature is nan"):
         Sampling(temperature=float("nan"))
+    with pytest.raises(SamplingError) as error:
+        Sampling("hot", 1.5, None, True)
+    assert [note.split(",")[0] for note in error.value.notes] == [
+        "temperature is 'hot'", "top_k is 1.5", "top_p is None", "seed is True",
+    ]  # fmt: skip
+
+
+def test_a_temperature_next_to_0_is_0():
+    logits = np.array([3.0, 1e30, -1e30, 1.0], np.float32)
+    assert {Sampler(Sampling(5e-324, seed=i))(logits) for i in range(20)} == {1}
+
+
+def test_as_many_are_drawn_as_a_distribution_says():
+    """Pearson's statistic of 20,000 draws among 50 tokens stays below the 99.9th percentile of its distribution."""
+    logits = np.random.default_rng(1).normal(size=50).astype(np.float32)
+    powers = np.exp(logits.astype(float) / 0.7)
+    expected = 20000 * powers / powers.sum()
+    sampler = Sampler(Sampling(0.7, seed=2))
+    counts = np.bincount([sampler(logits) for _ in range(20000)], minlength=50)
+    assert ((counts - expected) ** 2 / expected).sum() < 85.4  # 49 degrees of freedom
 
 
 def test_logits_that_are_no_numbers_are_refused():
     with pytest.raises(SamplingError, match="no numbers"):
         Sampler(Sampling())(np.array([0, np.nan, 1], np.float32))
+    with pytest.raises(SamplingError, match="no numbers"):
+        Sampler(Sampling(1.0))(np.array([0, np.inf, 1], np.float32))

@@ -61,6 +61,16 @@ def test_a_sequence_ends_behind_a_token_that_stops_and_the_others_go_on():
     assert continued(session(), prompts, max_tokens=5, stop=frozenset([stop])) == [first[:2], second]
 
 
+def test_a_sequence_ends_where_who_listens_says_so_and_the_others_go_on():
+    s, ended, tokens = session(), set(), {}
+    logits = {sequence: s.read(sequence, prompt) for prompt in ([1, 2, 3], [5]) for sequence in [s.begin()]}
+    for sequence, token in s.generate(logits, Sampling(), max_tokens=5, ended=ended):
+        tokens.setdefault(sequence, []).append(token)
+        if len(tokens[sequence]) == 2 and sequence == 1:
+            ended.add(sequence)
+    assert tokens == {1: fibonacci_like([1, 2, 3], 2), 2: fibonacci_like([5], 5)}
+
+
 def test_a_sequence_ends_where_its_context_does():
     (tokens,) = continued(session(context=8), [[1, 2, 3]])
     assert tokens == fibonacci_like([1, 2, 3], 6)  # the last one is not read

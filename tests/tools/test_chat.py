@@ -35,6 +35,33 @@ def test_a_prompt_is_answered(capsys, path, model):
     assert "tokens read (" in err and "tokens written (" in err
 
 
+def test_an_answer_ends_before_a_text_to_stop_at(capsys, path, model):
+    """Of one, of several at once, and at the command line; a raw text goes on without it."""
+    whole = "".join(model.generate("hello world", max_tokens=12))
+    stop = whole[3:6]
+    expected = whole[: whole.find(stop)]
+    assert "".join(model.generate("hello world", max_tokens=12, stop=[stop])) == expected
+    texts = ["", ""]
+    for number, text in model.generate_batch(["hello", "hello world"], max_tokens=12, stop=[stop]):
+        texts[number] += text
+    alone = "".join(model.generate("hello", max_tokens=12))
+    assert texts == [alone.partition(stop)[0], expected]
+    code, out, _ = run(capsys, path, "--raw", "--prompt", "hello world", "--max-tokens", "12", "--stop", stop)
+    assert (code, out) == (0, expected + "\n")
+    conversation = Conversation(model, raw=True, max_tokens=12, stop=[stop])
+    list(conversation.say("hello world"))
+    again = "".join(conversation.say("one"))
+    continued = model.tokenizer.encode("hello world" + expected + "one")
+    assert again == "".join(model.generate(model.tokenizer.decode(continued), max_tokens=12, stop=[stop]))
+
+
+def test_an_answer_that_ends_with_the_context_says_so(capsys, path):
+    code, out, err = run(capsys, path, "--raw", "--prompt", "hello world", "--context", "16")
+    assert code == 0 and len(out) > 1 and "note: the context is full" in err
+    code, _, err = run(capsys, path, "--raw", "--prompt", "hello world", "--max-tokens", "3")
+    assert code == 0 and not err
+
+
 def test_lines_are_answered_one_by_one(capsys, path, model, monkeypatch):
     conversation = Conversation(model, "one", max_tokens=6)
     answers = ["".join(conversation.say(text)) for text in ("hello", "hello world")]
@@ -82,5 +109,7 @@ def test_what_cannot_be_is_refused(capsys, path, model):
         model.session(129)
     code, _, err = run(capsys, path, "--temperature", "-1", "--top-p", "0")
     assert code != 0 and "temperature is -1.0" in err and "top_p is 0.0" in err
+    code, _, err = run(capsys, path, "--stop", "")
+    assert code != 0 and "a text to stop at has a character at least" in err
     code, _, err = run(capsys, path.parent / "none.gguf")
     assert code != 0 and f"cannot read '{path.parent / 'none.gguf'}': No such file" in err
