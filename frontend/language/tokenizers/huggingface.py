@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +23,58 @@ def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
     path = Path(folder, "tokenizer.json")
     if path.stat().st_size > _MOST:
         raise TokenizerError(f"'{path}' is too large", expected=f"at most {_MOST} bytes")
-    try:
+    with _told(f"'{path}' is no tokenizer"):
         tokenizer = package.Tokenizer.from_str(path.read_text("utf-8"))
-    except Exception as error:  # noqa: BLE001 - the package raises nothing narrower
-        raise TokenizerError(f"'{path}' is no tokenizer: {str(error)[:200]}") from error
-    settings = path.with_name("tokenizer_config.json")
-    return HuggingFaceTokenizer(
-        tokenizer, read_json(settings) if settings.exists() else {}, package.decoders.DecodeStream
-    )
+    settings, generation = (_settings(path.with_name(f"{name}_config.json")) for name in ("tokenizer", "generation"))
+    return HuggingFaceTokenizer(tokenizer, settings, package.decoders.DecodeStream, _end_tokens(generation))
+
+
+def _settings(path: Path) -> Mapping[str, Any]:
+    return read_json(path) if path.exists() else {}
+
+
+def _end_tokens(generation: Mapping[str, Any]) -> list[int]:
+    """The tokens that end what a model says, one or several."""
+    entry = generation.get("eos_token_id")
+    return [token for token in (entry if isinstance(entry, list) else [entry]) if type(token) is int]
+
+
+@contextmanager
+def _told(problem: str) -> Iterator[None]:
+    """Errors of the package, panics of its Rust code among them, as `TokenizerError`: it raises nothing narrower."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(f"{problem}: {str(error)[:200]}") from error
 
 
 class HuggingFaceTokenizer(Tokenizer):
     """A tokenizer of the package; `settings` are those of `tokenizer_config.json`."""
 
-    def __init__(self, tokenizer: Any, settings: Mapping[str, Any], decode_stream: Any):
+    def __init__(self, tokenizer: Any, settings: Mapping[str, Any], decode_stream: Any, ends: Sequence[int] = ()):
         self._tokenizer = tokenizer
         self._decode_stream = decode_stream
         self.size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
         self._special = {t.content: i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special}
         bos, eos = (self._named(settings, name) for name in ("bos_token", "eos_token"))
         begins = bool(settings.get("add_bos_token", self._begins_with(bos)))
-        stop = stop_tokens(self._special, (eos,))
+        stop = stop_tokens(self._special, (eos, *ends))
         self.special = SpecialTokens(bos, eos, stop, begins, settings.get("add_eos_token") is True)
 
     def _named(self, settings: Mapping[str, Any], name: str) -> int | None:
         """The token that settings name: by its text, or by what is said of it."""
         entry = settings.get(name)
         text = entry.get("content") if isinstance(entry, Mapping) else entry
-        return self._tokenizer.token_to_id(text) if isinstance(text, str) else None
+        if not isinstance(text, str):
+            return None
+        with _told(f"'{name}' is no text"):
+            return self._tokenizer.token_to_id(text)
 
     def _begins_with(self, bos: int | None) -> bool:
-        return bos is not None and self._tokenizer.encode("x").ids[:1] == [bos]
+        with _told("the tokenizer reads no text"):
+            return bos is not None and self._tokenizer.encode("x").ids[:1] == [bos]
 
     @property
     def special_texts(self) -> Mapping[str, int]:
@@ -69,7 +91,8 @@ class HuggingFaceTokenizer(Tokenizer):
         numbers = list(tokens)
         for token in numbers:
             self._demand_token(token)
-        return self._tokenizer.decode(numbers, skip_special_tokens=not special)
+        with _told("the tokenizer cannot write tokens"):
+            return self._tokenizer.decode(numbers, skip_special_tokens=not special)
 
     def _encode(self, text: str, special: bool, guard: str | None) -> list[int]:
         if not special or not guard or guard not in text:
@@ -82,7 +105,8 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def _plain(self, text: str, special: bool) -> list[int]:
         self._tokenizer.encode_special_tokens = not special
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        with _told("the tokenizer cannot read a text"):
+            return self._tokenizer.encode(text, add_special_tokens=False).ids
 
 
 class _Stream(TextStream):
@@ -95,7 +119,8 @@ class _Stream(TextStream):
 
     def push(self, token: int) -> str:
         self._tokenizer._demand_token(token)
-        text = self._stream.step(self._tokenizer._tokenizer, token)
+        with _told("the tokenizer cannot write tokens"):
+            text = self._stream.step(self._tokenizer._tokenizer, token)
         self._kept = [*self._kept, token] if text is None else []
         return text or ""
 

@@ -82,6 +82,30 @@ def test_files_that_are_none(tmp_path: Path, text: str) -> None:
         huggingface_tokenizer(tmp_path)
 
 
+@pytest.mark.parametrize("ends", [7, [7, 8], [], "x", [True, "x", 8]])
+def test_what_generation_ends_with_ends_a_turn(tmp_path: Path, ends: Any) -> None:
+    before = huggingface_tokenizer(folder(tmp_path)).special.stop
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+    numbers = {n for n in (ends if isinstance(ends, list) else [ends]) if type(n) is int}
+    assert huggingface_tokenizer(tmp_path).special.stop == before | numbers
+
+
+@pytest.mark.parametrize("key, value", [("unk_token", "none"), ("continuing_subword_prefix", "longer")])
+def test_errors_and_panics_of_the_package_are_told(tmp_path: Path, key: str, value: str) -> None:
+    file = folder(tmp_path) / "tokenizer.json"
+    entries = json.loads(file.read_text())
+    entries["model"][key] = value
+    entries["pre_tokenizer"] = None  # which makes bytes of characters: all would be known
+    file.write_text(json.dumps(entries))
+    with pytest.raises(TokenizerError):
+        huggingface_tokenizer(tmp_path).encode("☃")
+
+
+def test_settings_with_half_a_surrogate_pair(tmp_path: Path) -> None:
+    with pytest.raises(TokenizerError, match="'bos_token' is no text"):
+        huggingface_tokenizer(folder(tmp_path, bos_token="\ud800"))
+
+
 def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
     with pytest.raises(MissingPackage, match=r"tirax\[language\]"):
