@@ -66,8 +66,9 @@ static void drop_managed(DLManagedTensor *tensor) {
   free(tensor);
 }
 
-/* A result as a tensor that the caller owns; a copy where it is an argument, or lies in one. */
+/* A result as a tensor that the caller owns; a copy where it is an argument, or lies in one. NULL: it is not asked for. */
 static bool give_tensor(Object *object, DLManagedTensor **result) {
+  if (result == NULL) return true;
   Array *array = (Array *)object;
   if (lies_with_caller(array)) {
     Array *copy = new_from_descr(NULL, (Descr *)array->descr, array->nd, array->dims, NULL, NULL, 0, NULL);
@@ -90,12 +91,14 @@ static bool give_tensor(Object *object, DLManagedTensor **result) {
 }
 
 static void drop_given(DLManagedTensor **tensor) {
+  if (tensor == NULL) return;
   if (*tensor != NULL) (*tensor)->deleter(*tensor);
   *tensor = NULL;
 }
 
 static bool give_memory(const Object *object, void *memory) {
   const Array *array = (const Array *)object;
+  if (memory == NULL || memory == array->data) return true;
   memmove(memory, array->data, (size_t)bytes_of(array->descr, array->nd, array->dims));
   return true;
 }

@@ -97,7 +97,11 @@ class _Form:
         yield "  PyErr_Clear();"
         yield "  if (!ready()) return -1;"
         if not self.raw:
-            yield from (f"  *{leaf.local} = NULL;" for leaf in f.results if isinstance(leaf.info, TensorInfo))
+            yield from (
+                f"  if ({leaf.local} != NULL) *{leaf.local} = NULL;"
+                for leaf in f.results
+                if isinstance(leaf.info, TensorInfo)
+            )
         for leaf in f.params:
             yield from (f"  {line}" for line in self._taken(leaf))
         objects = {leaf.path: _object(leaf) for leaf in f.params}

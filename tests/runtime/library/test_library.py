@@ -239,6 +239,28 @@ def test_a_program_in_c(path, folder):
     ]
 
 
+UNASKED = """\
+#include "some.h"
+#include <stdio.h>
+
+int main(void) {
+  float x[4] = {1, 2, 3, 4}, *same = x;
+  uint16_t y[2] = {0, 0};
+  int64_t extents[2] = {4, 2};
+  DLTensor X = {x, {kDLCPU, 0}, 1, {2, 32, 1}, &extents[0], NULL, 0};
+  DLTensor Y = {y, {kDLCPU, 0}, 1, {4, 16, 1}, &extents[1], NULL, 0};
+  printf("%d %d ", some_twin(&X, &Y, NULL), some_twin_raw(x, y, 2, NULL));
+  printf("%d %g\\n", some_twin_raw(x, y, 2, same), x[3]);
+  return 0;
+}
+"""
+
+
+def test_results_that_are_not_asked_for_are_null(path, folder):
+    """Of tensors and of plain memory; one that lies in its argument is where it was, and is not copied."""
+    assert run_c(folder, UNASKED, path) == "0 0 0 4\n"
+
+
 def test_the_header_is_one_of_cpp_too(path, folder):
     compiler = shutil.which("c++") or shutil.which("g++")
     if compiler is None:
