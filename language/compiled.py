@@ -15,6 +15,7 @@ from ..frontend.nn.spec import Tensor
 from ..lowering.build import build
 from ..runtime import Executable
 from ..runtime.kv_cache import PagedKVCache
+from ..transforms.params.bind_params import BindParams
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +57,14 @@ class CompiledDecoder:
     def prepare(self) -> None:
         """Compile now what one sequence needs."""
         self._single.jit()
+
+    def bound(self) -> Executable:
+        """`prefill` and `decode` of one sequence, of tokens and the cache alone: weights are constants inside."""
+        mod, *_ = self.decoder.export_tvm(self.decoder.specs())
+        weights = {name.replace(".", "_"): array for name, array in self.weights.items()}
+        for function in ("prefill", "decode"):
+            mod = BindParams(function, weights)(mod)
+        return build(mod, self.target)
 
     def _call(self, function: Any, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
         with cache.forward(sequences, [tokens.shape[1]] * len(sequences)) as step:

@@ -143,3 +143,17 @@ class LanguageModel:
         """The logits behind each token of a text: `(tokens, vocabulary)`, float32."""
         session = self.session()
         return session.score(session.begin(), self.tokenizer.prompt(text, special))
+
+    def export_library(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        header: str | os.PathLike[str] | None = None,
+        weights: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Write a library for C with `prefill` and `decode` of one sequence: docs/deploying.md.
+
+        Weights lie in it, or in the file `weights`. Arguments are those of `frontend.nn.llm.decoder.Decoder`. Raises as
+        `Executable.export_library`.
+        """
+        self.decoder.bound().export_library(path, header=header, weights=weights)
