@@ -19,7 +19,7 @@ A convolution sums over the taps of a window as well, which are loops around the
 are neighbours in memory (NHWC), A is the image, else (NCHW) the weights, which then have to stand so that they are.
 Where neighbouring k of B are neighbours in memory (a matrix that is transposed), the panel is filled by squares of
 elements that are turned around in registers. Weights that are constant have their panels already (`pack-weights`,
-`DotPanels`).
+`DotPanels`); while tiles read one that is large they ask for the next one.
 
 `vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
 other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
@@ -42,7 +42,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, ui8, ui16
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul, product
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, minimum, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
@@ -52,6 +52,7 @@ from .epilogue import Epilogue, hoist_uniform
 from .misfit import misfit
 from .panels import FEWEST_ROWS
 from .plan import Machine
+from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, constant_slope, element_type, is_in_order, loads_below, tree, update_of
 
 _SHIFT = -0x7F7F7F80
@@ -76,7 +77,8 @@ class DotPanels:
 class DotProductPlan(mk.StagePlan):
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
-    The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B.
+    The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B. Where `asks_ahead`, tiles that
+    read a panel ask for the next one meanwhile.
     """
 
     dot: Dot
@@ -91,6 +93,7 @@ class DotProductPlan(mk.StagePlan):
     lanes: int
     vectors: int
     tile: int
+    asks_ahead: bool = False
 
     @property
     def outer(self) -> list[Iter]:
@@ -190,8 +193,15 @@ def _plan(
     vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
     if panels is not None and panels.width != vectors * lanes:
         return misfit("the panels of packed weights are not as wide as the tiles")
-    taps = [it for it in ks if it is not k]
-    return DotProductPlan(epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile)
+    taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
+    above = shared[:-1]
+    return DotProductPlan(epilogue, dot, load, columns, panels, taps, k, lane, above, row, lanes, vectors, tile, ahead)
+
+
+def _are_far(panels: DotPanels, machine: Machine) -> bool:
+    """Whether panels take so much of the second-level cache that they are not there when they are needed again."""
+    size = mk.byte_count(panels.load.buffer)
+    return size is None or 4 * size > machine.caches.l2
 
 
 def _tile_size(
@@ -422,6 +432,20 @@ class _Strip:
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
+    def ask_for_next(self, panels: DotPanels, step: _Step, turn: SymExpr) -> None:
+        """Ask for one line of what the next panel has at a step: the lines take turns."""
+        lane, loops = self.plan.lane, self.loops
+        last = floordiv(lane.extent - 1, panels.width)
+        if last.constant == 0:
+            return
+        line = LINE_BITS // bit_width(element_type(panels.load.buffer))
+        lines = max(1, panels.width * self.plan.dot.group // line)
+        following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
+        cloner = loops.cloner({**self.where, **step.taps})
+        _, *middle, _, _ = panels.load.indices
+        at = [loops.value(following, lane.dtype), *map(cloner, middle), step.at]
+        ask_for(loops.insert, panels.load.buffer, [*at, loops.value(mul(floormod(turn, lines), line), lane.dtype)])
+
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""
         if self.plan.dot.group == 1:
@@ -477,6 +501,7 @@ class _Tile:
             loops.store(loops.const(0, dot.sums), acc, [r, c])
 
         def step(at: _Step) -> None:
+            self._ask_for_next(at)
             columns = strip.columns(self.panel, at)
             self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
             if dot.shifted:
@@ -485,6 +510,15 @@ class _Tile:
         self.rows.elements(strip.strip, clear, strip.padded, every)
         strip.each_step(step)
         self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
+
+    def _ask_for_next(self, step: _Step) -> None:
+        """Ask for a line of the next panel; not for steps that are left."""
+        plan, first = self.plan, self.rows.first
+        if plan.panels is None or not plan.asks_ahead or first is None or step.taken < plan.dot.group:
+            return
+        several = [sym_expr_of(self.where[it]) for it in plan.above if it.extent.constant not in (1, 2, 3)]
+        turn = several[-1] if several else floordiv(sym_expr_of(first), self.rows.size)
+        self.strip.ask_for_next(plan.panels, step, turn)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""

@@ -254,3 +254,18 @@ def test_constant_kernels_are_not_packed_again(kinds):
         step.apply(Context(), op)
     large = [a for a in op.walk() if isinstance(a, tir.AllocBufferOp) and a.results[0].type.scope.data == "global"]
     assert len(large) == 1
+
+
+@pytest.mark.parametrize(("channels", "asks"), [(512, True), (32, False)])
+def test_panels_that_are_large_are_asked_for_while_the_one_before_is_read(channels, asks):
+    target = "llvm -mcpu=icelake-server -vector-width=512 -l2-size=1048576"
+    mod = convolution(
+        {"N": 1, "H": 3, "W": 7, "C": channels}, {"H": 1, "W": 1, "I": channels, "O": channels * 2}, MIXED
+    )
+    weights = {"w": np.ones((1, 1, channels, channels * 2), "int8")}
+    op = module_op(relax.transform.BindParams("main", weights)(mod))
+    names = (*OPTIMIZE, "lower-narrow-types", "default-schedule")
+    for step in make_passes(names, target):
+        step.apply(Context(), op)
+    effects = [call.func.data for call in op.walk() if isinstance(call, tir.CallLLVMEffectOp)]
+    assert set(effects) == ({"llvm.prefetch"} if asks else set())
