@@ -8,10 +8,10 @@ OpenVINO does not read all QLinear operators: where it refuses a file, its colum
     pip install torch torchvision transformers    # where the files are not in --folder, and are made
 
 Each runs in a process of its own, one after the other, in turns, at batch 1. `x/onnxruntime` is our time over its own:
-below 1 ours is the faster one. Results are compared before: each with that of the model in float32 (`to_float`), and ours
-with ONNX Runtime's (`difference`), as roots of mean squares. Sums of integers are exact, but what is rounded to bytes
-again may be off by one step, and by more after dozens of layers of random weights: ours has to be as near to float32 as
-ONNX Runtime's, within a tenth and `TOLERANCE`.
+below 1 ours is the faster one. Results are compared before, by roots of mean squares: each with that of the model in
+float32 (`to_float`), and ours with ONNX Runtime's (`difference`). Sums of integers are exact, but what is rounded to
+bytes again may be off by one step, and by more after dozens of layers of random weights: ours has to be as near to
+float32 as ONNX Runtime's, within a tenth and `TOLERANCE`.
 
 `--clock process` counts the time of the process, for one thread on a machine that others use.
 """
