@@ -157,7 +157,7 @@ class _Tile(BlockTile):
 
     def _flips(self, parts: Unpacked) -> bool:
         """Whether bytes have to be of the other kind for the instruction."""
-        if self.plan.dot.elements == i8 and "sdot" in (self.plan.dot.intrinsic or ""):
+        if ".sdot." in (self.plan.dot.intrinsic or ""):
             return parts.most > 127 and not parts.signed
         return parts.signed
 

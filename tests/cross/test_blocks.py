@@ -19,8 +19,8 @@ from tirax.target import Target
 from tirax.tvm_api import relax
 
 MULTIPLIED = {
-    "neon with dots": "int8",
     "neon with matrices": "int8",
+    "neon with dots": "int8",
     "x86-64-v3": "int8",
     "neon": "float32",
     "risc-v with vectors": "float32",
