@@ -30,6 +30,7 @@ from .stages import Stage, Update, memory_bits
 
 _WIDEST_GEMV = 8
 _MOST_ROWS = 16
+_MANY_ROWS = 64
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
 _SUMS_AT_ONCE, _MOST_LEFT = 8, 4
@@ -198,30 +199,39 @@ class Rows:
 
 
 def row_tiles(
-    loops: LoopBuilder, row: Iter | None, lane: Iter, size: tuple[int, int], tile: Callable[[Rows], object]
+    loops: LoopBuilder,
+    row: Iter | None,
+    lane: Iter,
+    size: tuple[int, int],
+    tile: Callable[[Rows], object],
+    far: bool = False,
 ) -> None:
-    """Loops over tiles of rows, `size` is (how many at most, how many vectors each has)."""
+    """Loops over tiles of rows, `size` is (how many at most, how many vectors each has).
+
+    What is `far` is read anew for each tile: of many rows there are tiles nearly as large as fit.
+    """
     if row is None:
         tile(Rows(loops, None, None, 1, lane.dtype))
         return
     full, count = size
-    sizes = _row_sizes(row, full, count)
+    sizes = _row_sizes(row, full, count, far)
     name = tile_name(row, "i")
     strips(loops, row, sizes, lambda rows: tile(Rows(loops, row, rows.first, rows.size, row.dtype)), name=name)
 
 
-def _row_sizes(row: Iter, full: int, count: int) -> Sequence[tuple[int, int | None]]:
+def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:
     """(rows of a tile, how many tiles), where a row has `count` vectors.
 
     Tiles of one size where enough of them for many sums, and more than half of what fits, divide the rows (less code,
-    as fast); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as small ones as take no
-    longer for a row.
+    as fast where vectors are near); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as
+    small ones as take no longer for a row.
     """
     extent, fewest = row.extent.constant, -(-_FEWEST_SUMS // count)
     if extent is None:
         some = min(_MOST_LEFT, -(-_SUMS_AT_ONCE // count))
         return [(full, None)] + [(size, None) for size in (some, 1) if size < full]
-    even = next((size for size in range(full, max(full // 2, fewest - 1), -1) if extent % size == 0), None)
+    least = (3 * full + 3) // 4 if far and extent >= _MANY_ROWS else full // 2 + 1
+    even = next((size for size in range(full, max(least, fewest) - 1, -1) if extent % size == 0), None)
     if even is not None:
         return [(even, extent // even)]
     tiles = -(-extent // full)

@@ -203,8 +203,8 @@ def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Stri
 
 def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
     """Tiles of all rows of a strip."""
-    size = plan.rows, plan.vectors
-    mk.row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit())
+    size, far = (plan.rows, plan.vectors), plan.panels is None
+    mk.row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit(), far)
 
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:

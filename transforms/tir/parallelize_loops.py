@@ -6,8 +6,9 @@
 Only in functions with `tir.noalias`, as legalization makes them, that no schedule was given to (`tir.is_scheduled`).
 Iterations are independent where what each writes lies in a part of every buffer that no other iteration touches, as
 far as intervals show it, and where nothing but loops, branches, loads and stores is in the loop. A loop of few
-iterations leaves the threads to the loops inside where these have more. How much work a thread must get is decided when
-the loop runs (`outline-parallel`); loops of a few thousand operations in all, as far as known here, stay as they are.
+iterations, or of few long ones, leaves the threads to the loops inside where these have more. How much work a thread
+must get is decided when the loop runs (`outline-parallel`); loops of a few thousand operations in all, as far as known
+here, stay as they are.
 
 `convert-for-loops-to-serial` takes it back.
 """
@@ -35,6 +36,11 @@ from .walk import functions, is_scheduled
 _SMALL = 16384
 """Operations that take a few microseconds: less than two threads are worth."""
 _FEW = 8
+_LONG = 1 << 20
+"""Operations of an iteration that take dozens of microseconds."""
+_PARTS = 4
+"""So many parts a thread should have where these are long, that it matters little when it comes."""
+_MUCH = 8
 _STATEMENTS = (
     tir.ForOp, tir.IfOp, tir.StoreOp, tir.LetOp, tir.BlockOp, tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp,
     tir.EvaluateOp,
@@ -93,16 +99,28 @@ def _parallelize(loop: tir.ForOp, cores: int, outermost: bool = True) -> None:
 
 
 def _leaves_threads_to(loop: tir.ForOp, inner: list[tir.ForOp], cores: int) -> bool:
-    """Whether the loop has fewer iterations than there are cores, and every loop inside may have more."""
-    count = _count(loop)
-    if count is None or count >= cores or not inner:
+    """Whether the loop has too few iterations for the cores, and the loops inside may have more.
+
+    Fewer than there are cores are too few; so are few long ones, for a thread that comes late is waited for. Then a
+    loop inside that is a small part of what its neighbours are may have as few.
+    """
+    count, work = _count(loop), _work(loop)
+    long = count is not None and work is not None and work >= _LONG * count
+    enough = _PARTS * cores if long else cores
+    if count is None or count >= enough or not inner:
         return False
-    return all(_has_more(nested, count) and _is_plain(nested) and _is_independent(nested) for nested in inner)
+    least = enough if long else count + 1
+    rest = work // count // _MUCH if long and work is not None else 0
+    counted = [nested for nested in inner if (_work(nested) or rest) >= rest]
+    return all(_has(nested, least) for nested in counted) and all(
+        _is_plain(nested) and _is_independent(nested) for nested in inner
+    )
 
 
-def _has_more(loop: tir.ForOp, count: int) -> bool:
+def _has(loop: tir.ForOp, least: int) -> bool:
+    """Whether a loop may have so many iterations."""
     own = _count(loop)
-    return own is None or own > count
+    return own is None or own >= least
 
 
 def _count(loop: tir.ForOp) -> int | None:
