@@ -18,7 +18,7 @@ from typing import Any
 
 from ops import shortest  # isort: skip  (before numpy)
 import numpy as np
-from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, VectorType
 from xdsl.ir import Operation, SSAValue
 
@@ -244,19 +244,13 @@ def _nn() -> Iterator[Row]:
         yield _row(name, "float32 2x20x20x33", "float32 2x20x40x66", note="overlapping", **overlapping)
 
 
-_PLACES = "the elements lie at computed places: read one by one into vectors, as instructions that gather do, too"
+_PLACES = "the elements lie at computed places: read one by one into vectors"
 _SORT = "sorted by bits: where an element goes depends on how many like it came before"
 _UPDATES = "updates may meet at one place: written one after the other"
 _WINDOWS = "windows that differ from element to element, read under a condition at computed places"
 _NAN = "vectors; the loop over single elements runs only where there is a NaN"
 REASONS = {
-    "take axis 1": _PLACES,
-    "take of one dimension": _PLACES,
-    "gather_elements axis 0": _PLACES,
-    "gather_elements axis 1": _PLACES,
-    "image.resize2d nearest": _PLACES,
     "image.grid_sample": _PLACES,
-    "nn.pad reflect": _PLACES,
     "scatter_elements axis 1": _UPDATES,
     "scatter_elements axis 0 add": _UPDATES,
     "sort": _SORT,
@@ -334,6 +328,8 @@ def _accessed(root: Operation, times: int) -> tuple[int, int]:
         elif isinstance(inner, vector.LoadOp | vector.StoreOp | vector.MaskedLoadOp | vector.MaskedStoreOp):
             kinds = [v.type for v in (*inner.operands, *inner.results) if isinstance(v.type, VectorType)]
             many += times * kinds[0].get_shape()[0]
+        elif isinstance(inner, llvm.CallIntrinsicOp) and inner.intrin.data == "llvm.masked.gather":
+            many += times * inner.results[0].type.get_shape()[0]
         if inner.regions:
             a, b = _accessed(inner, times * _trips(inner))
             one, many = one + a, many + b

@@ -314,6 +314,10 @@ def _extract_element(f: _Function, op: llvm_extras.ExtractElementOp) -> str:
     return f"extractelement {f.list((op.vector, op.position))}"
 
 
+def _vector_gep(f: _Function, op: llvm_extras.VectorGEPOp) -> str:
+    return f"getelementptr inbounds {type_text(op.elem_type)}, {f.list((op.base, op.indices))}"
+
+
 def _shuffle(f: _Function, op: llvm.ShuffleVectorOp) -> str:
     lanes = [int(i) for i in op.mask.get_values()]
     if not any(lanes):
@@ -416,6 +420,7 @@ _LINES: dict[type[Operation], Line] = {
     llvm.MaskedStoreOp: _masked_store,
     llvm.InsertElementOp: _insert_element,
     llvm_extras.ExtractElementOp: _extract_element,
+    llvm_extras.VectorGEPOp: _vector_gep,
     llvm.ShuffleVectorOp: _shuffle,
     llvm.ExtractValueOp: _extract_value,
     llvm.InsertValueOp: _insert_value,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, VectorType, i1, i32, i64
-from xdsl.dialects.llvm import FastMathAttr, GenericCastOp
+from xdsl.dialects.llvm import FastMathAttr, GenericCastOp, LLVMPointerType
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -82,6 +82,31 @@ class ExtractElementOp(IRDLOperation):
     def verify_(self) -> None:
         if not is_vector(self.vector.type) or self.vector.type.element_type != self.res.type:
             raise VerifyException(f"an element of {self.vector.type} is not {self.res.type}")
+
+
+@irdl_op_definition
+class VectorGEPOp(IRDLOperation):
+    """The addresses of the elements of an array at several indices: `llvm.getelementptr` with a vector of these."""
+
+    name = "llvm_extras.getelementptr"
+
+    base = operand_def(LLVMPointerType)
+    indices = operand_def(VectorType)
+    res = result_def(VectorType)
+    elem_type = prop_def()
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$base `[` $indices `]` `,` $elem_type attr-dict `:` type($base) `,` type($indices) `->` type($res)"
+    )
+
+    def __init__(self, base: SSAValue, indices: SSAValue, element: Attribute):
+        result = with_element(indices.type, LLVMPointerType())
+        super().__init__(operands=[base, indices], result_types=[result], properties={"elem_type": element})
+
+    def verify_(self) -> None:
+        if self.res.type != with_element(self.indices.type, LLVMPointerType()):
+            raise VerifyException(f"'{self.name}' gives a pointer for each index")
 
 
 @irdl_op_definition
@@ -187,5 +212,5 @@ class SwitchOp(IRDLOperation):
 
 LLVMExtras = Dialect(
     "llvm_extras",
-    [FPToSIOp, FPToUIOp, UIToFPOp, PoisonOp, ExtractElementOp, SelectOp, FCmpOp, SwitchOp],
+    [FPToSIOp, FPToUIOp, UIToFPOp, PoisonOp, ExtractElementOp, VectorGEPOp, SelectOp, FCmpOp, SwitchOp],
 )

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, math, scf, vector
 from xdsl.dialects.builtin import VectorType, f32, f64, i1
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
@@ -187,8 +187,8 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
     build, (a, b) = BUILDERS[type(op)], args
     if constant_of(op.rhs) not in (None, 0, -1):
         return build(emit, op, args)
-    if isinstance(a.type, VectorType) and bit_width(scalar_of(op.lhs.type)) <= _EXACT_BITS:
-        build = _divide_lanes
+    if isinstance(a.type, VectorType):
+        build = _divide_lanes if bit_width(scalar_of(op.lhs.type)) <= _EXACT_BITS else _divide_long_lanes
     zero, one = emit.constant(0, b.type), emit.constant(1, b.type)
     by_zero = emit.compare("eq", b, zero)
     if _kind(op) == "unsigned":
@@ -204,6 +204,25 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
 
 
 _EXACT_BITS = 32
+_FLOAT_BITS = 53
+"""Integers of so many bits are floats of f64, and their quotients, too, are further from integers than it rounds."""
+
+
+def _divide_long_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
+    """Of integers of 64 bits by way of floats, unless a lane has one that f64 cannot hold."""
+    a, b = args
+    if not is_unsigned(op.lhs.type):
+        half = emit.constant(1 << (_FLOAT_BITS - 1), a.type)
+        a, b = (emit.binary(arith.AddiOp, value, half) for value in (a, b))
+    limit = emit.constant(1 << _FLOAT_BITS, a.type)
+    too_long = emit.compare("uge", emit.binary(arith.OrIOp, a, b), limit)
+    kind = vector.CombiningKindAttr(vector.CombiningKindFlag("or"))
+    some = emit.pure(vector.ReductionOp, (too_long,), i1, {"kind": kind})
+    exact, by_floats = Block(), Block()
+    for block, build in ((exact, BUILDERS[type(op)]), (by_floats, _divide_lanes)):
+        with emit.inside(block):
+            emit.append(scf.YieldOp(build(emit, op, args)))
+    return emit.append(scf.IfOp(some, [args[0].type], Region(exact), Region(by_floats))).results[0]
 
 
 def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType, VectorType, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import byte_size
+from ...dialects.xdsl_extras import llvm_extras
+from .casts import pointer_to
 from .emitter import INDEX, Emitter, element_of, lane_count, vector_type
+from .intrinsics import call_llvm_intrinsic
 from .values import Values
 
 STRIDES = (2, 3, 4)
@@ -46,6 +49,8 @@ class Memory:
         self.vector_accesses += 1
         count = lane_count(index.type)
         slope = self._slope(index)
+        if slope is None and mask is None and element_of(buffer) in _GATHERED:
+            return self._gather_at_once(buffer, self.values.value(index))
         if slope is None:
             return self._gather(buffer, self._lane_indices(index, count), mask)
         at = self.values.index(cast(tir.RampOp, index.owner).base)
@@ -109,6 +114,15 @@ class Memory:
             element = emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
             out = emit.append(vector.InsertOp(element, out, [lane])).results[0]
         return out
+
+    def _gather_at_once(self, buffer: SSAValue, indices: SSAValue) -> SSAValue:
+        """By an instruction where the target has a fast one; LLVM loads lane by lane where it has none."""
+        emit, element, count = self.emit, element_of(buffer), lane_count(indices.type)
+        at = emit.append(llvm_extras.VectorGEPOp(pointer_to(emit, buffer), indices, element)).results[0]
+        result = vector_type(element, count)
+        every, other = emit.constant(-1, vector_type(i1, count)), emit.constant(0, result)
+        alignment = emit.constant(byte_size(element), i32)
+        return call_llvm_intrinsic(emit, "llvm.masked.gather", (at, alignment, every, other), result)
 
     def store(self, op: tir.StoreOp) -> None:
         """A store of an element, or of a vector where the index is one."""
@@ -185,6 +199,8 @@ class Memory:
         return [self.emit.to_index(value) for value in extracted]
 
 
+_GATHERED = (f32, f64, i32, i64)
+"""Elements as wide as those that processors gather."""
 _STREAMED = "tirax_streamed"
 """The intrinsic by which a schedule says that what is stored need not be kept in a cache."""
 

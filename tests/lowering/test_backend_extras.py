@@ -20,6 +20,8 @@ BAD = {
     "needs i1 or one i1 for each element": "arith_extras.select %m, %v, %v : vector<8xi1>, vector<4xi32>, "
     "vector<4xi32> -> vector<4xi32>",
     "an element of": "llvm_extras.extractelement %v[%i : i64] : vector<4xi32> -> f32",
+    "a pointer for each index": "llvm_extras.getelementptr %p[%v], f32 : !llvm.ptr, vector<4xi32> -> "
+    "vector<8x!llvm.ptr>",
     "one i1 for each element": "llvm_extras.select %c, %v, %v : i1, vector<4xi32>, vector<4xi32> -> vector<4xi32>",
     "unknown predicate 'eq'": 'llvm_extras.fcmp "eq" %f, %f : vector<4xf32>, vector<4xf32> -> vector<4xi1>',
 }
@@ -29,7 +31,7 @@ BAD = {
 def test_refused(backend, message):
     with pytest.raises(VerifyException) as error:
         backend.parse(f"""
-        func.func @f(%v: vector<4xi32>, %f: vector<4xf32>, %c: i1, %m: vector<8xi1>, %i: i64) {{
+        func.func @f(%v: vector<4xi32>, %f: vector<4xf32>, %c: i1, %m: vector<8xi1>, %i: i64, %p: !llvm.ptr) {{
           %r = {BAD[message]}
           func.return
         }}""")

@@ -203,6 +203,23 @@ def test_divisions_never_trap(dtype, kind):
         np.testing.assert_array_equal(c, np.where(b == 0, 0, expected), err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_long_quotients_next_to_integers(dtype):
+    """Vectors of 64 bits are divided as floats where that is exact: up to 2^52, and not beyond."""
+    rng = np.random.default_rng(3)
+    for name, reference in (("floordiv", np.floor_divide), ("floormod", np.mod), ("truncmod", np.fmod)):
+        kernel = Kernel(program(dtype, f"T.{name}(A[i], B[i])", "vectorized"), schedule=False)
+        for bits in (20, 51, 52, 53, 62):  # of the dividend
+            b = (1 + rng.integers(0, 1 << rng.integers(1, min(bits, 40), SIZE))).astype(dtype)
+            a = (rng.integers(1 << (bits - 1), 1 << bits, SIZE) // b.astype("int64")).astype(dtype) * b
+            a += (np.arange(SIZE) % 3).astype(dtype) - np.array(1, dtype)  # k b - 1, k b, k b + 1
+            if dtype == "int64":
+                a, b = a * rng.choice([-1, 1], SIZE), b * rng.choice([-1, 1], SIZE)
+            c = np.ones(SIZE, dtype)
+            kernel(a, b, c)
+            np.testing.assert_array_equal(c, reference(a, b), err_msg=f"{name} {bits}")
+
+
 def test_divisions_in_indices_never_trap():
     head = '@T.prim_func\ndef f(A: T.Buffer(4, "int32"), B: T.Buffer(4, "int32")):\n    for i in range(4):\n        '
     module = parse_source(head + "B[i] = A[(i + 4) // A[i] % 4] + A[(i + 7) % A[i]]")

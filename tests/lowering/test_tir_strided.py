@@ -75,6 +75,21 @@ tir.store %r, %Y[%vi]"""
     np.testing.assert_array_equal(y, wanted)
 
 
+@pytest.mark.parametrize(("dtype", "index"), [("f64", "i64"), ("i32", "i32"), ("i64", "i16"), ("f16", "i64")])
+def test_what_is_gathered(dtype, index):
+    """Y[i] = A[I[i]], of 32 and 64 bits at once, of others lane by lane."""
+    place = "%at = tir.load %I[%vi] : " + index
+    place += "" if index == "i64" else f"\n%wide = tir.cast %at : {index} -> i64"
+    body = f"{place}\n%a = tir.load %A[%{'at' if index == 'i64' else 'wide'}] : {dtype}\ntir.store %a, %Y[%vi]"
+    kernel = Kernel(function(f"A:40:{dtype} I:37:{index} Y:37:{dtype}", nest("Y", "i:37", body)))
+    assert ("llvm.masked.gather" in kernel.loops) == (dtype != "f16")
+    kind = {"f": "float", "i": "int"}[dtype[0]] + dtype[1:]
+    a, places = RNG.integers(-99, 99, 40).astype(kind), RNG.integers(0, 40, 37).astype("int" + index[1:])
+    y = np.zeros(37, kind)
+    kernel(a, places, y)
+    np.testing.assert_array_equal(y, a[places])
+
+
 @pytest.mark.parametrize("n", [0, 3, 16, 37])
 def test_a_gather(n):
     """Y[i] = A[I[i]] * B[i]: the places are loaded; the lanes that are left over run one by one."""
@@ -84,7 +99,7 @@ def test_a_gather(n):
 %r = tir.mul %a, %b : f32
 tir.store %r, %Y[%vi]"""
     kernel = Kernel(function("A:9:f32 I:n:i64 B:n:f32 Y:n:f32", nest("Y", "i:n", body)))
-    assert "vector.insert" in kernel.loops
+    assert "llvm.masked.gather" in kernel.loops
     a, b = (RNG.standard_normal(k).astype("float32") for k in (9, n))
     places, y = RNG.integers(0, 9, n), np.zeros(n, "float32")
     kernel(a, places, b, y, n=n)

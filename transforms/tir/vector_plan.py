@@ -4,7 +4,7 @@ In the body of a vectorized loop a value is uniform or varies with the loop vari
 every store is of neighbouring places (its index grows by one with the loop variable), and nothing varying decides how
 often something runs; where a varying condition decides whether something runs there are no uniform loads (which would
 run though no lane does). Loads of neighbouring places are loads of vectors; of every second, third or fourth place,
-and of places backwards, loads and shuffles; of other places the lanes are loaded one by one (`gathers`), where no
+and of places backwards, loads and shuffles; of other places the lanes are gathered (`gathers`), where no
 varying condition decides whether they are. Any other loop stays a loop of scalars, which means the same.
 """
 
