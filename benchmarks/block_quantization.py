@@ -1,18 +1,23 @@
 """Products with weights in blocks beside ONNX Runtime's MatMulNBits and llama.cpp's, in turns, results compared first.
 
-    python benchmarks/block_quantization.py [--threads 2] [--only q4_0] [--activation float32] [--ggml FOLDER]
+    python benchmarks/block_quantization.py [--threads 2] [--only q4_0] [--activation float32] [--ggml FOLDER] [--apart]
 
 The first rows are one row times a matrix, as a language model decodes (the shapes of SmolLM2-135M, then 4096 × 4096),
 where the time is that of reading the weights: the column `read` is a sum over as many bytes, which is the limit. The
 last rows are a prompt's. All round activations to bytes, unless `--activation float32` says that tirax does not: then
 tirax's own product with floats is a peer, too (`floats`); llama.cpp has its weights in the order it prefers. ONNX
-Runtime has groups of 32 with float32 scales: 4 bits for q4_0 and q4_1, 8 for q8_0.
+Runtime has groups of 32 with float32 scales: 4 bits for q4_0 and q4_1, 8 for q8_0. `--apart` takes each in a process of
+its own, one after the other: with more than one thread the pools of others, which spin when they have nothing to do,
+hold back whoever is timed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -125,9 +130,13 @@ def measured(shape: tuple[str, int, int, int], options: argparse.Namespace) -> d
     weights, x = (rng.standard_normal(s).astype(np.float32) for s in ((n, k), (m, k)))
     exact = x @ weights.T
     activation, threads = options.activation, options.threads
-    calls = {"tirax": ours(name, weights, x, activation), "onnxruntime": onnx_runtime(name, weights, x, threads)}
-    calls["llama.cpp"] = llama_cpp(name, weights, x, threads, options.ggml)
-    calls["floats"] = floats(weights, x) if activation == "float32" else None
+    makers: dict[str, Callable[[], Call | None]] = {
+        "tirax": lambda: ours(name, weights, x, activation),
+        "onnxruntime": lambda: onnx_runtime(name, weights, x, threads),
+        "llama.cpp": lambda: llama_cpp(name, weights, x, threads, options.ggml),
+        "floats": lambda: floats(weights, x) if activation == "float32" else None,
+    }
+    calls = {peer: make() for peer, make in makers.items() if options.peer in (peer, "")}
     found = {peer: call for peer, call in calls.items() if call is not None}
     scale = float(np.abs(exact).max())
     worst = 2 if name[1] == "4" else 1  # weights of 4 bits are further from those that were given
@@ -136,7 +145,7 @@ def measured(shape: tuple[str, int, int, int], options: argparse.Namespace) -> d
         if not error <= 2 * worst * TOLERANCE:
             raise ValueError(f"{peer} computes {shape} wrong: {error:.2g} of the greatest value")
     size = n * block_format(name).row_bytes(k)
-    if m == 1:
+    if m == 1 and options.peer in ("read", ""):
         found["read"] = reading(size)
     times = measure.interleaved(found, options.rounds, longest=options.longest)
     return {"product": f"{name} {m}x{n}x{k}", "bytes": size, **{peer: t.median for peer, t in times.items()}}
@@ -149,6 +158,21 @@ def printed(row: dict[str, Any]) -> str:
     return f"{row['product']:22} tirax {row['tirax']:.1f} us{rate}, {', '.join(peers)}"
 
 
+def apart() -> None:
+    """The same command for each peer, then the table of all."""
+    rows: list[dict[str, Any]] = []
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, measure.CORES)  # of which they choose themselves
+    for peer in ("tirax", *PEERS):
+        arguments = [argument for argument in sys.argv if argument != "--apart"]
+        subprocess.run([sys.executable, *arguments, "--peer", peer], check=True, stdout=subprocess.DEVNULL)
+        mine = json.loads((measure.RESULTS / "block_quantization.json").read_text())["rows"]
+        rows = [{**row, **one} for row, one in zip(rows or mine, mine, strict=True)]
+    for row in rows:
+        print(printed(row))
+    measure.write("block_quantization", rows)
+
+
 PEERS = ("floats", "onnxruntime", "llama.cpp", "read")
 
 
@@ -159,9 +183,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose text contains this")
     parser.add_argument("--activation", default="int8", choices=["int8", "float32"], help="what tirax multiplies")
     parser.add_argument("--ggml", help="the folder of llama.cpp's libraries")
+    parser.add_argument("--apart", action="store_true", help="each peer in a process of its own")
+    parser.add_argument("--peer", default="", help="this one alone, without a table")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--longest", type=float, default=2.0, help="seconds for a peer")
     options = parser.parse_args()
+    if options.apart:
+        apart()
+        return
     os.environ.update(dict.fromkeys(measure.THREADS, str(options.threads)))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(measure.CORES)[-options.threads :])
@@ -170,7 +199,8 @@ def main() -> None:
     for shape in SHAPES:
         if options.only in f"{shape[0]} {shape[1]}x{shape[2]}x{shape[3]}":
             rows.append(measured(shape, options))
-            print(printed(rows[-1]), flush=True)
+            if not options.peer:
+                print(printed(rows[-1]), flush=True)
     print(f"written to {measure.write('block_quantization', rows)}")
 
 
