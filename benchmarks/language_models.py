@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-PROMPT, ANSWER, CONTEXT = 512, 128, 1024
-"""Tokens of the prompt and of the answer that are measured."""
+PROMPT, CONTEXT = 512, 1024
+"""Tokens of the prompt, and positions of the cache."""
 
 
 class Tirax:
@@ -81,13 +81,13 @@ def worker(name: str, options: argparse.Namespace) -> None:
     importlib.import_module({"tirax": "tirax.language", "llama.cpp": "llama_cpp"}[name])
     before = memory()
     engine = ENGINES[name](options.model, options.thread_count, options.activation)
-    result: dict[str, Any] = {"speed": speed(engine, options.rounds)}
+    result: dict[str, Any] = {"speed": speed(engine, options.rounds, options.answer)}
     result["memory"] = memory() - before
     result["bandwidth"] = bandwidth(os.path.getsize(options.model), options.thread_count)
     print(json.dumps(result))
 
 
-def speed(engine: Any, rounds: int) -> dict[str, float]:
+def speed(engine: Any, rounds: int, answer: int) -> dict[str, float]:
     """Tokens a second of reading and of writing."""
     tokens = [100 + i for i in range(PROMPT)]
     best = {"prompt": 0.0, "answer": 0.0}
@@ -96,10 +96,10 @@ def speed(engine: Any, rounds: int) -> dict[str, float]:
         begin = time.perf_counter()
         logits = engine.read(tokens)
         middle = time.perf_counter()
-        for _ in range(ANSWER):
+        for _ in range(answer):
             logits = engine.read([int(logits.argmax())])
         end = time.perf_counter()
-        rates = {"prompt": PROMPT / (middle - begin), "answer": ANSWER / (end - middle)}
+        rates = {"prompt": PROMPT / (middle - begin), "answer": answer / (end - middle)}
         best = {what: max(best[what], rates[what]) for what in best}
     return best
 
@@ -126,6 +126,7 @@ def run(python: str, name: str, threads: int, options: argparse.Namespace) -> di
     """A worker in a process of its own, on as many cores as threads."""
     command = [python, __file__, options.model, "--worker", name, "--thread-count", str(threads)]
     command += ["--activation", options.activation, "--rounds", str(options.rounds)]
+    command += ["--answer", str(options.answer)]
     cores = sorted(os.sched_getaffinity(0))[-threads:]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(
@@ -141,6 +142,7 @@ def main() -> int:
         worker(options.worker, options)
         return 0
     pythons = {"tirax": sys.executable, **({"llama.cpp": options.peer_python} if options.peer_python else {})}
+    pythons = {name: python for name, python in pythons.items() if options.only in (None, name)}
     print(f"{Path(options.model).name}, {os.path.getsize(options.model) / 1e6:.0f} MB; tokens a second")
     for threads in map(int, options.threads.split(",")):
         for name, python in pythons.items():
@@ -166,6 +168,8 @@ def arguments() -> argparse.Namespace:
     add("--threads", default="1,2", help="numbers of threads, one after the other")
     add("--activation", default="int8", help="int8, float32, or dequantized: weights in float32, too")
     add("--rounds", type=int, default=3, help="of each measurement, besides the first")
+    add("--answer", type=int, default=128, help="tokens of the answer")
+    add("--only", choices=ENGINES, help="measure one of them alone")
     for hidden in ("--worker", "--thread-count"):
         add(hidden, help=argparse.SUPPRESS, type=int if hidden == "--thread-count" else str)
     return parser.parse_args()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..diagnostics import TiraxError
 from ..runtime.kv_cache import PagedKVCache
+from ..runtime.result_pool import release_memory
 from .compiled import CompiledDecoder
 from .sampling import Sampler, Sampling
 
@@ -73,6 +74,8 @@ class Session:
             part = np.asarray(tokens[begin : begin + CHUNK], np.int32)
             logits = self.decoder.step(self.cache, [sequence], part[None])[0]
         assert logits is not None
+        if len(tokens) > 1:
+            release_memory()  # writing needs a hundredth of what reading a prompt does
         return logits
 
     def score(self, sequence: int, tokens: Sequence[int]) -> Array:
