@@ -68,6 +68,8 @@ class RegisterTilePlan(mk.StagePlan):
         return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
 
 
+_MANY_FOR_A_TAP = 6
+"""Of so many rows of an image for each row of the kernel but one, most are not at the border."""
 NEIGHBOURS = frozenset[int | None]((0, 1))
 STEPS = frozenset[int | None]((0, 1, 2, 3, 4))
 """Places of which vectors are picked out of what lies between."""
@@ -244,9 +246,10 @@ class _Tile:
 
     @property
     def _steady(self) -> Interior | None:
-        """The conditions of padding that are the same for the whole tile."""
+        """The conditions of padding that are the same for the whole tile, where they are worth to be asked alone."""
         interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
-        return None if interior is None else interior.steady(moving)
+        steady = None if interior is None else interior.steady(moving)
+        return None if steady is None or _holds_mostly(self.plan.stage, steady) else steady
 
     def _holds(self, interior: Interior) -> SSAValue | None:
         """Whether nothing that a tile reads is padding by these conditions; None where that cannot be known."""
@@ -346,6 +349,13 @@ class _Tile:
             body({**where, **self.rows.at(r)}, [r, c])
 
         self.rows.elements(self.strip, element)
+
+
+def _holds_mostly(stage: Stage, steady: Interior) -> bool:
+    """Whether few tiles are at the border by these conditions: they are asked once a tile then, not in each step."""
+    taps = sum((it.extent.constant or 1) - 1 for it in stage.reduce if steady.uses(it))
+    counts = [it.extent.constant for it in stage.spatial if steady.uses(it)]
+    return all(count is not None and count >= _MANY_FOR_A_TAP * taps for count in counts)
 
 
 def _as_it_is(cloner: Cloner) -> None:

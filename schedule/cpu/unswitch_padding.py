@@ -7,7 +7,7 @@
 
 Conditions are conjunctions of comparisons of sums; one holds for a whole tile where it does at the worst corner.
 Parts of them that are the same for the whole tile, such as those on rows of the image where tiles lie along columns,
-are asked once in a step of the reduction:
+are asked once in a step of the reduction, unless the image has so many that most tiles are not at its border:
 
     for h:
         if 1 <= y + h <= H: for k: acc[r] += X[y + h - 1, i * rows + r + k - 1] * W[h, k]

@@ -74,9 +74,11 @@ def choices(region):
     return [op for op in region.walk() if isinstance(op, tir.IfThenElseOp)]
 
 
-@pytest.mark.parametrize(("body", "asks_by_row"), [(DEPTHWISE, True), (POOL, False)])
-def test_the_middle_asks_for_nothing(body, asks_by_row):
-    mod = scheduled(program(body, shape="(1, 28, 28, 64)", channels=64))
+@pytest.mark.parametrize(
+    ("body", "rows", "asks_by_row"), [(DEPTHWISE, 8, True), (DEPTHWISE, 28, False), (POOL, 28, False)]
+)
+def test_the_middle_asks_for_nothing(body, rows, asks_by_row):
+    mod = scheduled(program(body, shape=f"(1, {rows}, 28, 64)", channels=64))
     branches = [op for op in mod.walk() if isinstance(op, tir.IfOp)]
     within = [op for branch in branches for op in branch.then_region.walk() if isinstance(op, tir.IfOp)]
     assert set(within) < set(branches) and bool(within) is asks_by_row
