@@ -15,7 +15,7 @@ from ...dialects.names import name_of
 from ...dialects.relax.memory import Allocation, AllocTensor, Kill, MemoryAllocTensor, Storage, StorageTensor
 from ...dialects.relax.memory import tensor_bytes as bytes_of
 from ..functions.lookup import relax_functions
-from .reshape_pattern import is_reshape
+from .reshape_pattern import copies_in_order
 
 GIGABYTE = 2**30
 
@@ -232,11 +232,11 @@ def _name(tensor: _Tensor) -> str:
 
 
 def has_reshape_pattern(func: Any) -> bool:
-    """Whether a tensor function copies its first buffer into its last, of as many elements, in row-major order.
+    """Whether a tensor function fills its last buffer with the elements of its first, in row-major order.
 
     `func` is a `PrimFunc`, which uses no other buffers. False also where this cannot be proved.
     """
     op = getattr(func, "op", func)
     if not isinstance(op, tir.FuncOp):
         raise TiraxError("a tensor function is expected", found=type(func).__name__)
-    return is_reshape(op)
+    return copies_in_order(op)

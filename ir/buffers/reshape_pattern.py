@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise, permutations
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
@@ -15,11 +17,22 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, product
 from ..affine.values import sym_expr_of
 
+_ORDERS = 24
+"""How many orders of the loops are tried: all of four."""
 _EXPRESSIONS = (tir.ConstOp, tir.CastOp, ValueOp, *tir.BINARY.values())
 
 
 def is_reshape(func: tir.FuncOp) -> bool:
-    """Whether `func` copies its first buffer into its last one, in row-major order, and does nothing else."""
+    """Whether `func` copies its first buffer, all of it, into its last one, in order, and does nothing else."""
+    buffers = [cast(tir.BufferType, b.type) for b in func.buffer_params]
+    return copies_in_order(func) and product(buffers[0].dims) == product(buffers[-1].dims)
+
+
+def copies_in_order(func: tir.FuncOp) -> bool:
+    """Whether `func` fills its last buffer with the elements of its first, in row-major order, and does nothing else.
+
+    The first one may have more elements: these are left out.
+    """
     copy = _find_copy(func)
     if copy is None:
         return False
@@ -27,11 +40,10 @@ def is_reshape(func: tir.FuncOp) -> bool:
     assert isinstance(source, tir.BufferType) and isinstance(target, tir.BufferType)
     if not (_is_dense(source) and _is_dense(target)) or source.dtype != target.dtype:
         return False
-    size = product(target.dims)
-    if product(source.dims) != size or size.constant == 0:  # of nothing there is no order
-        return size.constant == product(source.dims).constant == 0
+    if product(target.dims).constant == 0:  # of nothing there is no order
+        return True
     read, written = copy.indices(copy.load.indices), copy.indices(copy.store.indices)
-    return copy.covers(written, target.dims) and copy.in_order(read, source.dims, _flat(written, target.dims))
+    return copy.covers(target.dims) and copy.in_order(read, source.dims, _flat(written, target.dims))
 
 
 @dataclass
@@ -45,22 +57,34 @@ class _Copy:
     analyzer: Analyzer
 
     def indices(self, values: Sequence[SSAValue]) -> list[SymExpr]:
-        """Indices as expressions of the loops' variables."""
-        found = [sym_expr_of(v, through_casts=True).substitute(self.bindings) for v in values]
-        return [self.analyzer.simplify(e.substitute(self._single())) for e in found]
+        """Indices as expressions of the loops' variables, in simple form."""
+        return [self.analyzer.simplify(e.substitute(self._single())) for e in self._as_written(values)]
+
+    def _as_written(self, values: Sequence[SSAValue]) -> list[SymExpr]:
+        return [sym_expr_of(v, through_casts=True).substitute(self.bindings) for v in values]
 
     def _single(self) -> dict[Var, SymExpr]:
         return {v: Const(0, v.dtype) for v, extent in self.ranges.items() if extent.constant == 1}
 
-    def covers(self, written: list[SymExpr], dims: Sequence[SymExpr]) -> bool:
-        """Whether every element is written: each index is a loop's variable, or all together count the iterations."""
-        single = self._single()
+    def covers(self, dims: Sequence[SymExpr]) -> bool:
+        """Whether every element is written.
+
+        Each index is a loop's variable, or all together count the iterations, with the loops in any order.
+        """
+        written, single = self.indices(self.store.indices), self._single()
         wanted = [(e, d) for e, d in zip(written, dims, strict=True) if d.constant != 1]
         loops = {v: extent for v, extent in self.ranges.items() if v not in single}
         if len(wanted) == len(loops) and {e for e, _ in wanted} == set(loops):
             return all(isinstance(e, Var) and loops[e] == d for e, d in wanted)
-        count = _flat(list(loops), list(loops.values()))
-        return product(loops.values()) == product(dims) and self.same(_flat(written, dims), count)
+        if product(loops.values()) != product(dims):
+            return False
+        counts = [_flat(order, [loops[v] for v in order]) for order in islice(permutations(loops), _ORDERS)]
+        return self.same(_flat(written, dims), counts[0]) or any(self._count(written, dims, c) for c in counts)
+
+    def _count(self, written: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
+        """Whether the indices are those of the element at a flat `position`."""
+        forms = zip(written, _unflattened(position, dims), _cut(position, dims), strict=True)
+        return all(self.same(e, digit) or self.same(e, cut) for e, digit, cut in forms)
 
     def in_order(self, read: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
         """Whether the element at flat `position` is the one that is read.
@@ -150,3 +174,9 @@ def _unflattened(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
         outer = floordiv(position, product(dims[i + 1 :]))
         out.append(outer if i == 0 else floormod(outer, d))
     return out
+
+
+def _cut(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
+    """The same in another form: what is left is divided, not what is divided cut."""
+    sizes = [product(dims[i:]) for i in range(len(dims) + 1)]
+    return [floordiv(floormod(position, outer), inner) for outer, inner in pairwise(sizes)]

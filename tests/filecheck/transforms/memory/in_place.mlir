@@ -18,7 +18,9 @@ relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n, 1], f32> {
     // SHAPE: %[[S:.*]] = relax.shape [n, 1]
     // SHAPE-NEXT: relax.reshape %v, %[[S]] : !relax.tensor<[n, 1], f32>
     %r = relax.expand_dims %v {axis = [1]} : !relax.tensor<[n, 1], f32>
-    relax.output %r : !relax.tensor<[n, 1], f32>
+    // SHAPE: relax.call_tir
+    %s = relax.exp %r : !relax.tensor<[n, 1], f32>
+    relax.output %s : !relax.tensor<[n, 1], f32>
   }
   relax.return %gv : !relax.tensor<[n, 1], f32>
 }
