@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
 from ..diagnostics import NameLookupError
 from ..dialects import relax, tir
-from ..ir.functions.lookup import FunctionOp, functions
+from ..ir.functions.lookup import FunctionOp, callee_names, functions
 from ..ir.passes.transform import Pass, run_pass
 from .module import IRModule
+
+_VISIBILITY = "sym_visibility"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class PrintIR(Pass):
 class ApplyPassToFunction(Pass):
     """Runs a pass on the functions whose whole name matches a regular expression; it sees of others the signatures.
 
+    What the others call is public to it, as it does not see these calls.
+
     Raises `NameLookupError` where no name matches, if `error_if_no_function_matches_regex`.
     """
 
@@ -46,6 +50,10 @@ class ApplyPassToFunction(Pass):
         if self.error_if_no_function_matches_regex and not any(map(matches, table)):
             raise NameLookupError(f"no function is called like '{self.func_name_regex}'", found=", ".join(table))
         others = {name: func for name, func in table.items() if not matches(name)}
+        called = {n for func in others.values() for inner in func.walk() for n in callee_names(inner)}
+        opened = [name for name, func in table.items() if name in called and matches(name) and func.private]
+        for name in opened:
+            del table[name].properties[_VISIBILITY]
         for func in others.values():
             op.body.block.insert_op_before(_stub(func), func)
             func.detach()
@@ -53,6 +61,9 @@ class ApplyPassToFunction(Pass):
             run_pass(self.transform, ctx, op)
         finally:
             self._restore(op, others)
+            for name, func in functions(op).items():
+                if name in opened:
+                    func.properties[_VISIBILITY] = StringAttr("private")
 
     @staticmethod
     def _restore(op: ModuleOp, others: dict[str, FunctionOp]) -> None:

@@ -42,11 +42,20 @@ class Convolution(Windowed):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
         """Numbers become lists with an element for each dimension; the output's layout is the data's where None."""
+        return super().make(*args, **cls._spread(attrs))
+
+    @classmethod
+    def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
+        """The same of operands that do not fit."""
+        return super().unchecked(*args, **cls._spread(attrs))
+
+    @classmethod
+    def _spread(cls, attrs: dict[str, PyValue]) -> dict[str, Any]:
         values: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
         values.update({n: spread(values[n], cls.RANK) for n in _LISTS if n in values})
         values["padding"] = spread_padding(values["padding"], cls.RANK)
         values["out_layout"] = attrs.get("out_layout") or values["data_layout"]
-        return super().make(*args, **values)
+        return values
 
     def data_places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in the data."""
