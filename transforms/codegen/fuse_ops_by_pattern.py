@@ -1,7 +1,8 @@
 """The pass `FuseOpsByPattern`: what matches a pattern becomes a function of its own, for a library or code generator.
 
-Patterns are tried in order, each on all bindings of a dataflow block; a binding belongs to one group at most. The calls
-(and fields of tuples) that a pattern names are its group; what wildcards stand for is passed to the function.
+Patterns are tried in order, each on all bindings of a dataflow block, the last one first, so that of an alternative the
+most is taken; a binding belongs to one group at most. The calls (and fields of tuples) that a pattern names are its
+group; what wildcards stand for is passed to the function.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class _Finder:
     def find(self, pattern: FusionPattern) -> None:
         """Add what matches a pattern and is in no group yet."""
         roots = roots_of(pattern.pattern)
-        for op in self._index.bindings:
+        for op in reversed(list(self._index.bindings)):
             if op in self._taken or (roots is not None and op.name not in roots):
                 continue
             matches = Matcher(self._index.lookup).first(pattern.pattern, bound_expr(op))

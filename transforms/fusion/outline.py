@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TupleType
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
@@ -107,13 +107,19 @@ class Outliner:
         for g in dependency_order(graph, every):
             ops = [graph.ops[i] for i in every[g]]
             if every[g][0] in outlined:
-                self._call(dataflow, ops, writer, finish)
+                self._call(dataflow, ops, outputs_of(ops, graph), writer, finish)
             else:
                 writer.place(ops[0])
         writer.finish()
 
-    def _call(self, dataflow: relax.DataflowOp, ops: Sequence[Operation], writer: _Writer, finish: Finish) -> None:
-        outputs = outputs_of(ops)
+    def _call(
+        self,
+        dataflow: relax.DataflowOp,
+        ops: Sequence[Operation],
+        outputs: Sequence[SSAValue],
+        writer: _Writer,
+        finish: Finish,
+    ) -> None:
         if outputs:
             inputs = inputs_of(ops, outputs)
             func, free = build_function(ops, inputs, outputs)
@@ -123,7 +129,7 @@ class Outliner:
                 args.append(writer.add(relax.ShapeOp(free)))
             call = relax.CallOp(self._add(fused_name(ops), *finish(func, ops)), args, func.ret_type)
             call.location = ops[-1].location
-            _take_over(dataflow, outputs, call, writer)
+            _take_over(dataflow, ops, outputs, call, writer)
             if self._rename_at_once:
                 writer.rename()
         for op in reversed(ops):
@@ -148,14 +154,21 @@ class Outliner:
         return self._shared[key]
 
 
-def _take_over(dataflow: relax.DataflowOp, outputs: Sequence[SSAValue], call: relax.CallOp, writer: _Writer) -> None:
+def _take_over(
+    dataflow: relax.DataflowOp,
+    ops: Sequence[Operation],
+    outputs: Sequence[SSAValue],
+    call: relax.CallOp,
+    writer: _Writer,
+) -> None:
     """Put the results of a call in the places of the group's: `gv` where they leave the block by their name."""
     if len(outputs) > 1:
         writer.add(call, "lv")
-    for i, old in enumerate(outputs):
+    fields = {value: i for i, value in enumerate(outputs)}
+    for old in _as_defined(ops, outputs):
         leaving = [dataflow.outputs[u.index] for u in old.uses if u.operation is dataflow.output_op]
         leaving = [outer for outer in leaving if name_of(outer) == name_of(old)]
-        new = call if len(outputs) == 1 else relax.TupleGetItemOp(call.result, i)
+        new = call if len(outputs) == 1 else relax.TupleGetItemOp(call.result, fields[old])
         take_over(old, writer.add(new, "gv" if leaving else "lv", *leaving))
 
 
@@ -248,11 +261,29 @@ def dependency_order(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> li
     return order
 
 
-def outputs_of(ops: Sequence[Operation]) -> list[SSAValue]:
-    """The values of a group that something outside of it uses."""
+def outputs_of(ops: Sequence[Operation], graph: BindingGraph) -> list[SSAValue]:
+    """The values of a group that something outside of it uses, as these uses come; what the block gives at once."""
     inside = {inner for op in ops for inner in op.walk()}
-    values = [r for op in ops for r in op.results]
-    return [v for v in values if any(u.operation not in inside for u in v.uses)]
+    first: dict[SSAValue, tuple[int, int]] = {}
+    for op in ops:
+        for value in op.results:
+            places = [_place(use, op, graph) for use in value.uses if use.operation not in inside]
+            if places:
+                first[value] = min(places)
+    return sorted(first, key=first.__getitem__)
+
+
+def _as_defined(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> list[SSAValue]:
+    """Outputs in the order of their definition."""
+    chosen = set(outputs)
+    return [r for op in ops for r in op.results if r in chosen]
+
+
+def _place(use: Use, producer: Operation, graph: BindingGraph) -> tuple[int, int]:
+    """Where a use stands: binding and operand; that of the binding itself for an output of the block."""
+    if isinstance(use.operation, relax.OutputOp):
+        return graph.index[producer], -1
+    return graph.index.get(use.operation, len(graph.ops)), use.index
 
 
 def fused_name(ops: Sequence[Operation]) -> str:
@@ -317,9 +348,11 @@ def build_function(
     taken: set[str] = set()
     for arg, name in zip(outer.args, [*(n for n, _ in inputs.params), TIR_VARS], strict=False):
         set_name(arg, fresh_suffix(name, taken))
-    dataflow = _copy_into_dataflow(ops, inputs, outputs, outer)
+    defined = _as_defined(ops, outputs)
+    dataflow = _copy_into_dataflow(ops, inputs, defined, outer)
     outer.add_op(dataflow)
-    results: list[SSAValue] = list(dataflow.outputs)
+    by_output = dict(zip(defined, dataflow.outputs, strict=True))
+    results: list[SSAValue] = [by_output[v] for v in outputs]
     value = results[0]
     if len(results) > 1:
         joined = relax.TupleOp(results)

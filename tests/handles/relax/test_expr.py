@@ -347,3 +347,12 @@ def test_calls_are_shown_as_they_are_written():
     for _ in range(100):  # not written out: the text would double with each
         call = R.add(call, call)
     assert repr(call) == "R.add(…, …)"
+
+
+def test_attributes_of_convolutions_that_do_not_fit_are_spread_too():
+    data, weight = (
+        rx.Var("x", rx.TensorStructInfo((2, 3, 8, 8), "float32")),
+        rx.Var("w", rx.TensorStructInfo((3, 4, 3, 3))),
+    )
+    call = call_operator("relax.nn.conv2d_transpose", data, weight, padding=(1, 2), output_padding=(1, 2))
+    assert list(call.attrs.padding) == [1, 2, 1, 2] and list(call.attrs.strides) == [1, 1]

@@ -158,6 +158,28 @@ def test_a_pass_on_some_functions(mod):
         ApplyPassToFunction(relax.transform.LegalizeOps(), "third", error_if_no_function_matches_regex=True)(mod)
 
 
+def test_what_functions_outside_of_a_pass_call_stays(mod):
+    module = tvm.script.from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return Module.middle(x)
+
+    @R.function(private=True)
+    def middle(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return Module.last(x)
+
+    @R.function(private=True)
+    def last(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        unused = R.exp(x)
+        return R.tanh(x)
+""")
+    after = ApplyPassToFunction(relax.transform.DeadCodeElimination(), "main|last")(module)
+    text = after.script()
+    assert "def last" in text and "R.exp" not in text and text.count("private=True") == 2
+
+
 def test_instruments_see_a_whole_build(tmp_path):
     """One context for all passes: times of all of them, numbers that go on, native code's passes too."""
     from tirax.lowering.build import build

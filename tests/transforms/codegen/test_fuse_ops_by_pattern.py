@@ -72,8 +72,15 @@ def test_what_a_check_is_told():
         return all(u in context.matched_bindings for v in inner for u in context.var_usages[v])
 
     after = FuseOpsByPattern([("lib.dense_relu", DENSE, {"matmul": MATMUL}, check)])(Module)
-    assert seen == [("relax.nn.relu", "h", ["h", "s", "r"]), ("relax.nn.relu", "h2", ["h2", "s2", "r2"])]
+    assert seen == [("relax.nn.relu", "h2", ["h2", "s2", "r2"]), ("relax.nn.relu", "h", ["h", "s", "r"])]
     assert list(functions(after)) == ["fused_relax_matmul_relax_add_relax_nn_relu"]
+    assert_same_meaning(Module.op, after.op)
+
+
+def test_of_an_alternative_the_most_is_taken():
+    dense = is_op("relax.add")(is_op("relax.matmul")(wildcard(), wildcard()), wildcard())
+    after = FuseOpsByPattern([("lib.any", dense | is_op("relax.nn.relu")(dense))])(Module)
+    assert "fused_relax_matmul_relax_add_relax_nn_relu" in functions(after)
     assert_same_meaning(Module.op, after.op)
 
 
