@@ -129,7 +129,7 @@ class _Shaped(StructInfo):
 class TensorStructInfo(_Shaped):
     """A tensor: `TensorStructInfo((128, "n"), "float32")`; only the rank known: `TensorStructInfo(ndim=2)`."""
 
-    __slots__ = ()
+    __slots__ = ("_variable",)
 
     shape_expr: ClassVar[Callable[[Sequence[SymExpr]], Any]]
     """The handle on a shape; `expr` fills it in."""
@@ -144,8 +144,11 @@ class TensorStructInfo(_Shaped):
         ndim: int = -1,
         span: object = None,
     ):
+        if shape is not None and ndim >= 0:
+            raise ShapeError("either the extents of a tensor are given, or their number", found=f"ndim={ndim}")
         known: Any = None if shape is None else _shape_variable(shape) or dims_of(shape)
         if isinstance(known, ShapeType):  # of a variable: what is known of its value, or at least that it is its value
+            self._variable = shape
             ndim = known.ndim.data
             known = known.dims if known.dims is not None else cast(Any, shape).name_hint
         self.type = relax.TensorType.of(
@@ -162,6 +165,9 @@ class TensorStructInfo(_Shaped):
     @property
     def shape(self) -> Any:
         """The extents as a `ShapeExpr`, or the variable whose value they are, None where they are unknown."""
+        variable = getattr(self, "_variable", None)
+        if variable is not None:
+            return variable
         dims, name = self._tensor.dims, self._tensor.shape_var
         if name is not None:
             return TensorStructInfo.shape_var(name, ShapeStructInfo(ndim=self.ndim))

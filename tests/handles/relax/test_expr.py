@@ -356,3 +356,12 @@ def test_attributes_of_convolutions_that_do_not_fit_are_spread_too():
     )
     call = call_operator("relax.nn.conv2d_transpose", data, weight, padding=(1, 2), output_padding=(1, 2))
     assert list(call.attrs.padding) == [1, 2, 1, 2] and list(call.attrs.strides) == [1, 1]
+
+
+def test_a_shape_is_the_variable_that_was_given():
+    variable = rx.Var("s", rx.ShapeStructInfo(ndim=2))
+    info = rx.TensorStructInfo(variable, "int32")
+    assert info.shape == variable and info.ndim == 2
+    assert rx.Var("x", info).struct_info.shape.name_hint == "s"
+    with pytest.raises(ValueError, match="either the extents"):
+        rx.TensorStructInfo([1, 2], ndim=2)
