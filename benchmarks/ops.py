@@ -196,27 +196,6 @@ def _moves() -> list[Row]:
             dtypes=("float32", "int64"),
         ),
         Row(
-            "take 65536 of 4096",
-            ((4096,), (1 << 16,)),
-            lambda x, i: op.take(x, i, axis=0),
-            lambda x, i: x[i],
-            dtypes=("float32", "int64"),
-        ),
-        Row(
-            "gather_elements 256² axis 1",
-            ((256, 256), (256, 256)),
-            lambda x, i: op.gather_elements(x, i, axis=1),
-            lambda x, i: np.take_along_axis(x, i, 1),
-            dtypes=("float32", "int64"),
-        ),
-        Row(
-            "floor_divide int64 65536",
-            ((1 << 16,), (1 << 16,)),
-            lambda x, y: op.floor_divide(x, op.add(y, relax.const(1, "int64"))),
-            lambda x, y: x // (y + 1),
-            dtypes=("int64", "int64"),
-        ),
-        Row(
             "concat 2 of 128x512 axis 1",
             ((128, 512), (128, 512)),
             lambda x, y: op.concat([x, y], axis=1),
@@ -246,6 +225,33 @@ def _moves() -> list[Row]:
         Row("sort 64x1024", ((64, 1024),), lambda x: op.sort(x, axis=1), lambda x: np.sort(x, 1, kind="stable")),
         Row("sort 65536", ((1 << 16,),), op.sort, np.sort),
         Row("argsort 65536", ((1 << 16,),), op.argsort, lambda x: np.argsort(x, kind="stable")),
+    ]
+
+
+def _integers() -> list[Row]:
+    """Elements at places that are read, and quotients."""
+    return [
+        Row(
+            "take 65536 of 4096",
+            ((4096,), (1 << 16,)),
+            lambda x, i: op.take(x, i, axis=0),
+            lambda x, i: x[i],
+            dtypes=("float32", "int64"),
+        ),
+        Row(
+            "gather_elements 256² axis 1",
+            ((256, 256), (256, 256)),
+            lambda x, i: op.gather_elements(x, i, axis=1),
+            lambda x, i: np.take_along_axis(x, i, 1),
+            dtypes=("float32", "int64"),
+        ),
+        Row(
+            "floor_divide int64 65536",
+            ((1 << 16,), (1 << 16,)),
+            lambda x, y: op.floor_divide(x, op.add(y, relax.const(1, "int64"))),
+            lambda x, y: x // (y + 1),
+            dtypes=("int64", "int64"),
+        ),
     ]
 
 
@@ -350,6 +356,7 @@ def table() -> list[Row]:
         *_pools(),
         *_reductions(),
         *_moves(),
+        *_integers(),
     ]
 
 
