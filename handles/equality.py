@@ -11,14 +11,17 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerType, i32, i64
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block as IRBlock
 
+from ..dialects import tir
 from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr
 from ..dialects.sym.expr import Var as SymVar
 from ..ir import equality
 from ..ir.equality import Reader, StructuralInequalityError
 from ..ir.origins import origin
+from ..ir.rewriting.copy import copied
 from .base_func import BaseFunc, DictAttrs
 from .mismatch import first_mismatch
 from .module import IRModule
@@ -30,7 +33,7 @@ from .tir.buffers import Buffer, Stmt
 from .tir.dims import is_extent_var
 from .tir.domains import BufferRegion, Range
 from .tir.prim_expr import PrimExpr, const, named_var
-from .tir.stmt import operations_of
+from .tir.stmt import BlockBase, BlockRealize, operations_of
 
 
 class _NodeReader(Reader):
@@ -89,7 +92,7 @@ class _NodeReader(Reader):
         """As it stands in a function; what it uses from outside is free."""
         for op in operations_of(stmt):
             if not self.inline(op):
-                self.operation(op)
+                self.operation(_unplaced(stmt) if isinstance(stmt, BlockBase) else op)
         return ("statement",)
 
     def buffer(self, buffer: Buffer) -> Hashable:
@@ -99,6 +102,21 @@ class _NodeReader(Reader):
     def table(self, table: Mapping[Any, Any]) -> Hashable:
         """In the order of the keys."""
         return ("table", tuple(sorted((str(key), self.node(value)) for key, value in table.items())))
+
+
+def _unplaced(stmt: BlockBase) -> tir.BlockOp:
+    """What a block is wherever it runs: of a function its root block, of a `Block` one without values."""
+    if isinstance(stmt.op, tir.FuncOp):
+        inside = IRBlock()
+        copied(stmt.op.body.block.ops, inside, {})
+        return tir.BlockOp("root", [], Region(inside))
+    block = cast(tir.BlockOp, stmt.op)
+    if isinstance(stmt, BlockRealize):
+        return block
+    zeros = [tir.ConstOp(0, cast(IntegerType, v.type)).result for v in block.iter_vars]
+    domains = zip(block.mins, block.extents, strict=True)
+    iters = list(zip(block.kinds, zeros, domains, strict=True))
+    return tir.BlockOp(block.block_name.data, iters, block.clone().detach_region(0), annotations=block.annotations)
 
 
 def _unbound(func: Operation) -> tuple[SSAValue, ...]:

@@ -53,6 +53,13 @@ def set_name_in_module(op: Operation, name: str) -> None:
         op.properties.pop("func_attrs", None)
 
 
+class FunctionMap(dict[GlobalVar, Any]):
+    """Functions by their `GlobalVar`s, hashed by which functions they are, as TVM's maps are."""
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(frozenset(self.items()))
+
+
 class IRModule:
     """Functions by name: `mod["main"]`, `mod[gv]`.
 
@@ -92,6 +99,12 @@ class IRModule:
             raise unknown_name("function", name, self.names)
         return func_of(op)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IRModule) and self.op is other.op
+
+    def __hash__(self) -> int:
+        return hash(self.op)
+
     def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
         self.update_func(var, func)
 
@@ -115,7 +128,7 @@ class IRModule:
     @property
     def functions(self) -> dict[GlobalVar, Any]:
         """The functions by their `GlobalVar`s, in the order of the module."""
-        return {_global_var(op): func_of(op) for op in self._ops()}
+        return FunctionMap({_global_var(op): func_of(op) for op in self._ops()})
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
         """The functions, sorted by name."""

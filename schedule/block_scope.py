@@ -7,11 +7,12 @@ pipeline of stages, whose blocks may be moved.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import takewhile
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
@@ -25,12 +26,13 @@ from ..dialects.sym.int_set import values_of as set_of
 from ..handles.module import IRModule
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.prim_func import PrimFunc
-from ..handles.tir.stmt import BlockRealize
+from ..handles.tir.stmt import Block, BlockRealize
 from ..ir.affine.boxes import exact_box
 from ..ir.affine.iter_map import Ranges
 from ..ir.affine.values import sym_expr_of
 from . import state as st
 from .checks import is_affine, iter_values, loop_ranges, predicate_of
+from .replacement import replace_statement
 from .trace import StmtSRef
 
 _TRUE = Const(1, i1)
@@ -223,16 +225,44 @@ class ScheduleState:
     """
 
     def __init__(self, mod: PrimFunc | IRModule, *, debug_mask: str | int = "none", enable_check: bool = True):
-        self.mod = mod if isinstance(mod, IRModule) else IRModule({"main": mod})
+        self._module = (mod if isinstance(mod, IRModule) else IRModule({"main": mod})).op
+        self._srefs: WeakValueDictionary[Operation, StmtSRef] = WeakValueDictionary()
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as it is now."""
+        return IRModule(self._module)
 
     def get_sref(self, stmt: Stmt) -> StmtSRef:
         """The place of a block or a loop of the module. Raises `TiraxError` for another statement."""
         op = stmt.op
         if isinstance(stmt, BlockRealize) or not isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp):
             raise TiraxError("neither a block nor a loop", expected="a Block or a For", found=type(stmt).__name__)
-        if not self.mod.op.is_ancestor(op):
+        if not self._module.is_ancestor(op):
             raise TiraxError("the statement is of another module", hint="take it from `state.mod`")
-        return StmtSRef(op)
+        return self._srefs.setdefault(op, StmtSRef(op))
+
+    def replace(
+        self, src_sref: StmtSRef, tgt_stmt: Stmt, block_sref_reuse: Mapping[Block, Block] | None = None
+    ) -> None:
+        """Put a copy of a statement in the place of a block or a loop.
+
+        `block_sref_reuse` says which blocks of it stand for which of those that go: their places follow. Statements,
+        functions and modules that somebody holds stay as they are. Raises `TiraxError` for a place that is of another
+        module, or not there any more.
+        """
+        if src_sref.gone or not self._module.is_ancestor(src_sref.op):
+            raise TiraxError("the place is not one of this module", hint="take it from `state.get_sref`")
+        reused = {a.op: b.op for a, b in (block_sref_reuse or {}).items()}
+        self._module, now = replace_statement(self._module, src_sref.op, tgt_stmt, reused)
+        moved = [(sref, now[op]) for op, sref in list(self._srefs.items()) if op in now]
+        for sref, _ in moved:
+            del self._srefs[sref.op]
+        for sref, op in moved:
+            sref.gone = op is None
+            if op is not None:
+                sref.op = op
+                self._srefs[op] = sref
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
         """The dependencies between the blocks in a block. Raises `TiraxError` for a loop."""

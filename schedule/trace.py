@@ -6,7 +6,7 @@ What instructions give, blocks, loops and sampled integers, are values of the tr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
@@ -459,15 +459,18 @@ class ExprRV(RV):
     """A sampled integer."""
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class StmtSRef:
     """A block, a loop or a function (which is its own root block) as it is now; `parent` is the one that it is in."""
 
     op: Operation
+    gone: bool = field(default=False, init=False, compare=False)
 
     @property
-    def stmt(self) -> Stmt:
-        """The `For`, or the `Block`: of a function its root block."""
+    def stmt(self) -> Stmt | None:
+        """The `For`, or the `Block`: of a function its root block; None of what `ScheduleState.replace` took away."""
+        if self.gone:
+            return None
         stmt = stmt_of(self.op)
         return stmt.block if isinstance(stmt, BlockRealize) else stmt
 

@@ -185,6 +185,13 @@ class Stmt:
     def same_as(self, other: object) -> bool:
         return self == other
 
+    def __getstate__(self) -> Any:
+        """A copy of what it is a handle on, with variables of its own."""
+        return self.op.clone()
+
+    def __setstate__(self, state: Any) -> None:
+        self.op = state
+
     def script(self, **options: Any) -> str:
         """The statement as TVMScript, after what it takes from elsewhere."""
         from ...script.printer.fragment import print_statements

@@ -10,7 +10,7 @@ variables and iterators in the place of the `Var`s that were given for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
@@ -27,7 +27,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.origins import note_variables
+from ...ir.origins import note, note_variables
 from ...ir.rewriting.copy import copied, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from . import prim_expr as tx
@@ -151,6 +151,12 @@ class SeqStmt(Stmt):
     def seq(self) -> list[Stmt]:
         """The statements; the last one's body is the rest, where it gives a name to something."""
         return [stmt_of(op) for op in _until_scope(self._ops)]
+
+    def __getstate__(self) -> list[Operation]:
+        return [op.clone() for op in self._ops]
+
+    def __setstate__(self, state: list[Operation]) -> None:
+        self._ops, self.op = state, state[0]
 
     def __getitem__(self, index: int) -> Stmt:
         return self.seq[index]
@@ -721,10 +727,21 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     """A copy of a statement at the end of a block; of a function seen as its root block a copy of its body."""
     known = {} if mapping is None else mapping
     note_variables(known)
-    for op in operations_of(stmt):
+    before = block.last_op
+    originals = operations_of(stmt)
+    for op in originals:
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):
             note_given(cast(Operation, block.last_op), op)
+    copies = block.ops if before is None else _after(before)
+    for variable, copy in zip(_counters(originals), _counters(copies), strict=True):
+        note(copy, variable)
+
+
+def _counters(ops: Iterable[Operation]) -> list[SSAValue]:
+    """What the loops and blocks in statements count with, in order."""
+    inside = (op for root in ops for op in root.walk() if isinstance(op, tir.ForOp | tir.BlockOp))
+    return [arg for op in inside for arg in op.regions[0].block.args]
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:
@@ -744,6 +761,7 @@ def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAVal
     for variable, arg in zip(variables, block.args, strict=True):
         set_name(arg, name_of(variable.ssa))
         inner[variable.ssa] = arg
+        note(arg, variable.ssa)
     add_to(block, body, inner)
     return Region(block)
 

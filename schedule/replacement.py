@@ -1,0 +1,158 @@
+"""A statement of a module replaced by another one, as `ScheduleState.replace` does it.
+
+Statements are values: whoever holds one keeps it as it was. So what a handle is alive on is not changed, it is left
+behind, and the module goes on with a copy; all else is changed in place. TVM decides by its counts of references, we
+ask the collector of garbage for the handles that there are.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block as IRBlock
+from xdsl.ir import Operation, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..handles.base_func import BaseFunc
+from ..handles.module import IRModule
+from ..handles.tir.buffers import Stmt
+from ..handles.tir.stmt import Block, BlockRealize, SeqStmt, stmt_of
+from ..ir.origins import note, origin
+from ..ir.rewriting.copy import copied, is_expression, plant
+from ..transforms.tir.walk import remove_dead
+
+Successors = dict[Operation, Operation | None]
+"""What stands now for a block or a loop that is not where it was; None where nothing does."""
+
+
+def replace_statement(
+    module: ModuleOp, old: Operation, new: Stmt, reused: Mapping[Operation, Operation]
+) -> tuple[ModuleOp, Successors]:
+    """Put a copy of `new` in the place of the block, loop or root block `old`: the module, and what stands for what.
+
+    `reused` are blocks of `new` by those that they stand for; a loop stands for the one that has its variable. Raises
+    `TiraxError` where a root block is to have iterators or annotations.
+    """
+    stmt = _realized(old, new)
+    held = _held()
+    kept = next((op for op in reversed(list(_around(old))) if op in held), None)
+    now: Successors = {}
+    mapping: dict[SSAValue, SSAValue] = {}
+    place = old
+    if kept is not None:
+        copy = _left_behind(kept, mapping)
+        pairs = dict(zip(kept.walk(), copy.walk(), strict=True))
+        now.update(pairs)
+        place = pairs[old]
+        module = cast(ModuleOp, copy) if kept is module else module
+    now.update((op, None) for op in old.walk() if op is not module)
+    parts = _put(place, stmt, mapping)
+    now.update(_standing_for(old, new, parts, reused))
+    return module, now
+
+
+def _realized(old: Operation, new: Stmt) -> Stmt:
+    """What is to be put: a block runs where the one that it replaces does, on the same values."""
+    if not isinstance(new, Block):
+        return new
+    if isinstance(old, tir.BlockOp):
+        at, count = cast(BlockRealize, stmt_of(old)), len(new.iter_vars)
+        if count > len(at.iter_values):
+            raise TiraxError(
+                "the block has more iterators than there are values", expected=len(old.bindings), found=count
+            )
+        return BlockRealize(at.iter_values[:count], at.predicate, new)
+    if isinstance(old, tir.FuncOp) and (new.iter_vars or new.annotations):
+        raise TiraxError("a root block has neither iterators nor annotations", found=new.name_hint)
+    return new
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    """What an operation is in, from the inside out; a function is in itself, as its own root block."""
+    if isinstance(op, tir.FuncOp):
+        yield op
+    while (parent := op.parent_op()) is not None:
+        yield parent
+        op = parent
+
+
+def _held() -> set[Operation | None]:
+    """The operations that handles are alive on; a sequence is held with what it is in."""
+    handles = [h for h in gc.get_objects() if isinstance(h, Stmt | BaseFunc | IRModule)]
+    return {h.op.parent_op() if isinstance(h, SeqStmt) else h.op for h in handles}
+
+
+def _left_behind(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
+    """A copy in the place of an operation, which belongs to nothing any more."""
+    copy = op.clone(mapping)
+    for value, same in mapping.items():
+        note(same, value)
+    if op.parent is not None:
+        op.parent.insert_op_before(copy, op)
+        _take_out(op)
+    return copy
+
+
+def _take_out(op: Operation) -> None:
+    """Put a statement, with expressions of its own, into a block of its own."""
+    above = cast(Operation, op.parent_op())
+    op.detach()
+    if op.operands:
+        home = IRBlock()
+        op.operands = [plant(v, home, {}) for v in op.operands]
+        home.add_op(op)
+        remove_dead(above)
+
+
+def _put(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
+    """Copies of a statement's operations in the place of one."""
+    inside = IRBlock()
+    ops = new.operations()
+    is_root = isinstance(place, tir.FuncOp)
+    if is_root and isinstance(new, Block):
+        ops = list(new.op.regions[0].block.ops)
+    copied(ops, inside, dict(mapping))
+    copies = list(inside.ops)
+    for op in copies:
+        op.detach()
+    if is_root:
+        _set_body(place.regions[0].block, copies)
+    else:
+        cast(IRBlock, place.parent).insert_ops_before(copies, place)
+        _take_out(place)
+    return [op for op in copies if not is_expression(op)]
+
+
+def _set_body(block: IRBlock, ops: list[Operation]) -> None:
+    """Other operations in a function. What they use of the old ones, and do not define, is defined no more."""
+    for op in reversed(list(block.ops)):
+        op.detach()
+    block.add_ops(ops)
+
+
+def _standing_for(
+    old: Operation, new: Stmt, parts: list[Operation], reused: Mapping[Operation, Operation]
+) -> Iterator[tuple[Operation, Operation]]:
+    """The loops and blocks in the new statements that stand for some of the old ones."""
+    before = {origin(v): op for op in old.walk() for v in _variables(op)}
+    written = [op for root in new.operations() for op in root.walk() if isinstance(op, tir.BlockOp)]
+    put = [op for root in parts for op in root.walk()]
+    if isinstance(old, tir.FuncOp) and isinstance(new, Block):
+        del written[:1]  # it is the root block itself
+    blocks = dict[Operation, Operation](zip(written, (op for op in put if isinstance(op, tir.BlockOp)), strict=True))
+    yield from ((a, blocks[b]) for a, b in reused.items() if b in blocks)
+    for op in put:
+        same = next((before[origin(v)] for v in _variables(op) if origin(v) in before), None)
+        if same is not None and type(same) is type(op):
+            yield same, op
+
+
+def _variables(op: Operation) -> list[SSAValue]:
+    """What a loop or a block counts with."""
+    if isinstance(op, tir.ForOp):
+        return [op.loop_var]
+    return list(op.iter_vars) if isinstance(op, tir.BlockOp) else []
