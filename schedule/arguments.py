@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import IntegerType, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import tir
@@ -123,7 +123,7 @@ def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
     buffer = chosen(block, arguments["buffer"])
     buffer_type, dtype = cast(tir.BufferType, buffer.type), index_dtype(block)
     mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank, marked=True)
-    padding = _padding(arguments["pad_value"], dtype_name(buffer_type.dtype), dtype, len(mapping.results))
+    padding = _padding(arguments["pad_value"], buffer, dtype, len(mapping.results))
     return {**arguments, "index_map": IndexMapAttr(mapping), "pad_value": padding}
 
 
@@ -177,8 +177,12 @@ def _unmarked(function: Callable[..., Any], rank: int, *, index_dtype: str) -> I
     return IndexMap.from_func_with_separators(function, rank, index_dtype=index_dtype)[0]
 
 
-def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
-    """A padding: none, a constant of the elements' type, or an expression of the new indices: a text if no integer."""
+def _padding(padding: Any, buffer: SSAValue, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
+    """A padding: none, a constant of the elements' type, or an expression of the new indices: a text if no integer.
+
+    Refused where it reads another buffer than the one that it is for.
+    """
+    element = dtype_name(cast(tir.BufferType, buffer.type).dtype)
     if padding is None or isinstance(padding, str):
         return padding
     if not callable(padding) and not isinstance(padding, IndexMap):
@@ -191,6 +195,7 @@ def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[
     def catching(*indices: Any) -> Any:
         value = padding(*indices)
         (value,) = value if isinstance(value, tuple | list) else (value,)
+        _refuse_other_buffers(value, buffer)
         known = value.constant if isinstance(value, PrimExpr) else value
         if isinstance(known, int | float):
             others.append(_constant(value, element))
@@ -200,6 +205,17 @@ def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[
 
     mapping = IndexMap.from_func(catching, rank, index_dtype=dtype_name(dtype)).mapping
     return others[0] if others else IndexMapAttr(mapping)
+
+
+def _refuse_other_buffers(value: Any, buffer: SSAValue) -> None:
+    ops = [value.ssa.owner] if isinstance(value, PrimExpr) else []
+    while ops:
+        op = ops.pop()
+        if isinstance(op, tir.LoadOp) and op.buffer is not buffer:
+            raise ScheduleError(
+                "the padding reads another buffer", expected=name_of(buffer) or "the buffer", found=name_of(op.buffer)
+            )
+        ops += [v.owner for v in op.operands] if isinstance(op, Operation) else []
 
 
 def _constant(number: Any, element: str) -> list[Any]:

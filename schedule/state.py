@@ -205,8 +205,12 @@ class ScheduleError(TiraxError):
     `str` shows the function with a line of `^` below each place.
     """
 
-    def __init__(self, message: str, places: Sequence[Operation] = (), **details: object):
+    brief: str | None = None
+    """The rule without names, where the message has some: what the level `fast` says."""
+
+    def __init__(self, message: str, places: Sequence[Operation] = (), brief: str | None = None, **details: object):
         self.places = tuple(places)
+        self.brief = brief
         super().__init__(message, **details)  # pyright: ignore[reportArgumentType]
 
     def rendered(self, primitive: str, level: str = "detail") -> ScheduleError:
@@ -218,7 +222,8 @@ class ScheduleError(TiraxError):
             return ScheduleError(f"{primitive}: {self.message} (not rendered)", self.places)
         notes = [*self.notes, *(_shown(self.places) if level == "detail" else ())]
         details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
-        return ScheduleError(f"{primitive}: {self.message}", self.places, notes=notes, **details)
+        rule = self.brief if level == "fast" and self.brief is not None else self.message
+        return ScheduleError(f"{primitive}: {rule}", self.places, notes=notes, **details)
 
 
 def _shown(places: Sequence[Operation]) -> list[str]:

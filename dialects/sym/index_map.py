@@ -359,8 +359,7 @@ class _Reader(Algebra[_Pieces]):
         for piece in chain:
             if piece.scale != inner:
                 raise self._not_one_to_one("indices are left out, or overlap")
-            part = value // inner
-            part = part if piece is chain[-1] else part % piece.extent
+            part = (value if piece is chain[-1] else value % (inner * piece.extent)) // inner
             self.pieces[piece] = piece.extent - 1 - part if piece.reverse else part
             inner = inner * piece.extent
 

@@ -31,6 +31,7 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
         fail(
             f"{len(blocks)} blocks are called {name}" if blocks else f"Cannot find a block with the name: {name}",
             *(blocks or [func]),
+            brief=None if blocks else "Cannot find a block with the specified name",
             hint=None if blocks else suggestion(name, names) or f"known: {', '.join(names)}",
         )
     return blocks[0]

@@ -161,6 +161,7 @@ def test_levels_of_errors(module) -> None:
     assert "prim_func" not in str(caught.value)
     with pytest.raises(ScheduleError, match="known:") as caught:
         sch.get_block("D")
+    assert "Cannot find a block with the specified name" in str(caught.value)
     quiet = Schedule(module, error_render_level="none")
     with pytest.raises(ScheduleError) as caught:
         quiet.get_block("D")

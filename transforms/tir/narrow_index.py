@@ -13,7 +13,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp, VectorType
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
@@ -126,12 +126,30 @@ def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
 
 
 def _narrow(func: tir.FuncOp, buffers: bool) -> None:
+    counts = [op for op in func.walk() if _counts_zeros(op) and is_wide(op.operands[0].type)]
     for op in list(func.walk()):
         narrow_operation(op, buffers=buffers)
+    for op in counts:
+        _count_upper_half(op)
     for op in list(func.walk()):
         if isinstance(op, tir.CastOp) and op.value.type == op.result.type:
             op.result.replace_all_uses_with(op.value)
             erase_with_tree(op)
+
+
+def _counts_zeros(op: Operation) -> bool:
+    return isinstance(op, tir.CallIntrinOp) and op.func.data == "clz"
+
+
+def _count_upper_half(op: Operation) -> None:
+    """Leading zeros of what has 32 bits now as of 64: `clz(i) - 32 + 64`."""
+    (count,) = op.results
+    block = cast(Block, op.parent)
+    narrow, full = (tir.ConstOp(bits, count.type) for bits in (32, 64))
+    beyond = tir.SubOp(count, narrow.result)
+    total = tir.AddOp(beyond.result, full.result)
+    block.insert_ops_after([narrow, beyond, full, total], op)
+    count.replace_uses_with_if(total.result, lambda use: use.operation is not beyond)
 
 
 @dataclass(frozen=True)

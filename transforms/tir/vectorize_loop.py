@@ -92,6 +92,7 @@ def _one_vector(loop: tir.ForOp) -> bool:
     target = _target_of(loop)
     lanes, scalable = _lanes(loop, target)
     move_out(loop)
+    _refuse_scalable_elements(loop)
     plan = vector_plan(loop, masks=False, predicates=_predicates(target))
     if plan is None:
         _refuse_vectors_in(loop, scalable)
@@ -136,6 +137,17 @@ def _refuse_vectors_in(loop: tir.ForOp, scalable: bool) -> None:
         "Creating scalable vectors from existing vectors" if scalable else "Vectorizing over existing scalable vectors"
     )
     raise UnsupportedError(f"{what} is not supported.", location=location_of(found.owner), found=dtype_name(found.type))
+
+
+def _refuse_scalable_elements(loop: tir.ForOp) -> None:
+    for op in loop.body.walk():
+        stored: Attribute | None = cast(tir.BufferType, op.buffer.type).dtype if isinstance(op, tir.StoreOp) else None
+        if stored is not None and is_scalable(stored):
+            raise UnsupportedError(
+                "Vectorizing over scalable buffer elements is not supported in vectorizer.",
+                location=location_of(op),
+                found=dtype_name(stored),
+            )
 
 
 def _target_of(op: Operation) -> Target | str | None:

@@ -16,6 +16,7 @@ from tirax.handles.tir.index_map import IndexMap
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source
 
 TWO_STEPS = """\
@@ -311,6 +312,30 @@ def test_wrong_arguments(steps, message) -> None:
         steps(Schedule(from_source(FIXED)))
 
 
+def test_a_padding_reads_no_other_buffer() -> None:
+    sch = Schedule(from_source(FIXED))
+    other = tir.decl_buffer((1,), "float32", name="other")
+    with pytest.raises(ScheduleError, match="the padding reads another buffer"):
+        sch.transform_layout("B", ("write", 0), lambda i, j: [i // 4, i % 4, j], pad_value=lambda i, j, k: other[0])
+
+
+def test_digits_of_a_fused_iterator() -> None:
+    sch = Schedule(from_source(DIGITS))
+    sch.transform_block_layout("B", lambda i, j, k: (i * 21 + j * 3 + k,))
+    assert "v0 // 21, v0 % 21 // 3, v0 % 3" in sch.mod.script()
+    assert_same_meaning(from_source(DIGITS).op, sch.mod.op)
+
+
+DIGITS = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((4, 7, 3), "float32"), B: T.Buffer((4, 7, 3), "float32")):
+        for i, j, k in T.grid(4, 7, 3):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk]
+"""
+)
 SPLITS = [1, 2, 3, 4, 5, 7, 16]
 
 

@@ -144,6 +144,15 @@ def test_data_of_int64_is_not_narrowed_by_force(params):
         T.ForceNarrowIndexToInt32()(mod)
 
 
+def test_leading_zeros_of_a_narrowed_index():
+    mod = module(
+        "        for i in range(T.int64(4)):\n            C[i] = T.clz(i + T.int64(1))\n", 'C: T.Buffer((4,), "int32")'
+    )
+    for narrowed in (T.ForceNarrowIndexToInt32()(mod), T.NarrowDataType(32)(mod)):
+        assert_same_meaning(mod.op, narrowed.op)
+    assert "T.clz(i + 1) - 32 + 64" in T.ForceNarrowIndexToInt32()(mod).script()
+
+
 @pytest.mark.parametrize("body", [
     "for i in range(T.int64(3000000000)):\n            D[i // T.int64(3000000000)] = A[0]",
     "for i in range(T.int64(4)):\n            I[i] = i",
