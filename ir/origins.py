@@ -6,11 +6,13 @@ Whoever makes one says so (`note`), whoever copies it too (`carry`), and `origin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from xdsl.ir import Block, Operation, SSAValue
+
+from ..dialects import tir
 
 _OpT = TypeVar("_OpT", bound=Operation)
 _ORIGINS: WeakKeyDictionary[SSAValue, SSAValue] = WeakKeyDictionary()
@@ -27,6 +29,17 @@ def note_variables(bound: Mapping[SSAValue, SSAValue]) -> None:
     for variable, value in bound.items():
         if isinstance(variable.owner, Block) and variable.owner.parent is None:
             note(value, variable)
+
+
+def note_counters(statements: Iterable[Operation], copies: Iterable[Operation]) -> None:
+    """What the loops and blocks in copies of statements count with stands for what those in the statements do."""
+    for variable, copy in zip(_counters(statements), _counters(copies), strict=True):
+        note(copy, variable)
+
+
+def _counters(statements: Iterable[Operation]) -> list[SSAValue]:
+    inside = (op for root in statements for op in root.walk() if isinstance(op, tir.ForOp | tir.BlockOp))
+    return [arg for op in inside for arg in op.regions[0].block.args]
 
 
 def origin(value: SSAValue) -> SSAValue:

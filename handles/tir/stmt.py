@@ -10,7 +10,7 @@ variables and iterators in the place of the `Var`s that were given for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
@@ -27,7 +27,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.origins import note, note_variables
+from ...ir.origins import note, note_counters, note_variables
 from ...ir.rewriting.copy import copied, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from . import prim_expr as tx
@@ -734,14 +734,7 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
         if not isinstance(op, tir.FuncOp):
             note_given(cast(Operation, block.last_op), op)
     copies = block.ops if before is None else _after(before)
-    for variable, copy in zip(_counters(originals), _counters(copies), strict=True):
-        note(copy, variable)
-
-
-def _counters(ops: Iterable[Operation]) -> list[SSAValue]:
-    """What the loops and blocks in statements count with, in order."""
-    inside = (op for root in ops for op in root.walk() if isinstance(op, tir.ForOp | tir.BlockOp))
-    return [arg for op in inside for arg in op.regions[0].block.args]
+    note_counters(originals, copies)
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:
