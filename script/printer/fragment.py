@@ -21,6 +21,8 @@ from .tir_expressions import EXPRESSIONS
 class FragmentPrinter(TIRPrinter):
     """Prints a part of a tensor function."""
 
+    is_read_back = False  # `and` of vectors is printed as TVM does; the parser takes it for `bitwise_and`, as TVM's
+
     def statements(self, ops: Sequence[Operation]) -> None:
         """Print statements that follow each other."""
         for op in ops:

@@ -470,3 +470,8 @@ def test_the_node_of_an_attribute_is_the_variable_itself():
     node = tir.AttrStmt(n, "key", 1, tir.Evaluate(0)).node
     assert node == n and n == node and node.same_as(n) and {n: 1}[node] == 1
     assert node != other and other != node
+
+
+def test_a_junction_of_lanes_by_itself_prints_as_an_infix():
+    a, b = tir.Var("a", "boolx4"), tir.Var("b", "boolx4")
+    assert (str(tir.And(a, b)), str(tir.Or(a, b))) == ("a and b", "a or b")
