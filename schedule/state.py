@@ -208,9 +208,8 @@ class ScheduleError(TiraxError):
     brief: str | None = None
     """The rule without names, where the message has some: what the level `fast` says."""
 
-    def __init__(self, message: str, places: Sequence[Operation] = (), brief: str | None = None, **details: object):
+    def __init__(self, message: str, places: Sequence[Operation] = (), **details: object):
         self.places = tuple(places)
-        self.brief = brief
         super().__init__(message, **details)  # pyright: ignore[reportArgumentType]
 
     def rendered(self, primitive: str, level: str = "detail") -> ScheduleError:

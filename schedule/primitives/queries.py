@@ -8,7 +8,11 @@ from ...diagnostics import suggestion
 from ...dialects import tir
 from .. import state as st
 from ..registry import primitive
-from ..state import BlockLike, State, fail
+from ..state import BlockLike, ScheduleError, State, fail
+
+
+class _UnknownBlockError(ScheduleError):
+    brief = "Cannot find a block with the specified name"
 
 
 def _with_function(schedule: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -26,14 +30,15 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
     blocks = [op for op in func.walk() if isinstance(op, tir.BlockOp) and op.block_name.data == name]
     if not blocks and name == "root":
         return func
-    if len(blocks) != 1:
+    if not blocks:
         names = sorted({op.block_name.data for op in func.walk() if isinstance(op, tir.BlockOp)})
-        fail(
-            f"{len(blocks)} blocks are called {name}" if blocks else f"Cannot find a block with the name: {name}",
-            *(blocks or [func]),
-            brief=None if blocks else "Cannot find a block with the specified name",
-            hint=None if blocks else suggestion(name, names) or f"known: {', '.join(names)}",
+        raise _UnknownBlockError(
+            f"Cannot find a block with the name: {name}",
+            (func,),
+            hint=suggestion(name, names) or f"known: {', '.join(names)}",
         )
+    if len(blocks) > 1:
+        fail(f"{len(blocks)} blocks are called {name}", *blocks)
     return blocks[0]
 
 
