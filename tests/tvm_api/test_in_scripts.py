@@ -18,7 +18,7 @@ SCRIPTS = (
     """
 @T.prim_func
 def loops(a: T.handle, B: T.Buffer((16,), "float32")):
-    T.func_attr({"target": T.target("llvm")})
+    T.func_attr({"target": T.target("llvm"), "other": T.Target("llvm")})
     A = T.match_buffer(a, (16,))
     C = T.alloc_buffer((16,))
     for i in T.serial(16):

@@ -21,7 +21,8 @@ relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[], f32> {
   relax.return %gv : !relax.tensor<[], f32>
 }
 """
-PROGRAMS = {"convert-to-llvm": "builtin.module {}", "gradient": LOSS}
+IMPURE = IDENTITY.replace("f32> {", "f32> impure {")
+PROGRAMS = {"convert-to-llvm": "builtin.module {}", "gradient": LOSS, "vm-shape-lower": IMPURE}
 """What a pass needs that does not take the identity."""
 
 PATTERNS = """

@@ -24,11 +24,13 @@ class RewriteDataflowReshape(Pass):
 
     y = call_tir(reshape, (x,), Tensor((n * 4,)))  ->  y = reshape(x, shape([n * 4]))
 
-    In dataflow blocks only, and not of what these give to others; tensors that the tensor function does not read are of
-    no account. A function with calls that write in place is left alone: there, a copy may matter.
+    In dataflow blocks only; without `outputs`, as in TVM, not of what these give to others. Tensors that the tensor
+    function does not read are of no account. A function with calls that write in place is left alone: there, a copy may
+    matter.
     """
 
     name = "rewrite-dataflow-reshape"
+    outputs: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = {n for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and is_reshape(f)}
@@ -36,13 +38,16 @@ class RewriteDataflowReshape(Pass):
             if any(isinstance(inner, _IN_PLACE) for inner in func.walk()):
                 continue
             for call in list(ops_of_type(func, relax.CallTIROp)):
-                if call.callee_name in found and _stays_in_dataflow(call):
+                if call.callee_name in found and self._takes(call):
                     _rewrite(call)
 
+    def _takes(self, call: relax.CallTIROp) -> bool:
+        inside = isinstance(call.parent_op(), relax.DataflowOp)
+        return inside and (self.outputs or not _is_output(call))
 
-def _stays_in_dataflow(call: relax.CallTIROp) -> bool:
-    given = any(isinstance(use.operation, relax.OutputOp) for use in call.result.uses)
-    return isinstance(call.parent_op(), relax.DataflowOp) and not given
+
+def _is_output(call: relax.CallTIROp) -> bool:
+    return any(isinstance(use.operation, relax.OutputOp) for use in call.result.uses)
 
 
 def _rewrite(call: relax.CallTIROp) -> None:

@@ -17,7 +17,7 @@ _OWN = frozenset(
     (
         "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "InterleaveBlocks", "LiftClosures",
         "PackConvolutions", "PackWeights", "QuantizeWeights", "QuantizedToInteger", "Requantize", "SimplifyInference",
-        "SinkLoopConstants", "SinkReshape",
+        "SinkLoopConstants", "SinkReshape", "SplitProducts", "UnsignedActivations",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
@@ -30,7 +30,10 @@ _PASSES = {
     "SplitCallTIRByPattern": "transforms.fusion.split_call_tir_by_pattern",
     "UpdateParamStructInfo": "transforms.functions.update_param_struct_info",
 }
-_OPTIONS: dict[str, dict[str, Any]] = {"LegalizeOps": {"tvm_forms": True}}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "LegalizeOps": {"tvm_forms": True},
+    "RewriteDataflowReshape": {"outputs": False},
+}
 """Options that passes have under TVM's name: those by which they give TVM's results."""
 _TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
 

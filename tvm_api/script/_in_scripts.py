@@ -268,6 +268,9 @@ def target(target_config: Any, host: Any = None) -> Any:
     """A target among the attributes of a function."""
 
 
+Target = target
+
+
 @_read
 def fma(x: Any, y: Any, z: Any) -> Any:
     """x * y + z, rounded once."""
@@ -326,8 +329,8 @@ def Range(begin: Any, end: Any = None) -> Any:  # noqa: N802 (TVM's name)
 
 
 __all__ = [
-    "Assert", "Let", "LetStmt", "Range", "alloc_buffer", "allocate", "allocate_const", "attr", "axis", "block",
-    "block_attr", "broadcast", "buffer_store", "env_thread", "evaluate", "fabs", "fma", "func_attr",
+    "Assert", "Let", "LetStmt", "Range", "Target", "alloc_buffer", "allocate", "allocate_const", "attr", "axis",
+    "block", "block_attr", "broadcast", "buffer_store", "env_thread", "evaluate", "fabs", "fma", "func_attr",
     "get_active_lane_mask", "grid", "init", "iter_var", "launch_thread", "let", "llvm_lookup_intrinsic_id",
     "match_buffer", "meta_var", "parallel", "ramp", "reads", "reduce", "ret", "sblock", "sblock_alloc_buffer",
     "sblock_attr", "serial", "target", "thread_binding", "tvm_call_packed", "tvm_thread_invariant", "unroll",

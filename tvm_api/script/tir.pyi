@@ -106,6 +106,7 @@ class StringImm(PrimExpr):
 class Sub(PrimExpr):
     """lhs - rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
+from ...tvm_api.script._in_scripts import target as Target
 from ...te.tensor import Tensor as Tensor
 from ...te.tensor import TensorSlice as TensorSlice
 from ...handles.tir.prim_expr import Var as Var

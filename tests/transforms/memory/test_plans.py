@@ -427,6 +427,21 @@ class Module:
     assert str(rewrite(module)) == str(module)
 
 
+def test_what_dataflow_gives_is_reshaped_but_not_by_tvms_pass():
+    text = """
+@R.function
+def main(x: R.Tensor(("n", 6), "float32")):
+    with R.dataflow():
+        y = R.reshape(R.exp(x), (-1, 2, 3))
+        R.output(y)
+    return y
+"""
+    legal = tvm.relax.transform.LegalizeOps()(parse_source(text))
+    (rewrite,) = make_passes(("rewrite-dataflow-reshape",))
+    assert "relax.reshape" in str(rewrite(legal)) and "relax.reshape" not in str(legal)
+    assert str(tvm.relax.transform.RewriteDataflowReshape()(legal)) == str(legal)
+
+
 def test_reshape_pattern_of_handles(module):
     handle = tvm.IRModule(module("    pass\n"))["exp"]
     assert not tvm.relax.analysis.has_reshape_pattern(handle)
