@@ -27,7 +27,7 @@ def expected(workload, weights, inputs):
     return workload.reference(workloads.in_double(weights), *inputs)
 
 
-@thinned("workload", SMALL, 2, indirect=True)
+@thinned("workload", SMALL, 1, indirect=True)
 def test_one_build_serves_all_sizes(workload, weights):
     mod = workloads.bind(workloads.export(workload), weights)
     forward = relax.build(mod)["forward"]

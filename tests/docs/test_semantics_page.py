@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.block_formats import block_format
@@ -261,7 +262,7 @@ def check(case: Case, run: Callable[[], Any], expected: Any) -> None:
     np.testing.assert_array_equal(found, expected, err_msg=case.expr)
 
 
-@pytest.mark.parametrize("line", CASES)
+@thinned("line", CASES, 15)
 def test_line(line: str) -> None:
     module, executable = programs()
     for k, case in enumerate(CASES[line]):

@@ -123,7 +123,7 @@ def cached():
     return vm["_initialize_effect"], step
 
 
-@thinned("steps", [[3, 1, 1, 1, 2], [1] * 8, [8], [5, 3]], 2)
+@thinned("steps", [[3, 1, 1, 1, 2], [1] * 8, [8], [5, 3]], 1)
 def test_decoding_step_by_step_gives_what_a_whole_pass_gives(whole, cached, steps):
     initial, step = cached
     states, found, done = initial(), [], 0

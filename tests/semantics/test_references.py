@@ -99,7 +99,7 @@ def test_interpreter_and_torch(case: tuple[Row, int, str]) -> None:
         close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
 
 
-@thinned("dtype", NUMBERS, 2)
+@thinned("dtype", NUMBERS, 1)
 def test_native_code_and_interpreter(dtype: str) -> None:
     for row, rank, _ in [case for case in CASES if case[2] == dtype]:
         for args in inputs(row, rank, dtype):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import Commands
+from strength import thinned
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,7 +43,7 @@ def environment(folder: Path, *tools: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
+@thinned("page", [p for p in PAGES if blocks(p, "sh")], 7, lambda p: p.name)
 def test_shell_commands(page, tmp_path, commands):
     needed = NEEDED_COMMANDS.get(page.name, "bash")
     if shutil.which(needed) is None:
@@ -55,7 +56,7 @@ def test_shell_commands(page, tmp_path, commands):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+@thinned("page", [p for p in PAGES if blocks(p, "python")], 6, lambda p: p.name)
 def test_python_programs(page, tmp_path):
     for package in NEEDED.get(page.name, ()):
         pytest.importorskip(package, reason="the programs of the page need it")

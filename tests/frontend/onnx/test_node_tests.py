@@ -13,7 +13,7 @@ from strength import thinned  # noqa: E402
 NAMES = sorted(node_tests.cases())
 
 
-@thinned("name", NAMES, 40)
+@thinned("name", NAMES, 24)
 def test_a_case_passes_or_has_a_reason(name):
     problem = node_tests.unexpected(node_tests.run_case(name))
     assert problem is None, problem

@@ -39,7 +39,7 @@ CHOSEN = (
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@thinned("name", CHOSEN, 4)
+@thinned("name", CHOSEN, 2)
 def test_native_gradients_agree(name: str) -> None:
     params, function = CASES[name]
     module = Gradient("main")(_MODULE["program"](params, function))
