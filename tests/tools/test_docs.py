@@ -56,7 +56,7 @@ def test_shell_commands(page, tmp_path, commands):
     assert "Traceback" not in done.stderr
 
 
-@thinned("page", [p for p in PAGES if blocks(p, "python")], 6, lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_programs(page, tmp_path):
     for package in NEEDED.get(page.name, ()):
         pytest.importorskip(package, reason="the programs of the page need it")

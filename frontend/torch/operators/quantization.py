@@ -81,8 +81,8 @@ def quantize_per_channel(
 ) -> Expr:
     """round(x / scale) + zero point, limited, as `dtype`; both are vectors along `axis`."""
     inverse = e.emit(R.divide(number(scales, 1.0), scales))
-    along = [_along(x, axis, cast_to(v, "float32")) for v in (inverse, zero_points)]
-    return _quantized(e, x, *map(e.emit, along), (quant_min, quant_max, dtype))
+    factor, shift = (e.emit(_along(x, axis, cast_to(v, "float32"))) for v in (inverse, zero_points))
+    return _quantized(e, x, factor, shift, (quant_min, quant_max, dtype))
 
 
 def _along(x: Expr, axis: int, vector: Expr) -> Expr:
