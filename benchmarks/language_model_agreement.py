@@ -24,10 +24,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers.language_models import LlamaCpp, Tirax
 
 PROMPTS = (
     "The capital of France is",
@@ -39,48 +41,6 @@ PROMPTS = (
 CONTEXT = 512
 F32 = 0
 """The number of float32 among ggml's types."""
-
-
-class Tirax:
-    """A model of tirax; `options` are those of `LanguageModel.load`."""
-
-    def __init__(self, path: str, options: dict[str, Any]):
-        from tirax.language import LanguageModel
-
-        self.model = LanguageModel.load(path, **options)
-        self.session = self.model.session(CONTEXT)
-        self.sequence = self.session.begin()
-
-    def tokens(self, text: str) -> list[int]:
-        return self.model.tokenizer.prompt(text)
-
-    def restart(self) -> None:
-        self.session.end(self.sequence)
-        self.sequence = self.session.begin()
-
-    def read(self, tokens: list[int]) -> np.ndarray:
-        return self.session.read(self.sequence, tokens)
-
-
-class LlamaCpp:
-    """The same model of llama.cpp; `options` are those of `Llama`."""
-
-    def __init__(self, path: str, options: dict[str, Any]):
-        import llama_cpp
-
-        self.library = llama_cpp
-        self.model = llama_cpp.Llama(path, n_ctx=CONTEXT, verbose=False, n_threads=1, n_threads_batch=1, **options)
-
-    def tokens(self, text: str) -> list[int]:
-        return self.model.tokenize(text.encode(), add_bos=True, special=False)
-
-    def restart(self) -> None:
-        self.model.reset()
-
-    def read(self, tokens: list[int]) -> np.ndarray:
-        self.model.eval(tokens)
-        logits = self.library.llama_get_logits_ith(self.model.ctx, -1)
-        return np.ctypeslib.as_array(logits, (self.model.n_vocab(),)).copy()
 
 
 @dataclass(frozen=True)
@@ -114,13 +74,16 @@ COMPARISONS = {
     ],
 }
 """Reference -> what is compared with it."""
-LIBRARIES: dict[str, Callable[..., Any]] = {"tirax": Tirax, "llama.cpp": LlamaCpp}
+LIBRARIES: dict[str, Callable[..., Any]] = {
+    "tirax": Tirax,
+    "llama.cpp": partial(LlamaCpp, n_threads=1, n_threads_batch=1),
+}
 
 
 def worker(options: argparse.Namespace) -> None:
     """Write an engine's greedy texts, and its logits along the texts of `--along` (by default its own)."""
     row = ENGINES[options.worker]
-    engine = LIBRARIES[row.library](options.model, row.options or {})
+    engine = LIBRARIES[row.library](options.model, CONTEXT, **(row.options or {}))
     texts = [greedy(engine, prompt, options.tokens) for prompt in PROMPTS]
     result = {"texts": [[int(logits.argmax()) for logits in text] for text in texts]}
     arrays = {f"own{i}": np.stack(text) for i, text in enumerate(texts)}

@@ -23,57 +23,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers.language_models import LlamaCpp, Tirax
 
 PROMPT, CONTEXT = 512, 1024
 """Tokens of the prompt, and positions of the cache."""
 
 
-class Tirax:
-    """A model of tirax."""
+def tirax(path: str, threads: int, activation: str) -> Tirax:
+    """The model on so many threads."""
+    from tirax.runtime import set_num_threads
 
-    def __init__(self, path: str, threads: int, activation: str):
-        from tirax.language import LanguageModel
-        from tirax.runtime import set_num_threads
-
-        set_num_threads(threads)
-        self.model = LanguageModel.load(path, activation=activation, dequantize=activation == "dequantized")
-        self.session = self.model.session(CONTEXT)
-        self.sequence = self.session.begin()
-
-    def tokens(self, text: str) -> list[int]:
-        return self.model.tokenizer.prompt(text)
-
-    def restart(self) -> None:
-        self.session.end(self.sequence)
-        self.sequence = self.session.begin()
-
-    def read(self, tokens: list[int]) -> np.ndarray:
-        return self.session.read(self.sequence, tokens)
+    set_num_threads(threads)
+    return Tirax(path, CONTEXT, activation=activation, dequantize=activation == "dequantized")
 
 
-class LlamaCpp:
-    """The same model of llama.cpp."""
-
-    def __init__(self, path: str, threads: int, activation: str):
-        import llama_cpp
-
-        options = {"n_threads": threads, "n_threads_batch": threads, "n_batch": PROMPT, "n_ubatch": PROMPT}
-        self.library = llama_cpp
-        self.model = llama_cpp.Llama(path, n_ctx=CONTEXT, verbose=False, **options)
-
-    def tokens(self, text: str) -> list[int]:
-        return self.model.tokenize(text.encode(), add_bos=True, special=False)
-
-    def restart(self) -> None:
-        self.model.reset()
-
-    def read(self, tokens: list[int]) -> np.ndarray:
-        self.model.eval(tokens)
-        logits = self.library.llama_get_logits_ith(self.model.ctx, -1)
-        return np.ctypeslib.as_array(logits, (self.model.n_vocab(),)).copy()
+def llama_cpp(path: str, threads: int, activation: str) -> LlamaCpp:
+    """The same of llama.cpp, which rounds activations in its own way."""
+    return LlamaCpp(path, CONTEXT, n_threads=threads, n_threads_batch=threads, n_batch=PROMPT, n_ubatch=PROMPT)
 
 
-ENGINES: dict[str, Callable[[str, int, str], Any]] = {"tirax": Tirax, "llama.cpp": LlamaCpp}
+ENGINES: dict[str, Callable[[str, int, str], Any]] = {"tirax": tirax, "llama.cpp": llama_cpp}
 
 
 def worker(name: str, options: argparse.Namespace) -> None:
