@@ -166,6 +166,11 @@ def _content(node: Any, map_free_vars: bool) -> Hashable:
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two nodes are the same up to the names of bound variables, with `map_free_vars` of free ones, too."""
+    return _equal(lhs, rhs, map_free_vars)
+
+
+def _equal(lhs: Any, rhs: Any, map_free_vars: bool) -> bool:
+    """`structural_equal` for this file: whoever counts or wraps the public function sees the calls of users alone."""
     return _content(lhs, map_free_vars) == _content(rhs, map_free_vars)
 
 
@@ -182,7 +187,7 @@ def get_first_structural_mismatch(
     The places lie within lists, dictionaries, modules, and what tensor functions are made of; of other nodes that
     differ they are the nodes themselves.
     """
-    return None if structural_equal(lhs, rhs, map_free_vars) else _mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
+    return None if _equal(lhs, rhs, map_free_vars) else _mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
 
 
 def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tuple[ObjectPath, ObjectPath]:
@@ -198,7 +203,7 @@ def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tupl
     else:
         return first_mismatch(lhs, rhs, path, map_free_vars) or (path, path)
     for place, a, b in pairs:
-        if not structural_equal(a, b, map_free_vars):
+        if not _equal(a, b, map_free_vars):
             return _mismatch(a, b, place, map_free_vars)
     return ends[0], ends[1]
 
@@ -216,7 +221,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         if difference is not None:
             place = first_mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
             equality.refuse(difference, "" if place is None else f", at {place[0]}")
-    elif not structural_equal(lhs, rhs, map_free_vars):
+    elif not _equal(lhs, rhs, map_free_vars):
         place = first_mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
         where = "" if place is None or len(place[0]) == 1 else f", at {place[0]}"
         raise StructuralInequalityError(f"the nodes are not structurally equal{where}", expected=lhs, found=rhs)

@@ -60,6 +60,10 @@ class StructInfoPrinter:
     def dim(self, e: SymExpr) -> str:
         return symbolic(self, e).text
 
+    def device(self, name: str) -> str:
+        """Outside of a module a device has no number: TVM prints -1."""
+        return f"{name.partition(':')[0]}:-1"
+
 
 def struct_info_text(t: Attribute) -> str:
     """The text of struct info alone, for messages."""

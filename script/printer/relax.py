@@ -88,6 +88,9 @@ class RelaxPrinter:
         own = self._in_signature and any(str(v.name) in self._own_symbols for v in e.free_vars())
         return string(text) if own else text
 
+    def device(self, name: str) -> str:
+        return name
+
     def _declare(self) -> None:
         for line in self._undeclared:
             self.doc.line(line)

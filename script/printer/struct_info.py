@@ -29,6 +29,10 @@ class DimPrinter(Protocol):
         """The name that a variable is declared by."""
         ...
 
+    def device(self, name: str) -> str:
+        """A virtual device, `kind:index` among the module's devices of that kind."""
+        ...
+
 
 def struct_info(p: DimPrinter, t: Attribute) -> str:
     """The text of a type. Raises `UnsupportedError` for a type that is no struct info."""
@@ -51,7 +55,7 @@ def _tensor(p: DimPrinter, t: relax.TensorType) -> str:
     if t.element is not None:
         args.append(f"dtype={string(dtype_name(t.element))}")
     if isinstance(t.vdevice, StringAttr):
-        args.append(f"vdevice={string(t.vdevice.data)}")
+        args.append(f"vdevice={string(p.device(t.vdevice.data))}")
     if isinstance(t.shape, NoneAttr) and t.rank is not None:
         args.append(f"ndim={t.rank}")
     return _call(p, "Tensor", args)

@@ -22,6 +22,7 @@ from ...handles.base_func import BaseFunc
 from ...handles.from_script import from_source
 from ...handles.module import IRModule
 from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
+from ...handles.tir.prim_func import PrimFunc
 from ...runtime import Device, cpu
 from .._names import provide
 from ..ir import assert_structural_equal, structural_equal
@@ -111,7 +112,7 @@ class CompareBeforeAfter:
             with pytest.raises(expected):
                 _applied(transform, before)
         else:
-            assert_structural_equal(_applied(transform, before), _nameless(expected))
+            assert_structural_equal(_applied(transform, before), _named(expected))
 
 
 def _only_one(cls: type, *names: str) -> Any:
@@ -126,12 +127,12 @@ def _applied(transform: Any, given: Any) -> Any:
     """What a pass makes of a module, or of a function in a module of its own."""
     if not isinstance(given, BaseFunc):
         return transform(given)
-    return _nameless(transform(IRModule({"main": given}))["main"])
+    return _named(transform(IRModule({"main": given}))["main"])
 
 
-def _nameless(given: Any) -> Any:
-    """A function by itself without its symbol: before and after are called what the test calls them."""
-    return given.without_attr("global_symbol") if isinstance(given, BaseFunc) else given
+def _named(given: Any) -> Any:
+    """A tensor function by itself under the symbol `main`: before and after are called what the test calls them."""
+    return given.with_attr("global_symbol", "main") if isinstance(given, PrimFunc) else given
 
 
 def _as_fixture(given: Any) -> Any:
