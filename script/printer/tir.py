@@ -92,10 +92,13 @@ class TIRPrinter:
         if found is None and var.value is not None:
             return self._values[var.value]
         if found is None:
-            found = atom(self._names.define(str(var.name)))
-            self._symbols[var.name] = found
-            self.doc.line(f"{found.text} = {self._dtype(var.dtype)}()")
-        return found
+            self.doc.line(f"{self._define_symbol(var)} = {self._dtype(var.dtype)}()")
+        return found or self._symbols[var.name]
+
+    def _define_symbol(self, var: Var) -> str:
+        name = self._names.define(str(var.name))
+        self._symbols[var.name] = atom(name)
+        return name
 
     def expression_block(self, block: Block) -> Expr:
         """Print the expressions of a block; its value is what it yields."""
@@ -212,6 +215,19 @@ class TIRPrinter:
 
     # Buffers
 
+    def _declare_sizes(self, dims: Iterable[SymExpr]) -> None:
+        """Declare the variables that a buffer is the first to have as dimensions on one line: `n, m = T.int64(), …`."""
+        names: list[str] = []
+        types: list[str] = []
+        for dim in dims:
+            if not isinstance(dim, Var):
+                symbolic(self, dim)  # declares what it mentions, each on a line before
+            elif dim.value is None and dim.name not in self._symbols:
+                names.append(self._define_symbol(dim))
+                types.append(self._called(self._dtype(dim.dtype)))
+        if names:
+            self.doc.line(f"{', '.join(names)} = {', '.join(types)}")
+
     def _dims(self, dims: Iterable[SymExpr]) -> str:
         return parenthesized([symbolic(self, d).text for d in dims])
 
@@ -227,6 +243,7 @@ class TIRPrinter:
     ) -> str:
         """`T.match_buffer(x, (n, 4), "float16", strides=(8, 1))`: what is not the default."""
         dtype = dtype_name(t.dtype)
+        self._declare_sizes(t.dims)
         shown = [*args, self._dims(t.dims)]
         if with_dtype or dtype != "float32":
             shown.append(string(dtype))
