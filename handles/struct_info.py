@@ -71,7 +71,7 @@ class StructInfo:
     __repr__ = __str__
 
     def script(self, **options: Any) -> str:
-        """The struct info as TVMScript, after declarations of the variables that it mentions."""
+        """The struct info as TVMScript; with `verbose_expr=True` its variables are declared before."""
         from ..script.printer.fragment import print_struct_info
 
         return print_struct_info(self.type, **options)

@@ -12,10 +12,23 @@ from xdsl.ir import Attribute
 from ..diagnostics import DTypeError
 from ..dialects import relax
 from ..dialects.dtypes import dtype_name, dtype_of
+from ..script.printer.document import Document, PrinterConfig
+from ..script.printer.literals import string
 
 
 class Type:
     """The base of static types."""
+
+    def text(self, doc: Document) -> str:
+        """How it prints by the names of `doc`."""
+        raise NotImplementedError
+
+    def script(self, **options: Any) -> str:
+        """The type as TVMScript; `options` are those of printing a program."""
+        return self.text(Document(PrinterConfig(**options)))
+
+    def __str__(self) -> str:
+        return self.script()
 
     def same_as(self, other: object) -> bool:
         """Equality, by TVM's name for identity."""
@@ -26,10 +39,16 @@ class Type:
 class ObjectType(Type):
     """Any value."""
 
+    def text(self, doc: Document) -> str:
+        return doc.relax("Object")
+
 
 @dataclass(frozen=True)
 class PackedFuncType(Type):
     """A packed function."""
+
+    def text(self, doc: Document) -> str:
+        return doc.relax("PackedFunc")
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,9 @@ class PrimType(Type):
     def __post_init__(self) -> None:
         if self.dtype not in ("", "handle", "void"):
             object.__setattr__(self, "dtype", dtype_name(dtype_of(self.dtype)))
+
+    def text(self, doc: Document) -> str:
+        return doc.tir(self.dtype or "void")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +83,12 @@ class PointerType(Type):
         """No kind of memory is the global one."""
         return self.element_type, self.storage_scope or "global"
 
+    def text(self, doc: Document) -> str:
+        scalar = isinstance(self.element_type, PrimType)
+        element = string(self.element_type.dtype) if scalar else self.element_type.text(doc)
+        scope = f", {string(self.storage_scope)}" if self.storage_scope else ""
+        return f"{doc.tir('handle')}({element}{scope})"
+
 
 @dataclass(frozen=True)
 class ShapeType(Type):
@@ -68,6 +96,9 @@ class ShapeType(Type):
 
     ndim: int = -1
     span: Any = field(default=None, compare=False, repr=False)
+
+    def text(self, doc: Document) -> str:
+        return f"{doc.relax('Shape')}(ndim={self.ndim})"
 
 
 @dataclass(frozen=True)
@@ -81,6 +112,9 @@ class TensorType(Type):
     def __post_init__(self) -> None:
         if self.dtype == "void":
             object.__setattr__(self, "dtype", "")
+
+    def text(self, doc: Document) -> str:
+        return f"{doc.relax('Tensor')}(ndim={self.ndim}, dtype={string(self.dtype or 'void')})"
 
 
 class _Sequence(Type):
@@ -97,6 +131,9 @@ class TupleType(_Sequence):
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
 
+    def text(self, doc: Document) -> str:
+        return f"{doc.tir('Tuple')}({', '.join(t.text(doc) for t in self.fields)})" if self.fields else "None"
+
 
 @dataclass(frozen=True)
 class FuncType(_Sequence):
@@ -108,6 +145,10 @@ class FuncType(_Sequence):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arg_types", tuple(self.arg_types))
+
+    def text(self, doc: Document) -> str:
+        arguments = ", ".join(t.text(doc) for t in self.arg_types)
+        return f"{doc.ir('FuncType')}([{arguments}], {self.ret_type.text(doc)})"
 
 
 def type_of_attribute(t: Attribute) -> Type:

@@ -60,6 +60,9 @@ class StructInfoPrinter:
     def dim(self, e: SymExpr) -> str:
         return symbolic(self, e).text
 
+    def number(self, value: int, dtype: Attribute) -> str:
+        return self.literal(value, dtype).text
+
     def device(self, name: str) -> str:
         """Outside of a module a device has no number: TVM prints -1."""
         return f"{name.partition(':')[0]}:-1"
@@ -71,11 +74,11 @@ def struct_info_text(t: Attribute) -> str:
 
 
 def print_struct_info(t: Attribute, **options: Any) -> str:
-    """The text of struct info, after the variables that it mentions."""
+    """The text of struct info; with `verbose_expr` after declarations of the variables that it mentions."""
     doc = Document(PrinterConfig(**options))
     printer = StructInfoPrinter(doc)
     text = struct_info(printer, t)
-    return "\n".join([*doc.imports(), "", *printer.declared.values(), text])
+    return "\n".join([*(printer.declared.values() if doc.config.verbose_expr else ()), text])
 
 
 def print_expression(value: SSAValue, **options: Any) -> str:

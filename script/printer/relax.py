@@ -88,6 +88,14 @@ class RelaxPrinter:
         own = self._in_signature and any(str(v.name) in self._own_symbols for v in e.free_vars())
         return string(text) if own else text
 
+    def number(self, value: int, dtype: Attribute) -> str:
+        """With its type, by which the program is read back."""
+        return (
+            str(value)
+            if dtype == i64
+            else self.doc.tir(f"{dtype_name(dtype)}({bool(value) if dtype == i1 else value})")
+        )
+
     def device(self, name: str) -> str:
         return name
 

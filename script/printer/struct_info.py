@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, NoneAttr, StringAttr, TupleType, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
 from ...diagnostics import UnsupportedError
@@ -27,6 +27,10 @@ class DimPrinter(Protocol):
 
     def variable(self, key: str, dtype: Attribute) -> str:
         """The name that a variable is declared by."""
+        ...
+
+    def number(self, value: int, dtype: Attribute) -> str:
+        """The value of a scalar that is known."""
         ...
 
     def device(self, name: str) -> str:
@@ -79,10 +83,7 @@ def _prim_value(p: DimPrinter, t: relax.PrimType) -> str:
     if isinstance(t.value, StringAttr):
         return p.variable(t.value.data, t.dtype)
     expr = cast(SymExpr, t.expr)
-    known = expr.constant
-    if known is None or t.dtype == i64:
-        return p.dim(expr)
-    return p.doc.tir(f"{dtype_name(t.dtype)}({bool(known) if t.dtype == i1 else known})")
+    return p.dim(expr) if expr.constant is None else p.number(expr.constant, t.dtype)
 
 
 def _tuple(p: DimPrinter, t: TupleType) -> str:
