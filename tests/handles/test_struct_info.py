@@ -126,3 +126,12 @@ def test_scalars_of_any_dtype_have_values(value, text, script):
 def test_scalars_that_do_not_fit_are_refused(value, dtype):
     with pytest.raises((ShapeError, DTypeError)):
         PrimStructInfo(dtype, value=value)
+
+
+def test_struct_info_alone_declares_its_variables_where_it_is_asked_for():
+    info = TensorStructInfo([Var("n") + 1, Var("m")], "float32")
+    text = 'R.Tensor((n + 1, m), dtype="float32")'
+    assert info.script() == text
+    assert info.script(verbose_expr=True) == f"n = T.int64()\nm = T.int64()\n{text}"
+    assert PrimStructInfo(value=const(3, "int8")).script() == "R.Prim(value=3)"
+    assert PrimStructInfo(value=const(0, "bool")).script() == "R.Prim(value=False)"

@@ -38,6 +38,7 @@ from tirax.handles.types import (
     FuncType,
     ObjectType,
     PackedFuncType,
+    PointerType,
     PrimType,
     ShapeType,
     TensorType,
@@ -135,11 +136,31 @@ def test_static_types():
         type_of_attribute(i32)
 
 
+@pytest.mark.parametrize(
+    ("static", "text"),
+    [
+        (ObjectType(), "R.Object"),
+        (PackedFuncType(), "R.PackedFunc"),
+        (PrimType("int8"), "T.int8"),
+        (PointerType(PrimType("float32"), "shared"), 'T.handle("float32", "shared")'),
+        (PointerType(PointerType(PrimType("int8"))), 'T.handle(T.handle("int8"))'),
+        (TensorType(-1, "void"), 'R.Tensor(ndim=-1, dtype="void")'),
+        (TupleType([TupleType([]), ShapeType(2)]), "T.Tuple(None, R.Shape(ndim=2))"),
+        (FuncType([ObjectType()], ShapeType()), "I.FuncType([R.Object], R.Shape(ndim=-1))"),
+    ],
+)
+def test_static_types_as_text(static, text):
+    assert str(static) == static.script() == text
+    assert static.script(relax_prefix="X", tir_prefix="Y", ir_prefix="Z") == text.replace("R.", "X.").replace(
+        "T.", "Y."
+    ).replace("I.", "Z.")
+
+
 def test_shapes_that_are_values_of_variables():
     s = rx.Var("s", ShapeStructInfo(ndim=2))
     shaped = TensorStructInfo(s, "float32")
     assert str(shaped) == '!relax.tensor<ndim = 2 of "s", f32>' and shaped.shape.name_hint == "s"
-    assert shaped.script().endswith('R.Tensor(s, dtype="float32")')
+    assert shaped.script() == 'R.Tensor(s, dtype="float32")'
     assert shaped != ranked(2) and shaped.ndim == 2
     assert TensorStructInfo(rx.Var("t", ShapeStructInfo((2, "n")))) == T(2, "n")
     assert struct_info_base_check(ranked(2), shaped) == BaseCheckResult.PASS

@@ -115,6 +115,18 @@ def linear0(x: T.handle, w: T.handle, b: T.handle):
     )
 
 
+def test_sizes_that_a_buffer_is_the_first_to_have_are_declared_on_one_line() -> None:
+    dims = ("n, n, m", "n, k + 1, j", "j, k")
+    params = ", ".join(f"%{name}: !tir.buffer<[{d}], f32>" for name, d in zip("ABC", dims, strict=True))
+    lines = [line.strip() for line in print_script(function_of(f"tir.func @main({params}) {{\n}}")).splitlines()]
+    assert [line for line in lines if line.endswith("T.int64()")] == [
+        "n, m = T.int64(), T.int64()",
+        "k = T.int64()",
+        "j = T.int64()",
+    ]
+    assert lines.index("k = T.int64()") == lines.index("A = T.match_buffer(var_A, (n, n, m))") + 1
+
+
 def test_a_scalar_parameter_is_the_variable_of_its_name() -> None:
     func = function_of("tir.func @full(%T_full: !tir.buffer<[n + 1], f32>, %n: i64) -> i32 {\n}")
     assert print_script(func) == HEADER + (
