@@ -84,8 +84,8 @@ class PointerType(Type):
         return self.element_type, self.storage_scope or "global"
 
     def text(self, doc: Document) -> str:
-        scalar = isinstance(self.element_type, PrimType)
-        element = string(self.element_type.dtype) if scalar else self.element_type.text(doc)
+        inner = self.element_type
+        element = string(inner.dtype) if isinstance(inner, PrimType) else inner.text(doc)
         scope = f", {string(self.storage_scope)}" if self.storage_scope else ""
         return f"{doc.tir('handle')}({element}{scope})"
 
