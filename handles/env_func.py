@@ -25,5 +25,8 @@ class EnvFunc:
         """The function itself. Raises `NameLookupError` where it was removed since."""
         return get_global_func(self.name)
 
+    def __repr__(self) -> str:
+        return f"EnvFunc({self.name})"
+
     def __call__(self, *args: Any) -> Any:
         return self.func(*args)

@@ -34,7 +34,7 @@ from ..dialects.sym.expr import Op, SymExpr, Var
 from ..dialects.sym.operations import CONDITIONS
 from .affine.values import Materializer, sym_expr_of
 
-_TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
+_TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp, tir.DeclBufferOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
 _FUNCTIONS: frozenset[type[Operation]] = frozenset({relax.FuncOp, tir.FuncOp})
 _PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
@@ -42,7 +42,9 @@ _PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
     tir.BlockOp: {tir.ReadsOp: -5, tir.WritesOp: -4, tir.AllocBufferOp: -3, tir.MatchBufferOp: -2, tir.InitOp: -1},
 }
 """What belongs to a block of TVM rather than to its body, wherever it stands among the statements; in its order."""
-_IGNORED_PROPERTIES = frozenset({"handle_names", "block_name", "sym_visibility"})
+_IGNORED_PROPERTIES = frozenset(
+    {"handle_names", "block_name", "sym_visibility", tir.AllocBufferOp.DECLARED, tir.DeclBufferOp.ALIAS}
+)
 
 Entry = tuple[Hashable, "Operation | None"]
 

@@ -51,20 +51,35 @@ class AllocBufferOp(_BufferDef):
     """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function).
 
     One that is `padded`, `tir.alloc_buffer {tirax.padded} : …`, is larger on purpose than what is accessed of it.
+    One that is `declared`, `{tirax.declared}`, belongs to no block: TVM has it as an allocation of its own, written
+    `T.decl_buffer(shape)`. They mean the same.
     """
 
     name = "tir.alloc_buffer"
     PADDED: ClassVar[str] = "tirax.padded"
+    DECLARED: ClassVar[str] = "tirax.declared"
     traits = traits_def(MemoryAllocEffect())
 
-    def __init__(self, buffer_type: BufferType, *, padded: bool = False):
+    def __init__(self, buffer_type: BufferType, *, padded: bool = False, declared: bool = False):
         super().__init__(buffer_type)
         if padded:
             self.attributes[self.PADDED] = UnitAttr()
+        self.declared = declared
 
     @property
     def padded(self) -> bool:
         return self.PADDED in self.attributes
+
+    @property
+    def declared(self) -> bool:
+        return self.DECLARED in self.attributes
+
+    @declared.setter
+    def declared(self, value: bool) -> None:
+        if value:
+            self.attributes[self.DECLARED] = UnitAttr()
+        else:
+            self.attributes.pop(self.DECLARED, None)
 
 
 @irdl_op_definition
@@ -145,16 +160,27 @@ class AllocateOp(IRDLOperation):
 
 @irdl_op_definition
 class DeclBufferOp(asm.FormattedOp):
-    """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address."""
+    """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address.
+
+    An `alias`, `tir.decl_buffer %h {tirax.alias} : …`, is one that TVM uses without a declaration, written
+    `T.Buffer(shape, data=h)`. They mean the same.
+    """
 
     name = "tir.decl_buffer"
+    ALIAS: ClassVar[str] = "tirax.alias"
     data = operand_def(HandleType)
     result = result_def(BufferType)
     traits = traits_def(Pure())
     FORMAT: ClassVar = (asm.value("data"), asm.typed("buffer_type", "result.type"))
 
-    def __init__(self, data: SSAValue, buffer_type: BufferType):
+    def __init__(self, data: SSAValue, buffer_type: BufferType, *, alias: bool = False):
         super().__init__(operands=[data], result_types=[buffer_type])
+        if alias:
+            self.attributes[self.ALIAS] = UnitAttr()
+
+    @property
+    def alias(self) -> bool:
+        return self.ALIAS in self.attributes
 
 
 @irdl_op_definition

@@ -653,14 +653,18 @@ class CallIntrinOp(CallExpr):
         return address_type(of.buffer) if isinstance(of, LoadOp) else None
 
 
+def is_vscale(value: SSAValue) -> bool:
+    """Whether a value is `vscale()`, how many times longer than the shortest the processor's vectors are."""
+    return isinstance(value.owner, CallIntrinOp) and value.owner.func.data == "vscale"
+
+
 def vscale_factor(value: SSAValue) -> int | None:
     """The number that multiplies `vscale()` in a number of lanes; None for what is no such product."""
     op = value.owner
     if not isinstance(op, BINARY["mul"]):
         return None
     for number, rest in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        scale = rest.owner
-        if isinstance(number.owner, ConstOp) and isinstance(scale, CallIntrinOp) and scale.func.data == "vscale":
+        if isinstance(number.owner, ConstOp) and is_vscale(rest):
             return int(number.owner.py_value)
     return None
 

@@ -195,6 +195,7 @@ def prim_func(is_private: bool = False) -> Generator[None]:
     def done(body: Stmt) -> None:
         for buffer in reversed(func.allocs):
             body = DeclBuffer(buffer, body)
+            cast(tir.AllocBufferOp, body.op).declared = False  # the block around the body allocates it
         attrs = func.attrs if func.private else {**func.attrs, "global_symbol": func.name}
         builder.finish(PrimFunc(func.params, body, func.ret_type, func.buffers, attrs), func.name)
 

@@ -529,7 +529,7 @@ class DeclBuffer(_Named):
     def __init__(self, buffer: Buffer, body: Stmt, data: PrimExpr | None = None, span: object = None):
         def make(block: IRBlock) -> Operation:
             if data is None:
-                return tir.AllocBufferOp(buffer.type)
+                return tir.AllocBufferOp(buffer.type, declared=True)
             return tir.DeclBufferOp(_planted(data, block), buffer.type)
 
         self._set(make)

@@ -36,7 +36,7 @@ def _collect(op: Operation, found: list[Operation]) -> None:
 
 def has_root_block(ops: Sequence[Operation]) -> bool:
     """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
-    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
+    if any(isinstance(op, tir.AllocBufferOp) and not op.declared for op in ops):
         return True
     statements = [op for op in ops if not is_expression(op)]
     if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:

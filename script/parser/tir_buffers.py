@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from .values import Access, CallSite, FreshVar, Imm, describe
 
 _LAYOUT = "strides= elem_offset= scope= align= offset_factor= buffer_type= axis_separators="
 _BUFFER = f"shape dtype= data= {_LAYOUT}"
+_ALLOCATED = f"{_BUFFER} annotations="
 
 
 def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
@@ -68,33 +69,39 @@ def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
 def _annotation(p: TirFunctions, site: CallSite) -> Any:
     """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
     result, given = buffer_type(p, site)
-    return result if given["data"] is None else _declare(p, site, result, given["data"])
+    return result if given["data"] is None else _declare(p, site, result, given["data"], alias=True)
 
 
-def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
+def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any, *, alias: bool = False) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
         data = p.address(data, site.node)
     if isinstance(data, FreshVar) and data.name is not None:
         data = data.free
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
         raise site.error("data must be a pointer", expected="A.data", found=describe(data))
-    return p.emit(tir.DeclBufferOp(data, result), site.node)
+    return p.emit(tir.DeclBufferOp(data, result, alias=alias), site.node)
 
 
 def _alloc(p: TirFunctions, site: CallSite) -> SSAValue:
-    result, given = buffer_type(p, site, f"{_BUFFER} annotations=")
+    result, given = buffer_type(p, site, _ALLOCATED)
     if given["data"] is not None:
         raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
+    return _allocated(p, site, result, given, declared=False)
+
+
+def _allocated(
+    p: TirFunctions, site: CallSite, result: tir.BufferType, given: Mapping[str, Any], *, declared: bool
+) -> SSAValue:
     notes = attribute_dict(p.source, site.node, given["annotations"] or {}).data
     if any(key != tir.AllocBufferOp.PADDED for key in notes):
         raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
-    return p.emit(tir.AllocBufferOp(result, padded=bool(notes)), site.node)
+    return p.emit(tir.AllocBufferOp(result, padded=bool(notes), declared=declared), site.node)
 
 
 def _decl(p: TirFunctions, site: CallSite) -> SSAValue:
-    result, given = buffer_type(p, site)
+    result, given = buffer_type(p, site, _ALLOCATED)
     if given["data"] is None:
-        return p.emit(tir.AllocBufferOp(result), site.node)
+        return _allocated(p, site, result, given, declared=True)
     return _declare(p, site, result, given["data"])
 
 

@@ -296,15 +296,18 @@ class TirEvaluator(Evaluator):
         start, extent = self.span(value, dim, node)
         step = 1 if value.step is None else as_sym(value.step)
         stride = step.constant if isinstance(step, SymExpr) else step
-        if extent.constant is None or stride is None or stride < 1:
-            raise self.error(node, "the length of a vector access must be a constant", found=str(extent))
-        count = -(-extent.constant // stride)
-        if count == 1:
+        reach, scalable = _reach(extent)
+        if reach is None or stride is None or stride < 1:
+            raise self.error(
+                node, "the length of a vector access must be a constant, or T.vscale() times one", found=str(extent)
+            )
+        count = -(-reach // stride)
+        if count == 1 and not scalable:
             return start
         if count < 1:
             raise self.error(node, "an access to no element", found=f"{count} elements")
         by = self.emit(tir.ConstOp(stride, start.type), node)
-        return self.emit(tir.RampOp(start, by, count), node)
+        return self.emit(tir.RampOp(start, by, count, scalable), node)
 
     def span(self, value: Slice, dim: SymExpr, node: ast.AST) -> tuple[SSAValue, SymExpr]:
         """The first index of a slice and the distance to its end."""
@@ -457,3 +460,13 @@ def convert(imm: Imm, dtype: Attribute) -> Imm:
     bits = bit_width(dtype)
     wrapped = int(imm.value) & ((1 << bits) - 1)
     return Imm(wrapped - (1 << bits) if not is_unsigned(dtype) and wrapped >> (bits - 1) else wrapped, dtype)
+
+
+def _reach(extent: SymExpr) -> tuple[int | None, bool]:
+    """The number that a length is, and whether times `T.vscale()`; None for another."""
+    variables = list(extent.free_vars())
+    if len(variables) != 1 or variables[0].value is None or not tir.is_vscale(variables[0].value):
+        return extent.constant, False
+    scale = variables[0]
+    number = extent.substitute({scale: Const(1, scale.dtype)}).constant
+    return (number, True) if number is not None and extent == scale * number else (None, False)

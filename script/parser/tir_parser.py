@@ -20,6 +20,7 @@ from ...dialects.tir import ForKind, IterKind
 from ...dialects.tir.types import HANDLE, HandleType
 from ...ir.affine.values import Materializer
 from ...ir.buffers.regions import infer_regions
+from ...ir.rewriting.walk import has_root_block
 from .attributes import attribute_dict, plain_value, renumbered
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
@@ -534,8 +535,8 @@ class TirParser(TirAttributes):
         op.properties["annotations"] = renumbered(annotations, [places[b] for b in frame.noted])
 
     def _end_root(self, frame: BlockFrame, body: Block, node: ast.Call) -> None:
-        """The root block is implicit unless it has annotations."""
-        if frame.annotations is not None:
+        """The root block is implicit unless it has annotations, or TVM would not put one there."""
+        if frame.annotations is not None or not has_root_block(list(body.ops)):
             self.emit(tir.BlockOp("root", [], Region(body), annotations=frame.annotations), node)
             return
         for op in list(body.ops):

@@ -16,6 +16,7 @@ from .struct_info import struct_info
 from .symbolic import symbolic
 from .tir import TIRPrinter
 from .tir_expressions import EXPRESSIONS
+from .undeclared import undeclared
 
 
 class FragmentPrinter(TIRPrinter):
@@ -25,6 +26,7 @@ class FragmentPrinter(TIRPrinter):
 
     def statements(self, ops: Sequence[Operation]) -> None:
         """Print statements that follow each other."""
+        self._undeclared = undeclared(ops)
         for op in ops:
             if isinstance(op, tir.FuncOp):
                 self._root_block(op)

@@ -21,6 +21,7 @@ from .literals import attribute, dictionary, parenthesized, shown_attrs, string,
 from .names import NameScope
 from .symbolic import symbolic
 from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
+from .undeclared import undeclared
 
 _KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
 _LOOP_CALLS = {
@@ -64,21 +65,27 @@ class TIRPrinter:
         self._symbols: dict[str | SSAValue, Expr] = {}
         self.declared: list[str] = []
         self._depth = doc.depth
+        self._undeclared: Mapping[Operation, list[SSAValue]] = {}
 
     def value(self, value: SSAValue) -> Expr:
         return self._values[value]
 
     def free(self, value: SSAValue) -> Expr:
         """A variable or buffer from elsewhere."""
-        name = self._names.define(name_of(value) or "v")
-        self._values[value] = atom(name)
         with self.doc.collecting(self.declared):
             inner, self.doc.depth = self.doc.depth, self._depth
-            t = value.type
-            text = self._buffer("Buffer", t, []) if isinstance(t, tir.BufferType) else self._called(self._dtype(t))
-            self.doc.line(f"{name} = {text}")
+            self._free(value)
             self.doc.depth = inner
         return self._values[value]
+
+    def _free(self, value: SSAValue) -> None:
+        if value in self._values:
+            return
+        name = self._names.define(name_of(value) or "v")
+        self._values[value] = atom(name)
+        t = value.type
+        text = self._buffer("Buffer", t, []) if isinstance(t, tir.BufferType) else self._called(self._dtype(t))
+        self.doc.line(f"{name} = {text}")
 
     @staticmethod
     def _called(dtype: str) -> str:
@@ -123,6 +130,7 @@ class TIRPrinter:
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
             body: list[str] = []
             self._depth = self.doc.depth
+            self._undeclared = undeclared([func])
             with self.doc.collecting(body):
                 self._root(func)
             self.doc.lines += self.declared + body
@@ -195,11 +203,19 @@ class TIRPrinter:
         return not self.doc.config.syntax_sugar and has_root_block(list(func.body.block.ops))
 
     def _root_body(self, ops: Sequence[Operation]) -> None:
-        self._statements([op for op in ops if isinstance(op, tir.AllocBufferOp)])
-        self._statements([op for op in ops if not isinstance(op, tir.AllocBufferOp)])
+        self._statements([op for op in ops if _belongs_to_block(op)])
+        self._sequence([op for op in ops if not _belongs_to_block(op)])
+
+    def _sequence(self, ops: Iterable[Operation]) -> None:
+        """Statements that follow each other; where there are none, the statement that does nothing."""
+        before = len(self.doc.lines)
+        self._statements(ops)
+        if len(self.doc.lines) == before:
+            self.doc.line(f"{self.doc.tir('evaluate')}(0)")
 
     def _statements(self, ops: Iterable[Operation]) -> None:
         for op in ops:
+            self._declare_used(op)
             expression = EXPRESSIONS.get(type(op))
             if expression is not None:
                 self._values[op.results[0]] = _bounded(op, expression(self, op))
@@ -209,9 +225,17 @@ class TIRPrinter:
                     raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
                 statement(self, op)
 
+    def _declare_used(self, op: Operation) -> None:
+        """Declare what has its first use here, and no declaration of its own."""
+        for value in self._undeclared.get(op, ()):
+            if isinstance(value.owner, tir.DeclBufferOp):
+                self._declared(value.owner, "Buffer", self._values[value.owner.data].text)
+            else:
+                self._free(value)
+
     def _body(self, block: Block) -> None:
         with self.doc.indented(), self._names.frame():
-            self._statements(block.ops)
+            self._sequence(block.ops)
 
     # Buffers
 
@@ -274,7 +298,8 @@ class TIRPrinter:
 
     def alloc_buffer(self, op: tir.AllocBufferOp) -> None:
         notes = dictionary(self.doc, {op.PADDED: IntegerAttr(1, i1)}, tir=True) if op.padded else None
-        text = self._buffer("alloc_buffer", cast(tir.BufferType, op.result.type), [], annotations=notes)
+        name = "alloc_buffer" if _belongs_to_block(op) else "decl_buffer"
+        text = self._buffer(name, cast(tir.BufferType, op.result.type), [], annotations=notes)
         self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
 
     def allocate(self, op: tir.AllocateOp) -> None:
@@ -291,7 +316,11 @@ class TIRPrinter:
         self.doc.line(f"{self._define(op.result, 'const')} = {self.doc.tir('allocate_const')}({text})", op)
 
     def decl_buffer(self, op: tir.DeclBufferOp) -> None:
-        text = self._buffer("decl_buffer", cast(tir.BufferType, op.result.type), [], data=self._values[op.data].text)
+        if not op.alias:
+            self._declared(op, "decl_buffer", self._values[op.data].text)
+
+    def _declared(self, op: tir.DeclBufferOp, name: str, data: str | None) -> None:
+        text = self._buffer(name, cast(tir.BufferType, op.result.type), [], data=data)
         self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
 
     def match_buffer(self, op: tir.MatchBufferOp) -> None:
@@ -302,7 +331,7 @@ class TIRPrinter:
     # Loops
 
     def for_loop(self, op: tir.ForOp) -> None:
-        nest = _grid(op) if self.doc.config.syntax_sugar else [op]
+        nest = self._nest(op)
         with self._names.frame():
             if len(nest) > 1:
                 self._grid(nest)
@@ -312,6 +341,13 @@ class TIRPrinter:
             callee = "range" if plain else self.doc.tir(_LOOP_CALLS[op.kind])
             self.doc.line(f"for {self._define(op.loop_var, 'i')} in {callee}({args}):", op)
             self._body(op.body.block)
+
+    def _nest(self, op: tir.ForOp) -> list[tir.ForOp]:
+        """The loops on one line; nothing is declared between them."""
+        nest = _grid(op) if self.doc.config.syntax_sugar else [op]
+        bodies = [loop.body.block.ops for loop in nest[:-1]]
+        cut = next((k for k, ops in enumerate(bodies, 1) if any(inner in self._undeclared for inner in ops)), len(nest))
+        return nest[:cut]
 
     def _grid(self, nest: list[tir.ForOp]) -> None:
         names, extents = [], []
@@ -366,21 +402,28 @@ class TIRPrinter:
     def _block_body(self, op: tir.BlockOp) -> None:
         """One walk over the ops; what each prints goes where TVM has it, not where it stands."""
         regions: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
+        declared: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
         parts: dict[type[Operation], list[str]] = {tir.AllocBufferOp: [], tir.MatchBufferOp: [], tir.InitOp: []}
         body: list[str] = []
         for inner in op.body.block.ops:
             if isinstance(inner, tir.RegionOp):
+                with self.doc.collecting(declared[type(inner)]):
+                    self._declare_used(inner)
                 regions[type(inner)].append(self.region(inner.buffer, inner.starts, inner.extents))
                 continue
             with self.doc.collecting(parts.get(type(inner), body)):
                 self._statements((inner,))
         for name, kind in (("reads", tir.ReadsOp), ("writes", tir.WritesOp)):
+            self.doc.lines.extend(declared[kind])
             self.doc.line(f"{self.doc.tir(name)}({', '.join(regions[kind])})")
         if op.annotations is not None and op.annotations.data:
             self.doc.read_buffers = [self._values[region.buffer].text for region in op.reads]
             self.doc.line(f"{self.doc.tir('block_attr')}({dictionary(self.doc, op.annotations.data, tir=True)})")
-        for lines in (*parts.values(), body):
+        for lines in parts.values():
             self.doc.lines.extend(lines)
+        if not body:
+            self.doc.line(f"{self.doc.tir('evaluate')}(0)")
+        self.doc.lines.extend(body)
 
     def _iterators(self, op: tir.BlockOp) -> None:
         rows = list(zip(op.iter_vars, op.kinds, op.bindings, op.mins, op.extents, strict=True))
@@ -449,7 +492,7 @@ class TIRPrinter:
         text = f"{self.doc.tir('attr')}({self._attr_node(op.on)}, {string(op.key.data)}, {self._values[op.value].text})"
         if op.next_op is None and self.doc.config.syntax_sugar:
             self.doc.line(text, op)
-            self._statements(op.body.block.ops)
+            self._sequence(op.body.block.ops)
         else:
             self.doc.line(f"with {text}:", op)
             self._body(op.body.block)
@@ -459,7 +502,7 @@ class TIRPrinter:
         text = f"{self.doc.tir('launch_thread')}({string(op.tag.data)}, {self._values[op.extent].text})"
         if op.next_op is None and self.doc.config.syntax_sugar:
             self.doc.line(f"{self._define(op.index, _thread_name(op.tag.data))} = {text}", op)
-            self._statements(op.body.block.ops)
+            self._sequence(op.body.block.ops)
         else:
             with self._names.frame():
                 self.doc.line(f"with {text} as {self._define(op.index, _thread_name(op.tag.data))}:", op)
@@ -512,6 +555,12 @@ def _bounded(op: Operation, text: Expr) -> Expr:
             hint="give what is used often a name with tir.let",
         )
     return text
+
+
+def _belongs_to_block(op: Operation) -> bool:
+    """Whether an op is memory that a block, or the function as one, allocates."""
+    in_block = isinstance(op.parent_op(), tir.BlockOp | tir.FuncOp | None)
+    return isinstance(op, tir.AllocBufferOp) and in_block and not op.declared
 
 
 def _is_simple(t: tir.BufferType) -> bool:

@@ -262,7 +262,10 @@ def _call(p: ExpressionPrinter, op: tir.CallOp) -> Expr:
 
 
 def _buffer_data(p: ExpressionPrinter, op: tir.BufferDataOp) -> Expr:
-    """What is constant is known by its address anyway."""
+    """What is constant is known by its address anyway, an alias by the address that it is one of."""
+    owner = op.buffer.owner
+    if isinstance(owner, tir.DeclBufferOp) and owner.alias:
+        return p.value(owner.data)
     text = p.value(op.buffer).text
     return atom(text if isinstance(op.buffer.owner, tir.AllocConstOp) else f"{text}.data")
 
@@ -322,15 +325,22 @@ def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) 
 
 def _index(p: ExpressionPrinter, index: SSAValue) -> str:
     ramp = index.owner
-    if not isinstance(ramp, tir.RampOp) or is_scalable(ramp.result.type):
+    if not isinstance(ramp, tir.RampOp):
         return p.value(index).text
-    lanes = ramp.result.type.get_shape()[0]
     stride = constant_of(ramp.stride)
     if stride is None or stride < 1:
         return p.value(index).text
-    end = interval_end(p, ramp.base, lanes * int(stride))
+    end = interval_end(p, ramp.base, _ramp_extent(p, ramp, int(stride)))
     text = f"{p.value(ramp.base).text}:{end}"
     return text if stride == 1 else f"{text}:{p.value(ramp.stride).text}"
+
+
+def _ramp_extent(p: ExpressionPrinter, ramp: tir.RampOp, stride: int) -> int | Expr:
+    """How far a ramp reaches: a number, or where the lanes are known to the processor alone the text of one."""
+    if not is_scalable(ramp.result.type):
+        return lanes_of(ramp.result.type) * stride
+    lanes = infix("*", Level.PRODUCT, atom(f"{p.doc.tir('vscale')}()"), atom(str(lanes_of(ramp.result.type))))
+    return lanes if stride == 1 else infix("*", Level.PRODUCT, lanes, p.value(ramp.stride))
 
 
 def interval_end(p: ExpressionPrinter, start: SSAValue, extent: int | Expr) -> str:

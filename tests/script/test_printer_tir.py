@@ -111,7 +111,8 @@ def linear0(x: T.handle, w: T.handle, b: T.handle):
     B = T.match_buffer(b, (n,))
     # with T.block("root"):
     Y = T.alloc_buffer((1, n))
-    Z = T.alloc_buffer((n,), scope="shared")"""
+    Z = T.alloc_buffer((n,), scope="shared")
+    T.evaluate(0)"""
     )
 
 
@@ -132,7 +133,8 @@ def test_a_scalar_parameter_is_the_variable_of_its_name() -> None:
     assert print_script(func) == HEADER + (
         """@T.prim_func
 def full(var_T_full: T.handle, n: T.int64) -> T.int32:
-    T_full = T.match_buffer(var_T_full, (n + T.int64(1),))"""
+    T_full = T.match_buffer(var_T_full, (n + T.int64(1),))
+    T.evaluate(0)"""
     )
 
 
@@ -147,6 +149,7 @@ def test_a_buffer_with_a_layout_is_matched() -> None:
         "    o = T.int64()",
         "    A = T.match_buffer(var_A, (T.int64(4), T.int64(4)), strides=(s, T.int64(1)), elem_offset=o, "
         'scope="local", align=128, offset_factor=8, axis_separators=[1])',
+        "    T.evaluate(0)",
     ]
 
 
@@ -170,7 +173,7 @@ def test_a_buffer_with_a_layout_is_matched() -> None:
 )
 def test_loops(mlir: str, script: str | None) -> None:
     expected = script or 'for i in T.serial(n, annotations={"b": T.bool(True), "pragma": 1}):'
-    assert body_of(mlir) == f"{expected}\n    pass"
+    assert body_of(mlir) == f"{expected}\n    T.evaluate(0)"
 
 
 def test_a_grid_ends_where_an_extent_depends_on_a_loop() -> None:

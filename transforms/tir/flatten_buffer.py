@@ -116,12 +116,12 @@ def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
             buffer.block.insert_ops_before([data, new], first)
         return new.results[0]
     if isinstance(owner, tir.DeclBufferOp):
-        new = tir.DeclBufferOp(owner.data, flat_type)
+        new = tir.DeclBufferOp(owner.data, flat_type, alias=owner.alias)
     elif isinstance(owner, tir.AllocConstOp):
         new = owner.clone()
         new.results[0]._type = flat_type  # pyright: ignore[reportPrivateUsage]
     elif isinstance(owner, tir.AllocBufferOp):
-        new = tir.AllocBufferOp(t.with_shape([add(_size(t), t.elem_offset or 0)]))
+        new = tir.AllocBufferOp(t.with_shape([add(_size(t), t.elem_offset or 0)]), declared=owner.declared)
     else:
         raise _refused(buffer, cast(Operation, owner))
     insert_before(owner, new)

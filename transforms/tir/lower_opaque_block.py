@@ -43,6 +43,8 @@ class LowerOpaqueBlock(Pass):
                     _lower_block(inner)
                 elif isinstance(inner, tir.ForOp):
                     _lower_loop(inner)
+                elif isinstance(inner, tir.AllocBufferOp):
+                    inner.declared = True
 
 
 def _lower_block(block: tir.BlockOp) -> None:

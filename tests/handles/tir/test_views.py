@@ -295,7 +295,7 @@ def test_other_statements_of_handles():
     made = tir.PrimFunc([a], body)
     np.testing.assert_allclose(run(made, np.zeros(8, "float32")), np.arange(8))
     assert from_source(made.script()).script() == made.script()
-    assert isinstance(made.body.block.body, tir.Allocate) and made.body.block.body.extents[0].value == 8
+    assert isinstance(made.body, tir.Allocate) and made.body.extents[0].value == 8
 
 
 def test_specialize():
@@ -405,9 +405,9 @@ def test_text(func):
     buffer = tir.decl_buffer((8,), "float16", "B")
     store = tir.For(X, 0, 8, 0, tir.BufferStore(buffer, buffer[X] * Y.astype("float16"), [X]))
     assert store.script().splitlines()[2:] == [
-        'B = T.Buffer((8,), "float16")',
-        "y = T.int32()",
         "for x in range(8):",
+        '    B = T.Buffer((8,), "float16")',
+        "    y = T.int32()",
         '    B[x] = B[x] * T.Cast("float16", y)',
     ]
     assert 'with T.block("C"):' in func.body.block.body[0].script()

@@ -197,7 +197,7 @@ def test_symbolic_buffers_are_constant_inside_of_symbolic_loops():
 
 
 def test_address_taken_buffers_stay():
-    source = function("Y:4:f32", """%B = tir.alloc_buffer : !tir.buffer<[4], f32>
+    source = function("Y:4:f32", """%B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[4], f32>
 tir.for %i = 0 to 4 {
   %h = tir.buffer_data %B
   %V = tir.decl_buffer %h : !tir.buffer<[4], f32>

@@ -11,7 +11,7 @@
 
 // SMALL-LABEL: tir.func @inside
 // SMALL:         tir.for %i = 0 to 8 {
-// SMALL-NEXT:      %B = tir.alloc_buffer : !tir.buffer<[16], f32>
+// SMALL-NEXT:      %B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[16], f32>
 // SMALL-NOT:       tir.block
 // SMALL:           tir.store {{.*}}, %B[%j]
 tir.func @inside(%A: !tir.buffer<[8, 16], f32>, %Y: !tir.buffer<[8, 16], f32>) {
@@ -43,7 +43,7 @@ tir.func @inside(%A: !tir.buffer<[8, 16], f32>, %Y: !tir.buffer<[8, 16], f32>) {
 // PLAN-NOT:     tir.block ""
 
 // SMALL-LABEL: tir.func @carried
-// SMALL-NEXT:    %B = tir.alloc_buffer : !tir.buffer<[1], f32>
+// SMALL-NEXT:    %B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[1], f32>
 tir.func @carried(%A: !tir.buffer<[8], f32>, %Y: !tir.buffer<[8], f32>) {
   %B = tir.alloc_buffer : !tir.buffer<[1], f32>
   tir.for %i = 0 to 8 {
