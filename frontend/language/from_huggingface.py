@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from ..importing.errors import ModelError
 from .config import Activation, Rope, TransformerConfig
 from .families import COMMON, FAMILIES, Family, all_but_each
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
+from .group_quantization import Scheme, scheme_of, with_matrices
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
 from .rope_scaling import rope_stretch
 from .settings import read_json, read_text
-from .shapes import check_heads, demand_weights
+from .shapes import check_heads, demand_weights, expected_shapes
 from .weights import Weight, Weights
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -41,15 +42,18 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
     """The model of a folder, its weights where they lie.
 
     Raises `OSError`, `WeightsError`, `ModelError` with all that is wrong of its settings or of its weights, and
-    `UnsupportedError` for models of other families, of experts, or quantized in a way of their own.
+    `UnsupportedError` for models of other families, of experts, or quantized in other ways than GPTQ's and AWQ's.
     """
     path = Path(folder)
     entries = read_json(path / "config.json")
     name = _family(path, entries)
-    weights, unknown = _weights(path, FAMILIES[name])
+    scheme = scheme_of(os.fspath(path), entries)
+    weights, unknown = _weights(path, FAMILIES[name], scheme)
     config = _config(path, name, entries)
     if config.tied_embeddings:
         weights.pop("output.weight", None)
+    if scheme is not None:
+        weights = _without_empty_biases(weights, expected_shapes(config))
     demand_weights(os.fspath(path), config, weights, unknown)
     return config, weights
 
@@ -77,26 +81,39 @@ def _family(path: Path, entries: Mapping[str, Any]) -> str:
         raise UnsupportedError(
             f"'{path}' is no model of a family that is read", expected=", ".join(_FAMILY_OF), found=repr(kind)[:80]
         )
-    for key in ("quantization_config", "num_local_experts"):
-        if entries.get(key) is not None:
-            raise UnsupportedError(f"'{path}' has a '{key}'", expected="one MLP a layer, of plain numbers")
+    if entries.get("num_local_experts") is not None:
+        raise UnsupportedError(f"'{path}' has 'num_local_experts'", expected="one MLP a layer")
     return _FAMILY_OF[kind]
 
 
-def _weights(path: Path, family: Family) -> tuple[dict[str, Weight], list[str]]:
+def _weights(path: Path, family: Family, scheme: Scheme | None) -> tuple[dict[str, Weight], list[str]]:
     """Those with a name, and the names of the others."""
+    arrays: Mapping[str, Any] = _arrays(path)
+    if scheme is not None:
+        arrays = with_matrices(os.fspath(path), arrays, scheme)
     table = HUGGINGFACE_POST_NORMED if family.post_norms else HUGGINGFACE
     weights: dict[str, Weight] = {}
     unknown: list[str] = []
-    for name, array in _arrays(path).items():
+    for name, array in arrays.items():
         if any(part in name for part in _IGNORED):
             continue
         one = renamed(_without_prefix(name), table)
         if one is None or one in weights:
             unknown.append(name)
+        elif isinstance(array, Weight):
+            weights[one] = array
         else:
             weights[one] = Weight(array.shape, _FORMAT_OF.get(str(array.dtype), str(array.dtype)), array)
     return weights, unknown
+
+
+def _without_empty_biases(weights: Mapping[str, Weight], expected: Container[str]) -> dict[str, Weight]:
+    """GPTQ's tools write a bias of zeros for each matrix, also where the model has none."""
+    return {
+        name: weight
+        for name, weight in weights.items()
+        if name in expected or not name.endswith(".bias") or weight.data.any()
+    }
 
 
 def _without_prefix(name: str) -> str:

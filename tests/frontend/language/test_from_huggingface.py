@@ -84,7 +84,7 @@ def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
     [
         ({"model_type": "mamba"}, "no model of a family"),
         ({"model_type": 3}, "no model of a family"),
-        ({"quantization_config": {"bits": 4}}, "has a 'quantization_config'"),
+        ({"quantization_config": {"bits": 4}}, "has a 'quantization_config' of another method"),
         ({"rope_scaling": 4}, "'rope_scaling' is no mapping"),
         (
             {"rope_scaling": {"type": "linear", "factor": 1e-300}},
