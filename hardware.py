@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from .diagnostics import TiraxError
+
+BUILD_THREADS = "TIRAX_BUILD_THREADS"
+
 _MOST_CORES = 1024
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -18,6 +22,16 @@ def usable_cores() -> int:
     """The cores that this process may use: those it is bound to, and no more than the quota of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, cpu_quota(_QUOTA)))
+
+
+def build_threads() -> int:
+    """How many threads a build uses: `TIRAX_BUILD_THREADS`, else the cores of this process. Raises `TiraxError`."""
+    text = os.environ.get(BUILD_THREADS, "").strip()
+    if not text:
+        return usable_cores()
+    if not text.isdecimal() or int(text) < 1:
+        raise TiraxError(f"{BUILD_THREADS} is '{text}'", expected="a number of threads, 1 or more")
+    return int(text)
 
 
 def cpu_quota(file: Path) -> int:

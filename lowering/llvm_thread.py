@@ -5,28 +5,15 @@ One thread: llvmlite lets one call into LLVM at a time, without the GIL.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
-from ..diagnostics import TiraxError
-from ..hardware import usable_cores
+from ..hardware import build_threads
 from ..target import Target
 
-VARIABLE = "TIRAX_BUILD_THREADS"
 _ENTRY = "define ptr @entry_"
 _LONG = 10_000
 """Lines of LLVM text."""
-
-
-def build_threads() -> int:
-    """How many threads a build uses: `TIRAX_BUILD_THREADS`, else the cores of this process. Raises `TiraxError`."""
-    text = os.environ.get(VARIABLE, "").strip()
-    if not text:
-        return usable_cores()
-    if not text.isdecimal() or int(text) < 1:
-        raise TiraxError(f"{VARIABLE} is '{text}'", expected="a number of threads, 1 or more")
-    return int(text)
 
 
 class Compiler:

@@ -21,9 +21,9 @@ from ..runtime import abi, result_pool, stack, thread_pool
 from ..runtime.profiling import recorder
 from .tir_to_scf.signature import kernel_signature, param_type
 
-KERNELS_IN_A_PART = 4
+KERNELS_IN_A_PART = 3
 """So many are compiled at once: each further module costs LLVM some milliseconds."""
-FEWEST_PARTS = 3
+FEWEST_PARTS = 4
 """A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
 
 _CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)

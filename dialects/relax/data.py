@@ -22,6 +22,7 @@ from xdsl.printer import Printer
 
 from ..assembly import kind_of_part
 from ..dtypes import dtype_name, float_text, is_float, numpy_dtype
+from .copying import Copy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,16 +74,25 @@ def printed_for(folder: str | None) -> Generator[None]:
 class TensorData:
     """Immutable contents of a constant: dtype, shape and the bytes (little endian, row major).
 
-    `raw` is read-only memory; what `TensorDataAttr.filled` makes is aligned for compiled code: not copied again.
+    `raw` is read-only memory; what `TensorDataAttr.filled` makes is aligned for compiled code: not copied again. Where
+    its contents are still being copied, whoever looks at it waits.
     `key` is what the model that it comes from calls it, `file` the absolute path of a file that stores it by that name;
     contents are equal whatever they are called and wherever they are stored.
     """
 
     dtype: Attribute
     shape: tuple[int, ...]
-    raw: bytes | memoryview = field(repr=False)
+    memory: bytes | memoryview = field(repr=False)
     key: str | None = None
     file: str | None = None
+    copy: Copy | None = field(default=None, repr=False)
+
+    @property
+    def raw(self) -> bytes | memoryview:
+        """The bytes."""
+        if self.copy is not None:
+            self.copy.wait()
+        return self.memory
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -126,14 +136,18 @@ class TensorDataAttr(Data[TensorData]):
         cls, shape: Sequence[int], dtype: Attribute, fill: Callable[[np.ndarray[Any, Any]], object]
     ) -> TensorDataAttr:
         """What `fill` writes into the array that it is given, in aligned memory that nobody writes to afterwards."""
-        import numpy as np
+        own = _aligned(shape, dtype)
+        fill(own)
+        return cls(TensorData(dtype, tuple(shape), _bytes_of(own)))
 
-        size = math.prod(shape) * numpy_dtype(dtype).itemsize
-        memory = np.empty(size + ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-        own = memory[start : start + size]
-        fill(own.view(numpy_dtype(dtype)).reshape(shape))
-        return cls(TensorData(dtype, tuple(shape), own.data.toreadonly()))
+    @classmethod
+    def rearranged(cls, array: np.ndarray[Any, Any], dtype: Attribute) -> TensorDataAttr:
+        """The contents of `array`, whose numpy dtype is that of `dtype`, row major and aligned.
+
+        Nobody may write to the array afterwards: it may be copied while the compiler goes on.
+        """
+        own = _aligned(array.shape, dtype)
+        return cls(TensorData(dtype, array.shape, _bytes_of(own), copy=Copy(own, array)))
 
     @classmethod
     def sharing(cls, array: np.ndarray[Any, Any], dtype: Attribute, key: str | None = None) -> TensorDataAttr:
@@ -143,8 +157,7 @@ class TensorDataAttr(Data[TensorData]):
         """
         import numpy as np
 
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        return cls(TensorData(dtype, array.shape, flat.data.toreadonly(), key))
+        return cls(TensorData(dtype, array.shape, _bytes_of(np.ascontiguousarray(array)), key))
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The contents as a read-only array."""
@@ -194,6 +207,21 @@ class TensorDataAttr(Data[TensorData]):
 
     def __str__(self) -> str:
         return f"{dtype_name(self.data.dtype)}{list(self.data.shape)}"
+
+
+def _aligned(shape: Sequence[int], dtype: Attribute) -> np.ndarray[Any, Any]:
+    """An array whose contents are not set."""
+    import numpy as np
+
+    size = math.prod(shape) * numpy_dtype(dtype).itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(numpy_dtype(dtype)).reshape(shape)
+
+
+def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
+    """The bytes of a row major array, read-only."""
+    return array.reshape(-1).view("uint8").data.toreadonly()
 
 
 CONTENTS = kind_of_part(

@@ -8,7 +8,7 @@ and rounded once to the result's dtype, so that compiled code is compared with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -332,16 +332,20 @@ OPERATORS: dict[str, Function] = {
 """Operators by name, without the prefix `relax.`."""
 
 
-def to_result(value: Any, result_type: Any) -> Any:
-    """A value in the dtype that the operator's result has; tuples field by field."""
+def to_result(value: Any, result_type: Any, inputs: Sequence[Any] = ()) -> Any:
+    """A value in the dtype that the operator's result has; tuples field by field.
+
+    It shares no memory with `inputs`, those of the operator.
+    """
     if isinstance(value, tuple):
         if isinstance(result_type, relax.ShapeType):
             return value
-        return tuple(to_result(v, t) for v, t in zip(value, result_type.types, strict=True))
+        return tuple(to_result(v, t, inputs) for v, t in zip(value, result_type.types, strict=True))
     if not isinstance(result_type, relax.TensorType) or result_type.element is None:
         return np.asarray(value)
     dtype = numpy_dtype(result_type.element)
     array = np.asarray(value)
     if array.dtype.kind == "f" and not is_float(result_type.element) and dtype.kind in "iu":
         array = np.trunc(array)
-    return np.ascontiguousarray(array.astype(dtype)).reshape(array.shape)
+    shares = array.base is not None or any(x is array or isinstance(x, tuple) for x in inputs)
+    return np.ascontiguousarray(array.astype(dtype, copy=shares)).reshape(array.shape)

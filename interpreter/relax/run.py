@@ -107,7 +107,7 @@ class RelaxSemantics:
             raise
         except (ValueError, IndexError) as error:  # numpy's: the greatest of no elements, an index out of bounds
             raise InterpreterError(f"{op.name} has no meaning here: {error}", location=location_of(op)) from error
-        return (operators.to_result(value, op.result_type),)
+        return (operators.to_result(value, op.result_type, args),)
 
     def prim_value(self, _i: Interpreter, op: relax.PrimValueOp, _args: PythonValues) -> PythonValues:
         if isinstance(op.value, SymAttr):

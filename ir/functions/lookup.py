@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
@@ -63,14 +63,18 @@ _BY_NAME = (
 """Calls of what is known by name only: a packed function, or a tensor function of the module."""
 
 
+_CALLEES: dict[type[Operation], Callable[[Any], str]] = {
+    **dict.fromkeys((relax.CallTIROp, relax.CallTIRInplaceOp, relax.CallOp), lambda op: op.callee_name),
+    relax.FunctionRefOp: lambda op: op.callee.root_reference.data,
+    **dict.fromkeys(_BY_NAME, lambda op: op.func.data),
+}
+
+
 def callee_names(op: Operation) -> Iterator[str]:
     """The functions of the module that an op mentions."""
-    if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp | relax.CallOp):
-        yield op.callee_name
-    elif isinstance(op, relax.FunctionRefOp):
-        yield op.callee.root_reference.data
-    elif isinstance(op, _BY_NAME):
-        yield op.func.data
+    callee = _CALLEES.get(type(op))
+    if callee is not None:
+        yield callee(op)
 
 
 def symbol_of(op: Operation) -> str | None:

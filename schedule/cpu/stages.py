@@ -241,8 +241,20 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
 
 def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
     """By how much the address of an access grows with an iterator."""
-    place = address(op.buffer, op.indices)
-    return place.substitute({it.expr: it.expr + 1}) - place
+    total: SymExpr = Const(0)
+    for index, stride in zip(op.indices, cast(BufferType, op.buffer.type).layout_strides(), strict=True):
+        step = _step(index, it)
+        if step.constant != 0:
+            total = add(total, mul(step, stride))
+    return total
+
+
+def _step(index: SSAValue, it: Iter) -> SymExpr:
+    """By how much an index grows with an iterator."""
+    if isinstance(index.owner, Block):
+        return Const(int(index is it.var))
+    place = sym_expr_of(index)
+    return place.substitute({it.expr: it.expr + 1}) - place if it.expr in place.free_vars() else Const(0)
 
 
 def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:

@@ -6,10 +6,10 @@ from xdsl.dialects.builtin import i32
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
+from tirax.hardware import build_threads
 from tirax.ir.passes.transform import module_op, new_context
 from tirax.lowering import machine
 from tirax.lowering.build import build
-from tirax.lowering.llvm_thread import build_threads
 from tirax.lowering.parts import FEWEST_PARTS, KERNELS_IN_A_PART, divide
 from tirax.lowering.pipelines import HOST, make_passes
 from tirax.runtime.engine import split_objects

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax, tir
-from ...dialects.dtypes import byte_size
+from ...dialects.dtypes import byte_size, numpy_dtype
 from ...dialects.names import set_name
+from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym import SymAttr
 from ...interpreter.run import InterpreterError, make_interpreter
@@ -175,4 +176,4 @@ def _stand_in(old: SSAValue, leaf: SSAValue) -> None:
 
 def _constant(value: Any, t: Attribute) -> relax.ConstantOp:
     assert isinstance(t, relax.TensorType) and t.element is not None
-    return relax.ConstantOp.of(np.asarray(value), t.element)
+    return relax.ConstantOp(TensorDataAttr.sharing(np.asarray(value, numpy_dtype(t.element)), t.element))

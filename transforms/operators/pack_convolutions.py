@@ -104,12 +104,8 @@ def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:
 def _packed(kernel: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
     """[window…, I, O] -> [O / width, window…, I, width]."""
     *outer, channels = kernel.shape
-
-    def fill(panels: np.ndarray[Any, Any]) -> None:
-        for panel, first in zip(panels, range(0, channels, width), strict=True):
-            panel[...] = kernel[..., first : first + width]
-
-    return TensorDataAttr.filled((channels // width, *outer, width), element, fill)
+    panels = kernel.reshape(*outer, channels // width, width)
+    return TensorDataAttr.rearranged(np.moveaxis(panels, -2, 0), element)
 
 
 @dataclass(frozen=True)

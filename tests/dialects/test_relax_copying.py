@@ -1,0 +1,45 @@
+"""Copies that are made while the compiler goes on."""
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import f32
+
+from tirax.dialects.relax import copying
+from tirax.dialects.relax.data import ALIGNMENT, TensorDataAttr
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_what_is_copied_is_there_when_it_is_looked_at(monkeypatch, threads):
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", threads)
+    arrays = [np.random.default_rng(i).random((512, 3, 300), "float32").transpose(2, 0, 1) for i in range(4)]
+    constants = [TensorDataAttr.rearranged(array, f32) for array in arrays]
+    for constant, array in zip(constants, arrays, strict=True):
+        contents = constant.numpy()
+        assert (contents == array).all() and not contents.flags.writeable
+        assert contents.flags.c_contiguous and contents.ctypes.data % ALIGNMENT == 0
+
+
+def test_copies_are_made_one_after_the_other(monkeypatch):
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", "2")
+    at_work, most = [], []
+
+    def copy(target, source, before):
+        if before is not None:
+            before.join()
+        at_work.append(1)
+        most.append(len(at_work))
+        target[...] = source
+        at_work.pop()
+
+    monkeypatch.setattr(copying, "_copy", copy)
+    source = np.ones(1 << 19, "float32")
+    targets = [np.zeros_like(source) for _ in range(5)]
+    for each in [copying.Copy(target, source) for target in targets]:
+        each.wait()
+    assert most == [1] * 5 and all(target.all() for target in targets)
+
+
+def test_a_small_array_is_copied_at_once():
+    target = np.zeros(8, "float32")
+    copying.Copy(target, np.ones(8, "float32"))
+    assert target.all()
