@@ -112,6 +112,10 @@ _TAN_PI_8 = D(2).sqrt() - 1
 _HALF_LN2 = D("0.3466")
 _NEAR = D(1) / 32
 ERFC_CENTRE = D(3)
+GELU_CENTRE = D("2.5")
+GELU_SHARE = D("0.98")
+"""A factor from one polynomial of gelu to the other: the best of several, since it says how coefficients round."""
+_GELU_END = D("14.5")
 _ERFC_END = {"f32": D("10.1"), "f64": D("27.3")}
 
 
@@ -121,7 +125,7 @@ def _t_of(q: D) -> D:
 
 def fits(element: str) -> dict[str, Fit]:
     """Name -> what is fitted for an element type."""
-    every = {**_exponentials(), **_logarithms(), **_odd_functions(), **_error_functions(_ERFC_END[element])}
+    every = {**_exponentials(), **_logarithms(), **_odd_functions(), **_error_functions(_ERFC_END[element]), **_gelu()}
     return {name: fit for name, fit in every.items() if element in fit.formats}
 
 
@@ -151,6 +155,15 @@ def _exponentials() -> dict[str, Fit]:
         ),
         "EXP2": two_to_r,
         "EXP2_FOR_F32": replace(two_to_r, spare_bits=-22, formats=("f64",)),
+        "EXP2_SHORT": Fit(
+            lambda r: GELU_SHARE * D(2) ** r,
+            lambda r: D(2) ** -r / GELU_SHARE,
+            D("-0.5"),
+            D("0.5"),
+            f"{GELU_SHARE} 2^r = P(r)",
+            spare_bits=-1,
+            formats=("f32",),
+        ),
         "EXP2_NEAR": replace(two_to_r, low=-_NEAR, high=_NEAR, formats=("f32",)),
     }
 
@@ -240,6 +253,32 @@ def _error_functions(end: D) -> dict[str, Fit]:
             D(-1),
             (end - ERFC_CENTRE) / (end + ERFC_CENTRE),
             f"erfc(t) = exp(-t²) P(q) / (t + {ERFC_CENTRE}), q = (t - {ERFC_CENTRE}) / (t + {ERFC_CENTRE})",
+        ),
+    }
+
+
+def _above(q: D) -> D:
+    """(t + 2.5) exp(t²/2) / 0.98 times what the normal distribution has above t, q = (t - 2.5) / (t + 2.5)."""
+    t = GELU_CENTRE * (1 + q) / (1 - q)
+    return (t + GELU_CENTRE) * erfcx(t / D(2).sqrt()) / 2 / GELU_SHARE
+
+
+def _weight_above(q: D) -> D:
+    """Less far out: there the rounding of t² counts for more."""
+    t = GELU_CENTRE * (1 + q) / (1 - q)
+    return 1 / _above(q) / (1 + t * t / 3)
+
+
+def _gelu() -> dict[str, Fit]:
+    return {
+        "GELU": Fit(
+            _above,
+            _weight_above,
+            D(-1),
+            (_GELU_END - GELU_CENTRE) / (_GELU_END + GELU_CENTRE),
+            f"Q(t) = {GELU_SHARE} exp(-t²/2) P(q) / (t + {GELU_CENTRE}), the error divided by 1 + t²/3",
+            spare_bits=0,
+            formats=("f32",),
         ),
     }
 

@@ -4,7 +4,8 @@
       -> math.fma, arith.addf, arith.shli, arith.select, …
 
 f16 and bf16 are computed in f32. Vectors are divided by constants by products (`divisions`). Sums c + c erf(x) and
-c + c tanh(x), of which gelu is made, are expanded as one function, without the cancellation where they are near zero.
+c + c tanh(x), of which gelu is made, are expanded as one function, without the cancellation where they are near zero,
+and gelu of f32 itself, x * (0.5 + 0.5 erf(x sqrt(0.5))), as one, too.
 With a target that has `-math=libm`, everything is left to the C library.
 """
 
@@ -26,9 +27,10 @@ from ..tir_to_scf.emitter import Emitter, is_vector, like
 from . import exponentials
 from .divisions import divide, has_reciprocal
 from .functions import FUNCTIONS, Function
-from .lanes import Float, Lanes
+from .lanes import F32, Float, Lanes
 
 _HALVES = (Float16Type, BFloat16Type)
+_SQRT_HALF = F32.nearest(0.5**0.5)
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ def _expand_function(function: func.FuncOp, target: Target) -> None:
     emit = Emitter(function.body.blocks[0])
     for op in quotients:
         _expand_quotient(emit, op, target)
-    sums = [op for op in ops if isinstance(op, arith.AddfOp)]
-    for op in sums:
-        _expand_sum(emit, op, target)
+    for op in [op for op in ops if isinstance(op, arith.MulfOp)]:
+        _expand_gelu(emit, op, target)
+    for op in [op for op in ops if isinstance(op, arith.AddfOp)]:
+        if op.parent is not None:  # else it was a part of gelu
+            _expand_sum(emit, op, target)
     for op in calls:
-        if op.parent is not None:  # else it was a part of a sum
+        if op.parent is not None:  # else it was a part of a sum or of gelu
             _expand_call(emit, op, target)
 
 
@@ -168,10 +172,47 @@ def _expand_sum(emit: Emitter, op: Operation, target: Target) -> None:
         return _SUMS[type(matched.call)](at, at.wrap(values[0]), matched.factor).value
 
     _replace(emit, op, lambda: _in_f32(emit, [matched.call.operands[0]], build))
-    for part in (matched.product, matched.call):
+    _erase_unused(matched.product, matched.call)
+
+
+def _erase_unused(*parts: Operation | None) -> None:
+    """Erase those that nothing uses; they stand from the last to the first."""
+    for part in parts:
         if part is not None and part.parent is not None and not any(r.uses for r in part.results):
             part.detach()
             part.erase()
+
+
+@dataclass(frozen=True)
+class _Gelu:
+    """The gelu of x, and what it is written with, from the last operation to the first."""
+
+    x: SSAValue
+    parts: tuple[Operation | None, ...]
+
+
+def _gelu_of(op: arith.MulfOp) -> _Gelu | None:
+    """`op` where it is x * (0.5 + 0.5 erf(x sqrt(0.5))) of f32."""
+    for x, other in (op.operands, op.operands[::-1]):
+        add = other.owner
+        matched = _sum_of(add) if isinstance(add, arith.AddfOp) and element_type(x.type) == f32 else None
+        if matched is None or matched.factor != 0.5 or not isinstance(matched.call, math.ErfOp):
+            continue
+        argument = matched.call.operand.owner
+        if isinstance(argument, arith.MulfOp) and x in argument.operands:
+            factor = argument.rhs if argument.lhs is x else argument.lhs
+            if _constant_of(factor) == _SQRT_HALF:
+                return _Gelu(x, (add, matched.product, matched.call, argument))
+    return None
+
+
+def _expand_gelu(emit: Emitter, op: arith.MulfOp, target: Target) -> None:
+    gelu = _gelu_of(op)
+    if gelu is None:
+        return
+    at = Lanes(emit, gelu.x.type, target)
+    _replace(emit, op, lambda: exponentials.gelu(at, at.wrap(gelu.x)).value)
+    _erase_unused(*gelu.parts)
 
 
 def _one_plus_erf(at: Lanes, x: Float, factor: float) -> Float:

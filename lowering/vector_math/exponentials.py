@@ -1,4 +1,4 @@
-"""exp, exp2, expm1, sinh, cosh, tanh; erf and erfc.
+"""exp, exp2, expm1, sinh, cosh, tanh; erf, erfc and gelu.
 
 x = n ln 2 + r with |r| <= ln 2 / 2, exp(x) = 2^n exp(r), by the polynomial EXP. The integer n is read from the lowest
 bits of x log2(e) + 1.5 * 2^mantissa, so that no float is ever converted to an integer: of NaN that is undefined.
@@ -55,7 +55,7 @@ def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
     shift, one = at.format.mantissa, at.format.one
     small = n < 4.0 - at.format.bias
     exponent = (bits << shift) + small.pick_bits(one + (_LIFT << shift), one - (1 << shift))
-    return x * exponent.as_float() * small.pick(2.0**-_LIFT, 2.0)
+    return x * small.pick(2.0**-_LIFT, 2.0) * exponent.as_float()
 
 
 def _within(at: Lanes, x: Float, limits: dict[int, tuple[float, float]]) -> Float:
@@ -153,3 +153,28 @@ def erf(at: Lanes, x: Float) -> Float:
     near = at.fma(x, at.polynomial(x * x, "ERF"), x)
     far = 1.0 - _upper(at, a.at_most(_ONE[at.format.precision]))
     return (a < _NEAR).pick(near, far.with_sign_of(x))
+
+
+# gelu of f32.
+#
+# x (1 + erf(x / sqrt(2))) / 2 = max(x, 0) - t Q(t), t = |x|, where Q(t) = 0.98 exp(-t²/2) P(q) / (t + 2.5) is what the
+# normal distribution has above t, by the polynomial GELU of q = (t - 2.5) / (t + 2.5) = 1 - 5 / (t + 2.5). EXP2_SHORT
+# has the factor 0.98. Nothing is done against the rounding of t²: x / sqrt(2) is rounded as well where it is written out.
+
+_GELU_CENTRE = 2.5
+_GELU_END = 14.5
+"""Where t Q(t) is 0."""
+
+
+def gelu(at: Lanes, x: Float) -> Float:
+    """x (0.5 + 0.5 erf(x / sqrt(2))); of minus infinity NaN, as the product is."""
+    t = at.magnitude(x, _GELU_END)
+    inverse = 1.0 / (t + _GELU_CENTRE)
+    q = at.fma(inverse, -2 * _GELU_CENTRE, 1.0)
+    square, exponent = t * t, float(-LOG2_E / 2)
+    shifted = at.fma(square, exponent, at.format.shifter)
+    n = shifted - at.format.shifter
+    tail = scaled(at, at.polynomial(q, "GELU") * (t * inverse), n, shifted.bits())
+    power = at.polynomial(at.fma(square, exponent, -n), "EXP2_SHORT")
+    not_negative = (x < 0.0).pick(x * 0.0, x)
+    return at.fma(-tail, power, not_negative)

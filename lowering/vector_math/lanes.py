@@ -118,6 +118,8 @@ F64 = Format(f64, i64, 53, 1023, coefficients.F64, "dq")
 
 _NAN_BELOW_ZERO = 8
 """For `vgetmant`."""
+_LEAST_MAGNITUDE = 0b1010
+"""For `vrange`: of two numbers the one of least magnitude, without its sign."""
 _OF_POSITIVE = 0x03530422
 """For `vfixupimm`: four bits for each kind of number, from the lowest: NaN (quiet, signalling) 2, NaN; zero 4, minus
 infinity; one 0, as it is; minus infinity 3, NaN; infinity 5, infinity; negative 3; positive 0."""
@@ -348,6 +350,13 @@ class Lanes:
         zero = self.constant(0.0).value
         to_two = self.emit.constant(_NAN_BELOW_ZERO, i32)
         return self._avx512("getexp", x.value, zero), self._avx512("getmant", x.value, to_two, zero)
+
+    def magnitude(self, x: Float, limit: float) -> Float:
+        """|x|, but `limit` at most; of NaN it may be either."""
+        if not self.is_avx512 or "avx512dq" not in self.target.features:
+            return abs(x).at_most(limit)
+        how = self.emit.constant(_LEAST_MAGNITUDE, i32)
+        return self._avx512("range", x.value, self.constant(limit).value, how, self.constant(0.0).value)
 
     def lookup(self, index: Int, values: Sequence[float]) -> Float:
         """The number at the place that the lowest bits of `index` say, of 16 or 32 that stand in registers; of f32."""

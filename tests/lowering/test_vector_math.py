@@ -184,6 +184,54 @@ def test_the_tail_of_gelu_keeps_its_digits(backend, constant, scaled):
     assert np.max(ulps(got, factor * 2 / (1 + np.exp(-2 * x.astype(np.longdouble))))) <= 3
 
 
+def whole_gelu(lanes: int, factor: float = 0.5**0.5) -> str:
+    """x * (0.5 + 0.5 erf(x factor))"""
+    type_ = "f32" if lanes == 1 else f"vector<{lanes}xf32>"
+    memref = "memref<?xf32>"
+    access = (f"{memref}, {type_}", "vector") if lanes > 1 else (memref, "memref")
+    half, root = (f"{v:.17e}" if lanes == 1 else f"dense<{v:.17e}>" for v in (0.5, factor))
+    body = f"""
+      %x = {access[1]}.load %a[%i] : {access[0]}
+      %h = arith.constant {half} : {type_}
+      %c = arith.constant {root} : {type_}
+      %z = arith.mulf %x, %c : {type_}
+      %e = math.erf %z : {type_}
+      %p = arith.mulf %e, %h : {type_}
+      %s = arith.addf %h, %p : {type_}
+      %r = arith.mulf %s, %x : {type_}
+      {access[1]}.store %r, %out[%i] : {access[0]}"""
+    return function(f"%a : {memref}, %out : {memref}, %n : index", body, lanes)
+
+
+def test_gelu_is_one_function(backend):
+    """Within 7 + x² units of 2^-24, beyond which x / sqrt(2) is rounded as well; where it is 0, and of what is special."""
+    x = np.concatenate([np.linspace(-14.6, 14.6, 40_000), inputs(np.float32, 4)]).astype(np.float32)
+    x = x[: len(x) // 32 * 32]
+    got = compiled(backend, whole_gelu(16))(x)
+    expected = x.astype(np.longdouble) * [0.5 * math.erfc(-float(v) * math.sqrt(0.5)) for v in x]
+    least = 2 * float(np.finfo(np.float32).smallest_subnormal)
+    finite = np.isfinite(x)
+    bound = (7 + x.astype(np.longdouble)[finite] ** 2) * 2.0**-24 * abs(expected[finite]) + least
+    worst = int(np.argmax(abs(got[finite] - expected[finite]) / bound))
+    assert abs(got[finite] - expected[finite])[worst] <= bound[worst], f"gelu({x[finite][worst]!r}) = {got[finite][worst]!r}"
+    np.testing.assert_array_equal(got[~finite], expected[~finite].astype(np.float32))
+    signed = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(x[signed]))
+    targets = ((32, "llvm"), (1, "llvm"), *(((8, AVX2),) if Target().has_fma else ()))
+    for lanes, target in targets:
+        other = compiled(backend, whole_gelu(lanes), target)(x)
+        np.testing.assert_array_equal(got, other)
+        np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(other[signed]))
+
+
+def test_what_is_nearly_gelu_stays_a_sum(backend):
+    text, other = (str(expanded(backend, whole_gelu(16, factor))) for factor in (0.5**0.5, 0.75))
+    assert text.count("math.fma") < other.count("math.fma")
+    x = np.linspace(-8, 8, 256).astype(np.float32)
+    expected = x * np.array([0.5 * math.erfc(-0.75 * float(v)) for v in x])
+    np.testing.assert_allclose(compiled(backend, whole_gelu(16, 0.75))(x), expected, rtol=3e-6, atol=1e-20)
+
+
 def test_a_sum_of_other_constants_is_not_touched(backend):
     text = str(expanded(backend, gelu("erf", "2.5e-01", False, 16)))
     assert "arith.addf" in text and "math.erf" not in text
