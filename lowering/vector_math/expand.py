@@ -195,7 +195,9 @@ def _gelu_of(op: arith.MulfOp) -> _Gelu | None:
     """`op` where it is x * (0.5 + 0.5 erf(x sqrt(0.5))) of f32."""
     for x, other in (op.operands, op.operands[::-1]):
         add = other.owner
-        matched = _sum_of(add) if isinstance(add, arith.AddfOp) and element_type(x.type) == f32 else None
+        if not isinstance(add, arith.AddfOp) or element_type(x.type) != f32:
+            continue
+        matched = _sum_of(add)
         if matched is None or matched.factor != 0.5 or not isinstance(matched.call, math.ErfOp):
             continue
         argument = matched.call.operand.owner

@@ -159,7 +159,7 @@ def erf(at: Lanes, x: Float) -> Float:
 #
 # x (1 + erf(x / sqrt(2))) / 2 = max(x, 0) - t Q(t), t = |x|, where Q(t) = 0.98 exp(-t²/2) P(q) / (t + 2.5) is what the
 # normal distribution has above t, by the polynomial GELU of q = (t - 2.5) / (t + 2.5) = 1 - 5 / (t + 2.5). EXP2_SHORT
-# has the factor 0.98. Nothing is done against the rounding of t²: x / sqrt(2) is rounded as well where it is written out.
+# has the factor 0.98. Nothing is done against the rounding of t²: written out, x / sqrt(2) is rounded as well.
 
 _GELU_CENTRE = 2.5
 _GELU_END = 14.5

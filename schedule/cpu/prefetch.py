@@ -8,14 +8,13 @@
 
 While elementary functions are computed memory has nothing to do: it can bring the next row, and the one to be stored.
 
-Elements of results that are larger than the last cache go to memory past the caches:
+Elements of results that are larger than the last cache, or than 32 MiB, go to memory past the caches:
 
     Y[i, j] = f(…)     ->     Y[i, j] = tirax_streamed(f(…))
 
 A line that is stored as a whole need not be read before, which is a third of what moves otherwise, and what the caches
-hold stays there. That pays where a row is made of one that the function keeps in a cache; where each element is
-computed from one in memory, reading and storing in turns, it does not. When it runs, vectors that do not lie in one
-line are stored as ever.
+hold stays there. What is read from memory meanwhile is asked for (`pointwise`). When it runs, vectors that do not lie
+in one line are stored as ever.
 """
 
 from __future__ import annotations
@@ -77,10 +76,9 @@ def far_lines(loop: tir.ForOp) -> list[Line]:
 
 def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     kind = cast(BufferType, op.buffer.type)
-    if isinstance(op.buffer.owner, tir.AllocBufferOp) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
+    if not _is_given(op.buffer) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
         return False
-    fits = is_row_of(op, loop) and not any(loads_below(index) for index in op.indices)
-    return fits and size_in_bits(kind) >= _LARGE_BITS
+    return is_row_of(op, loop) and not any(loads_below(index) for index in op.indices)
 
 
 def is_row_of(access: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
@@ -160,13 +158,27 @@ STREAMED = "tirax_streamed"
 """The intrinsic whose value is its argument; what stores it need not keep it in a cache."""
 
 
-def pays_streamed(stage: Stage, lane: Iter, machine: Machine) -> bool:
-    """Whether a stage writes rows of a result that no cache holds from rows that the function keeps."""
-    if not can_be_streamed(stage):
-        return False
-    rows = [load for load in stage.loads if constant_slope(load, lane) != 0]
-    kept = bool(rows) and all(isinstance(r.buffer.owner, tir.AllocBufferOp) for r in rows)
-    return kept and size_in_bits(cast(BufferType, stage.buffer.type)) >= 8 * machine.caches.l3
+_MOST_KEPT = 32 << 20
+"""Bytes of a result that a last cache keeps for who reads it, however large it is: many processors share it."""
+
+
+def pays_streamed(stage: Stage, machine: Machine) -> bool:
+    """Whether a stage writes rows of a result that no cache holds."""
+    size = size_in_bits(cast(BufferType, stage.buffer.type))
+    return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, _MOST_KEPT)
+
+
+def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
+    """What a stage reads along `lane` in large buffers that the function is given, each row once."""
+    loads = [load for load in stage.loads if _is_given(load.buffer) and constant_slope(load, lane) == 1]
+    direct = [load for load in loads if not any(loads_below(index) for index in load.indices)]
+    return list({(load.buffer, *map(sym_expr_of, load.indices)): load for load in direct}.values())
+
+
+def _is_given(buffer: SSAValue) -> bool:
+    return (
+        not isinstance(buffer.owner, tir.AllocBufferOp) and size_in_bits(cast(BufferType, buffer.type)) >= _LARGE_BITS
+    )
 
 
 def size_in_bits(kind: BufferType) -> int:

@@ -180,7 +180,21 @@ def test_large_results_go_past_the_caches():
     stores = [line for line in text.splitlines() if "vector.store" in line and "nontemporal = true" in line]
     assert len(stores) == 2 and all("alignment = 64" in line for line in stores)
     assert "tirax_streamed" not in scheduled(module(softmax, (256, 512)))
-    assert "tirax_streamed" not in scheduled(module(lambda x: op.exp(x), (4096, 2048)))
+
+
+@pytest.mark.parametrize(("rows", "asked"), [(1024, None), (4096, 2)])
+def test_large_results_of_what_is_read_are_asked_for_ahead(rows, asked):
+    """4 and 16 MiB; the second is larger than the last cache."""
+    text = scheduled(module(op.add, (rows, 1024), (rows, 1024)))
+    assert ("tirax_streamed" in text) == (asked is not None)
+    assert text.count('"llvm.prefetch"') == (asked or 0)
+
+
+@pytest.mark.parametrize("shape", [(1 << 21,), ((1 << 21) + 7,), (1030, 2049), (2, 2048, 512)])
+def test_what_is_asked_for_ahead_arrives(shape):
+    x = RNG.standard_normal(shape, dtype="float32")
+    main = relax.build(module(lambda x: op.add(op.abs(x), x), shape), target="llvm -l3-size=1048576")["main"]
+    np.testing.assert_array_equal(main(x), np.abs(x) + x)
 
 
 @pytest.mark.parametrize("width", [2048, 2051])
