@@ -33,7 +33,7 @@ def print_script(
 
     The lines of the ops of `obj_to_underline` get a line of `^` below them, those of `obj_to_annotate` a remark before.
 
-    A module prints its TIR functions, then its Relax functions, each by name, or `only` some. A function alone prints
+    A module prints its TIR functions, then its Relax functions, each by name, `main` last, or `only` some. A function alone prints
     what it calls without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an
     unknown option.
     """
@@ -68,7 +68,7 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
         if isinstance(inner, ModuleOp):
             _function(doc, inner)  # which has no form
     functions = [op for op in module.body.block.ops if _kind(op) is not None and (only is None or op in only)]
-    functions.sort(key=lambda f: (_kind(f), cast("tir.FuncOp | relax.FuncOp", f).sym_name.data))
+    functions.sort(key=_place)
     doc.line("@" + doc.ir("ir_module"))
     doc.line(f"class {doc.config.module_name}:")
     with doc.indented():
@@ -79,6 +79,12 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
             if i:
                 doc.line()
             _function(doc, func)
+
+
+def _place(func: Operation) -> tuple[bool, int | None, str]:
+    """By kind and name, `main` last."""
+    name = cast("tir.FuncOp | relax.FuncOp", func).sym_name.data
+    return name == "main", _kind(func), name
 
 
 def _kind(op: Operation) -> int | None:
