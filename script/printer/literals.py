@@ -35,11 +35,13 @@ def string(text: str) -> str:
 
 
 def floating(value: float) -> str:
-    """A float with 17 digits, which is exact: `0.5`, `1.0000000000000001e-05`; `"inf"` and `"nan"` as strings."""
+    """A float, exactly: an integer with all of its digits, `100.0`, others with 17, `1.0000000000000001e-05`.
+
+    `"inf"` and `"nan"` are strings.
+    """
     if not math.isfinite(value):
         return f'"{value}"'
-    text = f"{value:.17g}"
-    return text if "." in text or "e" in text else text + ".0"
+    return f"{value:.1f}" if value.is_integer() else f"{value:.17g}"
 
 
 _DTYPES = frozenset(DTYPES.values())

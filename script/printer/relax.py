@@ -90,11 +90,9 @@ class RelaxPrinter:
 
     def number(self, value: int, dtype: Attribute) -> str:
         """With its type, by which the program is read back."""
-        return (
-            str(value)
-            if dtype == i64
-            else self.doc.tir(f"{dtype_name(dtype)}({bool(value) if dtype == i1 else value})")
-        )
+        if dtype == i64:
+            return str(value)
+        return self.doc.tir(f"{dtype_name(dtype)}({bool(value) if dtype == i1 else value})")
 
     def device(self, name: str) -> str:
         return name
@@ -129,8 +127,9 @@ class RelaxPrinter:
         block = op.body.block
         with self._names.frame():
             with self._signature():
-                params = [f"{self._define(p, 'param')}: {struct_info(self, p.type)}" for p in block.args]
-                ret = struct_info(self, op.ret_type)
+                names = [self._define(p, "param") for p in block.args]
+                ret = struct_info(self, op.ret_type)  # its variables are declared first, as TVM does
+                params = [f"{name}: {struct_info(self, p.type)}" for name, p in zip(names, block.args, strict=True)]
             decorator = self.doc.relax("function") + (f"({', '.join(options)})" if options else "")
             self.doc.line("@" + decorator)
             self.doc.line(f"def {name}({', '.join(params)}) -> {ret}:", op)
