@@ -223,7 +223,7 @@ class _Builder:
         ]
         names = [f"v_{a.name}" for a in axes]
         if not axes:
-            zero = tir.ConstOp(0, i32)  # of 32 bits whatever the type of indices, as in TVM: no index is made of it
+            zero = tir.ConstOp(0, self.override or i32)  # TVM does not change the domain: no index is made of it
             parent.add_op(zero)
             iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, i32), Const(1, i32)))], ["vi"]
         inner = Block(arg_types=[v.type for _, v, _ in iters])

@@ -666,12 +666,13 @@ class TirParser(TirAttributes):
         body, self.block = self.block, frame.outer
         try:
             dtype = domain[1].dtype
-            value = self.cast(binding, dtype, node) if as_sym(binding) is not None else self.expr(binding, node)
+            number = as_sym(binding, domain[1])
+            value = self.expr(binding, node) if number is None else self.cast(binding, number.dtype, node)
             given = value.type
             if not isinstance(given, IntegerType):
                 raise self.error(node, "a binding must be an integer", found=given)
             if given.width.data < dtype.width.data:
-                value = self.cast(value, dtype, node)
+                value = self.cast(binding if number is not None else value, dtype, node)
         finally:
             self.block = body
         frame.iters.append((kind, value, domain))

@@ -47,18 +47,22 @@ def floating(value: float) -> str:
 _DTYPES = frozenset(DTYPES.values())
 _PACKED = {"float32": ("f", 6), "float16": ("e", 3)}
 """dtype -> how `struct` packs it, and the digits that every number of it keeps."""
+_MOST = 1 << 16
+"""Numbers are taken for one n-th up to this n."""
 
 
 def as_written(value: float, dtype: str) -> float:
-    """The number of few digits that rounds to `value` in `dtype`, if there is one: what a program wrote as 1e-5.
+    """The number that rounds to `value` in `dtype` and that a program may have written: of few digits, or one n-th.
 
-    TVM keeps a literal as a double and prints that; tirax keeps the value of its type.
+    TVM keeps a literal, and what it folds of literals, as a double and prints that; tirax keeps the value of its type.
     """
     code, digits = _PACKED.get(dtype, ("", 0))
     if not code or not math.isfinite(value):
         return value
-    candidate = float(f"{value:.{digits}g}")
-    return candidate if struct.unpack(code, struct.pack(code, candidate))[0] == value else value
+    candidates = [float(f"{value:.{digits}g}")]
+    if 1 / _MOST < abs(value) < 1:
+        candidates.append(1 / round(1 / value))
+    return next((c for c in candidates if struct.unpack(code, struct.pack(code, c))[0] == value), value)
 
 
 def parenthesized(items: list[str]) -> str:

@@ -33,9 +33,9 @@ def print_script(
 
     The lines of the ops of `obj_to_underline` get a line of `^` below them, those of `obj_to_annotate` a remark before.
 
-    A module prints its TIR functions, then its Relax functions, each by name, `main` last, or `only` some. A function alone prints
-    what it calls without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an
-    unknown option.
+    A module prints its TIR functions, then its Relax functions, each by name, `main` last, or `only` some. A function
+    alone prints what it calls without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript,
+    `TiraxError` for an unknown option.
     """
     op = op if isinstance(op, Operation) else op.op
     known = PrinterConfig.__dataclass_fields__
