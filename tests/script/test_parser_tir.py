@@ -32,6 +32,14 @@ def printed(body: str, signature: str = SIGNATURE) -> str:
 
 
 SAME = {
+    "bindings of another type": """
+        with T.block("b"):
+            v = T.axis.spatial(1, T.int64(0))
+            w = T.axis.spatial(T.int64(2), T.int64(1))
+            T.reads()
+            T.writes(A[0])
+            A[0] = T.float32(1.0)
+        """,
     "vectors": """
         A[0:4] = B[0:4] + T.Broadcast(T.float32(1.0), 4)
         for i in range(4):

@@ -440,3 +440,12 @@ def test_floats_that_have_no_literal(value: str) -> None:
     assert print_script(parse_source(text)) == text
     with pytest.raises(TiraxError, match="a constant must be a number"):
         parse_source(text.replace(f'"{value}", "float32"', f'"{value}", "int32"'))
+
+
+def test_main_is_the_last_function() -> None:
+    module = module_of(
+        f"tir.func @main() {{\n}}\ntir.func @b() {{\n}}\n"
+        f"relax.func @a(%x: {tensor(2)}) -> {tensor(2)} {{\n relax.return %x : {tensor(2)}\n}}"
+    )
+    lines = [line.strip() for line in print_script(module).split("\n")]
+    assert [line[4] for line in lines if line.startswith("def ")] == ["b", "a", "m"]

@@ -486,3 +486,18 @@ def test_the_default_types_can_be_chosen() -> None:
 def test_an_op_without_a_form_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedError, match="arith.constant has no form in TVMScript"):
         body_of("%c = arith.constant 1 : i32")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (3.4028234663852886e38, "f32", "T.float32(340282346638528859811704183484516925440.0)"),
+        (-0.0, "f32", "T.float32(-0.0)"),
+        (1e10, "f64", "T.float64(10000000000.0)"),
+        (1 / 120, "f32", "T.float32(0.0083333333333333332)"),
+        (-1 / 3, "f16", "T.float16(-0.33333333333333331)"),
+        (0.0083333337679505348, "f64", "T.float64(0.0083333337679505348)"),
+    ],
+)
+def test_floats(value: float, dtype: str, text: str) -> None:
+    assert body_of(f"%c = tir.const {value:.17e} : {dtype}\ntir.evaluate %c : {dtype}").endswith(f"T.evaluate({text})")
