@@ -177,7 +177,7 @@ def scalar_of(dtype: Attribute) -> Attribute:
 
 def lanes_of(dtype: Attribute) -> int:
     """The number of lanes of a vector, 1 otherwise."""
-    return cast("VectorType[Attribute]", dtype).get_shape()[0] if isinstance(dtype, VectorType) else 1
+    return dtype.get_shape()[0] if type(dtype) is VectorType else 1
 
 
 def is_scalable(dtype: Attribute) -> bool:

@@ -123,15 +123,15 @@ class BlockOp(IRDLOperation):
 
     @property
     def reads(self) -> list[ReadsOp]:
-        return [op for op in self.body.block.ops if isinstance(op, ReadsOp)]
+        return [op for op in self.body.block.ops if type(op) is ReadsOp]
 
     @property
     def writes(self) -> list[WritesOp]:
-        return [op for op in self.body.block.ops if isinstance(op, WritesOp)]
+        return [op for op in self.body.block.ops if type(op) is WritesOp]
 
     @property
     def init(self) -> InitOp | None:
-        return next((op for op in self.body.block.ops if isinstance(op, InitOp)), None)
+        return next((op for op in self.body.block.ops if type(op) is InitOp), None)
 
     def verify_(self) -> None:
         n = len(self.bindings)

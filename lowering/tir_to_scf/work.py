@@ -72,13 +72,15 @@ class WorkEstimate:
         return known if total is None else self.binary(arith.AddiOp, total, known)
 
     def _of_op(self, op: Operation) -> Count:
+        if not op.regions:
+            return _WEIGHTS.get(type(op), 1)
         if isinstance(op, scf.ForOp):
             return self._times(self._trips(op.lb, op.ub, op.step), self._of(op.body.block.ops))
         if isinstance(op, scf.ParallelOp):
             return self._times(_UNKNOWN, self._of(op.body.block.ops))
         if isinstance(op, scf.WhileOp):
             return self._times(_UNKNOWN, self._of(_operations(op)))
-        return self._of(_operations(op)) if op.regions else _WEIGHTS.get(type(op), 1)
+        return self._of(_operations(op))
 
     def _times(self, trips: Count, cost: Count) -> Count:
         if isinstance(trips, int) and isinstance(cost, int):

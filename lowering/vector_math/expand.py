@@ -56,7 +56,7 @@ class ExpandMath(Pass):
 def _expand_function(function: func.FuncOp, target: Target) -> None:
     ops = operations(function)
     calls = [op for op in ops if type(op) in FUNCTIONS]
-    quotients = [op for op in ops if isinstance(op, arith.DivfOp)]
+    quotients = [op for op in ops if type(op) is arith.DivfOp]
     if not calls and not quotients:
         return
     emit = Emitter(function.body.blocks[0])

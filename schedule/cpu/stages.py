@@ -57,7 +57,7 @@ class Stage:
     def loads(self) -> list[tir.LoadOp]:
         """Every load of the body (not of the init region)."""
         init = self.block.init
-        loads = [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp)]
+        loads = [op for op in self.block.body.walk() if type(op) is tir.LoadOp]
         return [op for op in loads if init is None or not init.is_ancestor(op)]
 
     @property
@@ -67,7 +67,7 @@ class Stage:
 
     def inputs(self) -> set[SSAValue]:
         """The buffers that are read, other than the one that is written."""
-        every = {op.buffer for op in self.block.body.walk() if isinstance(op, tir.LoadOp)}
+        every = {op.buffer for op in self.block.body.walk() if type(op) is tir.LoadOp}
         return every - {self.buffer}
 
 

@@ -43,11 +43,9 @@ def declared_pattern(func: tir.FuncOp) -> int | None:
 
 def find_pattern(func: tir.FuncOp) -> OpPattern:
     """The kind of `func`: that of its blocks in order, a reduction that an output block goes on with being 4."""
-    if any(
-        isinstance(op, _OPAQUE_OPS) or (isinstance(op, tir.StoreOp) and not _in_block(op)) for op in operations(func)
-    ):
+    if any(type(op) in _OPAQUE_OPS or (type(op) is tir.StoreOp and not _in_block(op)) for op in operations(func)):
         return OpPattern.OPAQUE
-    blocks = [op for op in operations(func) if isinstance(op, tir.BlockOp)]
+    blocks = [op for op in operations(func) if type(op) is tir.BlockOp]
     if not blocks or any(_in_block(b) for b in blocks):
         return OpPattern.OPAQUE
     params = set(func.params)
@@ -63,18 +61,20 @@ def find_pattern(func: tir.FuncOp) -> OpPattern:
     return kind
 
 
-_OPAQUE_OPS = (
-    tir.EvaluateOp,
-    tir.CallPackedOp,
-    tir.BufferDataOp,
-    tir.DeclBufferOp,
-    tir.MatchBufferOp,
-    tir.WhileOp,
-    tir.AttrOp,
-    tir.LaunchThreadOp,
-    tir.DeviceCallOp,
-    tir.AssertOp,
-    tir.ReturnOp,
+_OPAQUE_OPS = frozenset[type[Operation]](
+    (
+        tir.EvaluateOp,
+        tir.CallPackedOp,
+        tir.BufferDataOp,
+        tir.DeclBufferOp,
+        tir.MatchBufferOp,
+        tir.WhileOp,
+        tir.AttrOp,
+        tir.LaunchThreadOp,
+        tir.DeviceCallOp,
+        tir.AssertOp,
+        tir.ReturnOp,
+    )
 )
 """With these, the indices of loads and stores do not say everything."""
 

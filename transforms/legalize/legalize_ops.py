@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
@@ -157,16 +158,15 @@ class _Legalizer:
                 if name not in OPERATORS:
                     raise unknown_name("operator", name, OPERATORS)
         self.names = NameSupply(function_names(module))
-        self.by_structure: dict[Hashable, str] = {}
         self.variables: dict[relax.FuncOp, set[str]] = {}
         self.memo: dict[Hashable, _Memo] = {}
         self.first = module.body.block.first_op
-        for op in module.body.block.ops:
-            self._register(op)
 
-    def _register(self, op: Operation) -> None:
-        if isinstance(op, tir.FuncOp) and op.private:
-            self.by_structure.setdefault(fingerprint(op), op.sym_name.data)
+    @cached_property
+    def by_structure(self) -> dict[Hashable, str]:
+        """Private tensor functions by what they are, the first of each."""
+        private = [f for f in self.module.body.block.ops if isinstance(f, tir.FuncOp) and f.private]
+        return {fingerprint(f): f.sym_name.data for f in reversed(private)}
 
     def add_function(self, func: tir.FuncOp) -> str:
         """The name of `func` in the module, or that of a private function of the same structure."""

@@ -119,7 +119,7 @@ class GuardIndices(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
             check_indices(func)
-            accesses = [a for a in operations(func) if isinstance(a, tir.LoadOp | tir.StoreOp)]
+            accesses = [a for a in operations(func) if isinstance(a, _ACCESSES)]
             known = None if _guards_all(func) else dict[SSAValue, bool]()
             report = _Report.of(func)
             guarded = {a: found for a in accesses if (found := _guarded(a, known))}
@@ -133,15 +133,18 @@ class GuardIndices(Pass):
                     _skip_outside(access, indices, report)
 
 
-_DATA = (
-    tir.LoadOp,
-    tir.IfThenElseOp,
-    tir.LetInOp,
-    tir.ReduceOp,
-    tir.CallExternOp,
-    tir.CallPureExternOp,
-    tir.CallOp,
-    tir.CallPackedOp,
+_ACCESSES = (tir.LoadOp, tir.StoreOp)
+_DATA = frozenset[type[Operation]](
+    (
+        tir.LoadOp,
+        tir.IfThenElseOp,
+        tir.LetInOp,
+        tir.ReduceOp,
+        tir.CallExternOp,
+        tir.CallPureExternOp,
+        tir.CallOp,
+        tir.CallPackedOp,
+    )
 )
 
 
@@ -149,11 +152,11 @@ def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether an integer depends on what memory holds."""
 
     def needed(v: SSAValue) -> Sequence[SSAValue]:
-        return v.op.operands if v not in known and isinstance(v, OpResult) and not isinstance(v.op, _DATA) else ()
+        return v.op.operands if v not in known and isinstance(v, OpResult) and type(v.op) not in _DATA else ()
 
     for each in operands_first(value, needed):
         if each not in known:
-            known[each] = isinstance(each.owner, _DATA) or any(known[o] for o in needed(each))
+            known[each] = type(each.owner) in _DATA or any(known[o] for o in needed(each))
     return known[value]
 
 

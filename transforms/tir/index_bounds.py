@@ -103,11 +103,14 @@ class _Around:
         return total
 
 
+_ACCESSES = (tir.LoadOp, tir.StoreOp)
+
+
 def _in_block(block: Block, around: _Around) -> Iterator[Reach]:
     for op in block.ops:
-        if isinstance(op, tir.LoadOp | tir.StoreOp):
+        if isinstance(op, _ACCESSES):
             yield from _of_access(op, around)
-        inner = _runs(op, around)
+        inner = _runs(op, around) if op.regions else None
         if inner is not None:
             yield from _in_block(*inner)
 

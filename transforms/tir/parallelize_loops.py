@@ -45,10 +45,10 @@ _STATEMENTS = (
     tir.ForOp, tir.IfOp, tir.StoreOp, tir.LetOp, tir.BlockOp, tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp,
     tir.EvaluateOp,
 )  # fmt: skip
-_REFUSED = (
+_REFUSED = frozenset[type[Operation]]((
     tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.DeviceCallOp, tir.AllocateOp,
     tir.DeclBufferOp, tir.MatchBufferOp,
-)  # fmt: skip
+))  # fmt: skip
 """Effects, and other names for memory."""
 
 
@@ -141,8 +141,9 @@ def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
 
 
 def _is_refused(op: Operation) -> bool:
-    is_hint = isinstance(op, tir.CallLLVMEffectOp) and op.func.data == "llvm.prefetch"
-    return isinstance(op, _REFUSED) and not is_hint
+    if type(op) not in _REFUSED:  # asked of every operation
+        return False
+    return not isinstance(op, tir.CallLLVMEffectOp) or op.func.data != "llvm.prefetch"
 
 
 def _is_known(op: Operation) -> bool:
