@@ -27,10 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Tests have a cache of compiled objects of their own, which `make clean` removes, and leave the user's alone."""
     config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
+    config.addinivalue_line("markers", "only_full: `make test` leaves it to `make test-all`")
     strength.set_full(bool(config.getoption("--full")))
     os.environ.setdefault("XDG_CACHE_HOME", str(config.rootpath / "build" / "cache"))
     os.environ.setdefault("TIRAX_CACHE", "objects")  # whole executables would hide what is done to build them
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what runs at full strength only, and says how many tests these are."""
+    left = strength.without_only_full(items)
+    if len(left) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
+        items[:] = left
 
 
 def pytest_collection_finish() -> None:

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from strength import only_full
+
 ROOT = Path(__file__).parents[2]
 
 
+@only_full
 def test_whole_models():
     options = ("--small", "--breakdown", "--models", "llama", "--rounds", "1")
     command = [sys.executable, "benchmarks/whole_models.py", *options]

@@ -54,7 +54,7 @@ WRONG = {
 """Of notebooks: a check, an answer that is wrong, and part of what is said of it."""
 
 
-@thinned("path", NOTEBOOKS, 2, lambda path: path.stem)
+@thinned("path", NOTEBOOKS, 1, lambda path: path.stem)
 def test_a_notebook_runs_and_its_checks_tell_right_from_wrong(path, ran):
     defined = ran(path)  # the solutions are checked by `right`, in cells
     checks = {name: check for name, check in defined.items() if re.fullmatch(r"check_\d", name)}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import some
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.block_formats import block_format
@@ -238,11 +238,19 @@ def _function(name: str, case: Case) -> str:
     )
 
 
+LINES = some(list(CASES), 10)
+"""Those that run; all of them at full strength."""
+
+
+def name_of(line: str, number: int) -> str:
+    return f"f{list(CASES).index(line)}_{number}"
+
+
 @cache
 def programs() -> tuple[Any, Any]:
-    """The module of all cases, and its executable."""
+    """The module of the cases of these lines, and its executable."""
     head = "from tvm.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass Module:\n"
-    rows = [(f"f{i}_{k}", case) for i, cases in enumerate(CASES.values()) for k, case in enumerate(cases)]
+    rows = [(name_of(line, k), case) for line in LINES for k, case in enumerate(CASES[line])]
     module = parse_source(head + "".join(_function(*row) for row in rows))
     return module, build(module, opt_level=1)
 
@@ -262,11 +270,12 @@ def check(case: Case, run: Callable[[], Any], expected: Any) -> None:
     np.testing.assert_array_equal(found, expected, err_msg=case.expr)
 
 
-@thinned("line", CASES, 15)
+@pytest.mark.thinned
+@pytest.mark.parametrize("line", LINES)
 def test_line(line: str) -> None:
     module, executable = programs()
     for k, case in enumerate(CASES[line]):
-        name = f"f{list(CASES).index(line)}_{k}"
+        name = name_of(line, k)
         check(case, partial(interpret, module, name, list(case.args)), case.expected)
         native = case.expected if case.native is None else case.native
         check(case, partial(executable[name], *case.args), native)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("parse", "legalize", "annotate", "fuse-ops", "fuse-tir", "bind-params")
@@ -59,6 +60,7 @@ def test_the_mlp_benchmark():
     assert "numpy/tirax" in output
 
 
+@only_full
 def test_the_compile_time_benchmark():
     run("benchmarks/compile_time.py", "--repeats", "1")
     rows = json.loads((ROOT / "build" / "benchmarks" / "compile_time.json").read_text())["rows"]

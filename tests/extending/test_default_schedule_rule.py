@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from strength import only_full
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "extending" / "default_schedule"
 PAGE = (FOLDER / "README.md").read_text()
@@ -46,6 +48,7 @@ def test_a_rule_that_is_refused_is_not_taken(tmp_path):
     assert "AssertionError" in done.stderr
 
 
+@only_full
 def test_the_commands_of_the_page_find_the_plugin(tmp_path):
     metadata = tmp_path / "kernel_rule-1.0.dist-info"
     metadata.mkdir()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "dialect"
 PAGE, PLUGIN = (FOLDER / "README.md").read_text(), (FOLDER / "acme_dialect.py").read_text()
@@ -35,6 +36,7 @@ def run(folder: Path, command: str, plugin: str = PLUGIN, entry: str = "acme_dia
     return done.returncode, done.stdout, done.stderr
 
 
+@only_full
 def test_the_commands_and_the_program_of_the_page(tmp_path):
     (tmp_path / "program.py").write_text(blocks("python"))
     code, out, err = run(tmp_path, blocks("sh") + f"{sys.executable} program.py")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "importer"
 PAGE = (FOLDER / "README.md").read_text()
@@ -33,6 +34,7 @@ def test_the_program_of_the_page(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@only_full
 def test_the_program_can_fail(tmp_path):
     assert "AssertionError" in run_page(tmp_path, CONVERTER.replace("multiply", "add")).stderr
 

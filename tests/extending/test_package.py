@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 from tirax.tools.new_plugin import new_plugin
 
@@ -65,6 +66,7 @@ MUTANTS = {
 """A fault in each file."""
 
 
+@only_full
 def test_the_tests_of_a_new_package_can_fail(tmp_path):
     new_plugin("my_ops", str(tmp_path))
     package = tmp_path / "my_ops"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "pass"
 PAGE = (FOLDER / "README.md").read_text()
@@ -49,6 +50,7 @@ def test_the_passes_of_the_page(tmp_path):
     assert "2 passed" in done.stdout
 
 
+@only_full
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [

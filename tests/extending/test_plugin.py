@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.relax import OPERATORS, operator
@@ -70,6 +71,7 @@ def test_the_test_of_the_plugin(site, tmp_path):
     assert "1 passed" in done.stdout
 
 
+@only_full
 def test_the_test_of_the_plugin_can_fail(site, tmp_path):
     module = site / "acme_operators.py"
     module.write_text(module.read_text().replace("topi.clip(x, -t, t)", "topi.clip(x, -t, 2 * t)"))

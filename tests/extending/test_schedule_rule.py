@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from strength import only_full
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "tuning"
 PAGE = (FOLDER / "README.md").read_text()
 RULE = FOLDER / "register_tile.py"
@@ -30,6 +32,7 @@ def test_the_program_of_the_page(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@only_full
 def test_the_program_can_fail(tmp_path):
     done = run_page(tmp_path, RULE.read_text().replace("sch.vectorize(j_1)", "pass"))
     assert "AssertionError" in done.stderr

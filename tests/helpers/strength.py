@@ -1,8 +1,9 @@
 """How much of the suite runs: `make test` draws less and takes fewer rows of the large tables than `make test-all`.
 
 What a test asserts is the same at both strengths, and no test is skipped: there are fewer random programs, or fewer
-rows of a table, chosen so that each kind of row is there. Everything here marks its test `thinned`; `make test-all`
-runs exactly these, at full strength (`pytest --full -m thinned`).
+rows of a table, chosen so that each kind of row is there. What takes seconds and says more of what other tests look at,
+too, is `only_full`: no part of `make test`. Everything here marks its test `thinned`; `make test-all` runs exactly
+these, at full strength (`pytest --full -m thinned`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ def set_full(full: bool) -> None:
 def is_full() -> bool:
     """Whether the suite runs at full strength."""
     return _strength["full"]
+
+
+def only_full(test: Test) -> Test:
+    """A test that is left to `make test-all`."""
+    return pytest.mark.only_full(pytest.mark.thinned(test))
+
+
+def without_only_full(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Of the tests that were collected, those that run at this strength."""
+    return [item for item in items if is_full() or item.get_closest_marker("only_full") is None]
 
 
 def drawn(count: int, quick: int | None = None, **options: Any) -> Callable[[Test], Test]:

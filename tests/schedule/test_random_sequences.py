@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as hst
-from strength import drawn
+from strength import drawn, thinned
 
 from tirax.handles.module import IRModule
 from tirax.handles.tir.index_map import IndexMap
@@ -27,7 +27,7 @@ def test_a_random_schedule_means_what_the_workload_means(name: str, rng: random.
     check(MODULES[name], outcome.sch)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@thinned("name", list(MODULES), 8)
 def test_a_schedule_of_every_workload_is_compiled(name: str) -> None:
     rng = random.Random(f"{name}, compiled")
     outcome = Outcome.fresh(MODULES[name], rng)

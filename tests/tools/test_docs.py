@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from preloaded import Commands
@@ -20,6 +21,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDED = {"bring_a_model.md": ("torch",), "how_to.md": ()}
 """Packages that the programs of a page need; these are one program together, as such packages load slowly."""
 
+SHORT = ("bring_a_model.md", "editors.md", "from_tvm.md", "fuzzing.md", "graphs.md", "how_to.md", "performance.md")
+"""The pages that `make test` runs beside README.md: what the others need seconds for is left to `make test-all`."""
+
 NEEDED_COMMANDS = {"deploying.md": "cc"}
 """What the commands of a page call besides this Python's."""
 
@@ -27,6 +31,12 @@ NEEDED_COMMANDS = {"deploying.md": "cc"}
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def pages_with(language: str) -> Any:
+    """`parametrize` over the pages with blocks of a language."""
+    pages = [p for p in PAGES if blocks(p, language)]
+    return thinned("page", pages, lambda p: p.name if p.name in SHORT else "README.md", lambda p: p.name)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +53,7 @@ def environment(folder: Path, *tools: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
 
 
-@thinned("page", [p for p in PAGES if blocks(p, "sh")], 7, lambda p: p.name)
+@pages_with("sh")
 def test_shell_commands(page, tmp_path, commands):
     needed = NEEDED_COMMANDS.get(page.name, "bash")
     if shutil.which(needed) is None:
@@ -56,7 +66,7 @@ def test_shell_commands(page, tmp_path, commands):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+@pages_with("python")
 def test_python_programs(page, tmp_path):
     for package in NEEDED.get(page.name, ()):
         pytest.importorskip(package, reason="the programs of the page need it")

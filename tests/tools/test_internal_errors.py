@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from strength import thinned
 from wrong_passes import look_up_softmax
 
 from tirax.script import parse_mlir
@@ -26,13 +27,14 @@ def named(said: str) -> tuple[Path, list[str]]:
     return Path(folder), shlex.split(re.search("note: make it smaller: (.*)", said)[1])
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("tool", "command"),
     [
         ("opt", ("{}", "-p", "canonicalize-bindings,normalize,legalize")),
         ("cli", ("build", "{}", "-p", "canonicalize-bindings,normalize", "-o", "program.tirax")),
         ("cli", ("run", "{}", "--pipeline", "optimize")),
     ],
+    2,
 )
 def test_from_the_error_to_a_small_program(opt, cli, spoil, model, tmp_path, monkeypatch, tool, command):
     spoil(Normalize, look_up_softmax)

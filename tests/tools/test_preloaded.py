@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import Commands
+from strength import thinned
 
 REAL = Path(sys.executable).parent
 T = "!relax.tensor<[n], f32>"
@@ -27,7 +28,7 @@ def outcome(folder: Path, name: str, *options: str, text: str = "", **variables:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("name", "options", "text"),
     [
         ("tirax-opt", (), PROGRAM),
@@ -36,6 +37,7 @@ def outcome(folder: Path, name: str, *options: str, text: str = "", **variables:
         ("tirax-opt", ("--no-such-option",), PROGRAM),
         ("tirax-opt", ("no such file.mlir",), ""),
     ],
+    3,
 )
 def test_they_do_what_the_real_ones_do(commands, name, options, text):
     assert outcome(commands, name, *options, text=text) == outcome(REAL, name, *options, text=text)

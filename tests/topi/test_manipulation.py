@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import interpret
@@ -31,12 +32,11 @@ def parts(x: np.ndarray, where: int | list[int]) -> list[np.ndarray]:
     return np.split(x, [each * k for k in range(1, where)] if isinstance(where, int) else where, axis=1)
 
 
-@pytest.mark.parametrize("where", [2, 3, [2, 5], [3, 2]], ids=str)
-@pytest.mark.parametrize(("extent", "sizes"), [('"n"', (6, 7)), ('"n // 2"', (12, 15)), ('"2 * n + 1"', (3, 4))])
-def test_extents_that_are_not_known(extent, sizes, where):
+@crossed("where, extent", [2, 3, [2, 5], [3, 2]], ['"n"', '"n // 2"', '"2 * n + 1"'], ids=str)
+def test_extents_that_are_not_known(where, extent):
     module = from_source(program(extent, where))
     native = build(module)
-    for n in sizes:
+    for n in {'"n"': (6, 7), '"n // 2"': (12, 15), '"2 * n + 1"': (3, 4)}[extent]:
         count = {'"n"': n, '"n // 2"': n // 2, '"2 * n + 1"': 2 * n + 1}[extent]
         x = np.arange(2 * count, dtype="float32").reshape(2, count)
         for results in (

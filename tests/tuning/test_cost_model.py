@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from spaces import DATA, SMALL, SPACES, candidates_of, context_of, module_of
+from strength import thinned
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.schedule import Schedule, Trace
@@ -120,7 +121,7 @@ def test_before_anything_is_measured_the_estimate_counts(measured) -> None:
     assert BoostingModel().predict(context, []).shape == (0,)
 
 
-@pytest.mark.parametrize("name", SPACES)
+@thinned("name", list(SPACES), 5)
 def test_every_estimate_is_a_part_of_the_whole(name: str) -> None:
     _, found = candidates_of(SPACES[name]["source"], 3)
     estimates = [features_of(candidate.sch.mod)[ESTIMATE] for candidate in found]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from strength import only_full, thinned
 from tuning_workloads import QUICK, function, matmul, numbered, tiled
 
 from tirax.diagnostics import TiraxError
@@ -102,7 +103,7 @@ def wait_for(condition, seconds=180):
     assert condition()
 
 
-@pytest.mark.parametrize("how, code", [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@thinned("how, code", [(signal.SIGKILL, -9), (signal.SIGINT, 130)], 1)
 def test_a_killed_program_leaves_its_records_and_no_processes(tmp_path, how, code):
     """In the middle of a round; a second run goes on from what is there."""
     program = MAIN.format(here=os.path.dirname(__file__), folder=str(tmp_path))
@@ -137,6 +138,7 @@ class Planting(LocalBuilder):
         return super().build([*bad, *build_inputs[len(bad) :]])
 
 
+@only_full
 def test_a_candidate_that_crashes_hangs_or_eats_memory_costs_itself(tmp_path):
     """The limits are hit, the failures counted, and tuning goes on to its end."""
     config = EvaluatorConfig(1, 2, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from spaces import SPACES, context_of, module_of
+from strength import crossed
 
 from tirax.diagnostics import NameLookupError
 from tirax.interpreter import assert_same_meaning
@@ -54,6 +55,9 @@ BYTES_OF = {
         lambda b: b.reshape(3, 16, 16, 4).transpose(0, 2, 1, 3),
     ),
 }
+
+FEATURES = {"vnni": "avx512vnni", "avx512": "avx512bw"}
+"""What a processor needs for the intrinsics of a kind."""
 
 
 def search(source: str, rule: MultiLevelTilingWithIntrin):
@@ -105,9 +109,8 @@ def test_a_wrong_mark_rejects_the_schedule() -> None:
     assert not RewriteTensorize().apply(sch)
 
 
-@pytest.mark.parametrize("kind, feature", [("vnni", "avx512vnni"), ("avx512", "avx512bw")])
-@pytest.mark.parametrize("layout", BYTES_OF)
-def test_products_of_bytes(kind: str, feature: str, layout: str) -> None:
+@crossed("layout, kind", list(BYTES_OF), list(FEATURES))
+def test_products_of_bytes(layout: str, kind: str) -> None:
     """The intrinsic is found whatever the layout of the weights, and does not saturate."""
     source, stored = BYTES_OF[layout]
     strategy = ReplayTrace()
@@ -124,7 +127,7 @@ def test_products_of_bytes(kind: str, feature: str, layout: str) -> None:
         text = candidate.sch.mod.script()
         assert {"vnni": "vpdpbusd", "avx512": "pmaddw"}[kind] in text
         assert text.count("meta_schedule.layout_rewrite_preproc") == (layout != "packed")
-        if feature in Target.host().features:
+        if FEATURES[kind] in Target.host().features:
             c = np.zeros((32, 48), dtype="int32")
             build(candidate.sch.mod.op)["main"](*given, c)
             np.testing.assert_array_equal(c, a @ b.T)

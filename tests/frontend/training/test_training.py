@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strength import only_full, thinned
 
 import tirax.runtime
 from tirax import tvm_api as tvm
@@ -372,7 +373,7 @@ def test_a_network_learns_and_its_steps_are_those_of_numpy() -> None:
     assert (trained.predict(x).numpy().argmax(axis=1) == y).mean() > 0.95
 
 
-@pytest.mark.parametrize("optimizer", [MomentumSGD(0.05, 0.9), Adam(0.02)], ids=["momentum", "adam"])
+@thinned("optimizer", [Adam(0.02), MomentumSGD(0.05, 0.9)], 1, lambda o: type(o).__name__)
 def test_other_optimizers_learn(optimizer: Any) -> None:
     trained = trainer(from_source(MLP), CrossEntropyLoss(), optimizer, [ROWS, LABELS], False)
     np.random.seed(0)
@@ -425,6 +426,7 @@ class Module:
 """
 
 
+@only_full
 def test_a_convolutional_network_with_running_statistics_learns() -> None:
     trained = trainer(from_source(CONVOLUTIONAL), CrossEntropyLoss(), Adam(0.05), [ROWS, LABELS])
     rng = np.random.default_rng(0)

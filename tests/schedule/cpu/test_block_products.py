@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 from strength import thinned
 from xdsl.context import Context
 
@@ -77,7 +76,7 @@ def assembly(name: str, target: str, rows: int = 1) -> str:
     return emit_assembly(print_llvm(module), Target(target))
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("name", "target", "instruction"),
     [
         ("q4_0", "llvm -mcpu=sapphirerapids", r"vpdpbusd\s.*zmm"),
@@ -88,6 +87,7 @@ def assembly(name: str, target: str, rows: int = 1) -> str:
         ("q8_0", "llvm -mcpu=haswell", r"vfmadd\w+\s.*ymm"),
         ("q8_0", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", r"fmla\s"),
     ],
+    4,
 )
 def test_instructions(name: str, target: str, instruction: str):
     assert re.search(instruction, assembly(name, target))

@@ -7,6 +7,7 @@ to be exact, at their extremes too.
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import crossed, thinned
 from xdsl.context import Context
 
 import tirax.tvm_api as tvm
@@ -110,7 +111,7 @@ def run(x, w, kinds, data, kernel, options, *, constant, target="llvm"):
     check(np.asarray(found), *args, data, kernel, **options)
 
 
-@pytest.mark.parametrize("case", CASES)
+@thinned("case", list(CASES), 5)
 def test_constant_kernels(case):
     run(*CASES[case], constant=True)
 
@@ -139,8 +140,7 @@ def test_without_the_instructions(case):
     run(*CASES[case], constant=True, target="llvm -mcpu=x86-64-v3")
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("kinds", [BRAINS, BYTES])
+@crossed("kinds, constant", [BRAINS, BYTES], [True, False])
 def test_sizes_that_are_symbolic(kinds, constant):
     module = convolution(image("n", "h", "v", 6), taps(3, 3, 6, 20), kinds, padding=1)
     w = values((3, 3, 6, 20), kinds[1])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.dialects import tir
 from tirax.ir.passes.transform import Sequential
@@ -46,9 +47,9 @@ def windows(x, padding, stride, fill):
     return found.transpose(4, 5, 0, 1, 2, 3)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("padding", "stride"), [((1, 1, 1, 1), 1), ((0, 2, 1, 0), 2)])
-def test_symbolic_extents(padding, stride, target):
+@crossed("padded, target", [((1, 1, 1, 1), 1), ((0, 2, 1, 0), 2)], TARGETS)
+def test_symbolic_extents(padded, target):
+    padding, stride = padded
     calls = [
         relax.build(program(body, padding=str(list(padding)), stride=stride), target=target)["main"]
         for body in (DEPTHWISE, POOL)

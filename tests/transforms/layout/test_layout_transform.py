@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -37,9 +38,9 @@ def program(tools: Any, text: str, pad: str = "0.5", more: str = "") -> Any:
     return tools.main(X, f"n = T.int64()\nm = T.int64()\ny = {call}", "y")
 
 
-@pytest.mark.parametrize("text", MAPS.values(), ids=MAPS.keys())
-def test_meaning_and_compiled_code(tools: Any, text: str) -> None:
-    module = program(tools, text)
+@thinned("name", list(MAPS), 4)
+def test_meaning_and_compiled_code(tools: Any, name: str) -> None:
+    module = program(tools, MAPS[name])
     run, legalized = tools.compiled(module), LegalizeOps()(module)
     for extent in (0, 1, 5, 8):
         x = np.random.default_rng(0).normal(size=(extent, 6, 4, 3)).astype("float32")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.dialects import relax as ops
 from tirax.dialects import tir
@@ -137,8 +138,7 @@ NATIVE = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", NATIVE)
+@crossed("case, target", list(NATIVE), TARGETS)
 def test_native(case, target, one_or_two_threads):
     shape, kernel, stride, pad = NATIVE[case]
     mod = program(x=str(shape), w=str(kernel), options=f", strides={stride}, padding={pad}")

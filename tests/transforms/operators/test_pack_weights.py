@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
@@ -212,8 +213,7 @@ def test_native():
         np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("columns", [257, 319])
+@crossed("columns, target", [257, 319], TARGETS)
 def test_padded_native(columns, target):
     """One row and many, all of them with a relu behind."""
     before = program(w=f"(5, {columns})")

@@ -106,15 +106,22 @@ NETWORK = (
 )
 
 
+@pytest.fixture(scope="module")
+def network():
+    """The program, and its executable."""
+    program = dataflow_program(*NETWORK, outputs="s").op
+    return program, relax.build(program)
+
+
 @crossed("low, names", list(NUMPY), [(), ("w", "p")])
-def test_a_network_runs(low, names):
-    before = dataflow_program(*NETWORK, outputs="s").op
+def test_a_network_runs(network, low, names):
+    before, run = network
     after = ToMixedPrecision(dtype=low, fp16_input_names=names)(before)
     after.verify()
     rng = np.random.default_rng(2)
     shapes = {"x": (3, 3, 8, 8), "w": (4, 3, 3, 3), "p": (144, 16)}
     args = {n: (rng.standard_normal(s) / 4).astype(np.float32) for n, s in shapes.items()}
-    exact = np.asarray(relax.build(before)["main"](*args.values()))
+    exact = np.asarray(run["main"](*args.values()))
     given = [v.astype(NUMPY[low]) if n in names else v for n, v in args.items()]
     found = relax.build(after)["main"](*given)
     assert found.dtype == np.float32

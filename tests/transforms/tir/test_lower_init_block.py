@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from strength import thinned
 from xdsl.context import Context
 
 from tirax.dialects import tir
@@ -144,7 +145,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps.__name__)
+@thinned("steps", STEPS, 8, lambda steps: steps.__name__)
 def test_sums_of_nothing(steps):
     sch = Schedule(from_source(SUM))
     steps(sch)

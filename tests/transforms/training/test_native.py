@@ -33,8 +33,8 @@ CHOSEN = (
     "nn.conv2d",
     "nn.conv2d groups",
     "nn.max_pool2d padding",
-    "nn.avg_pool3d padding",
     "nn.attention BottomRight",
+    "nn.avg_pool3d padding",
 )
 
 
