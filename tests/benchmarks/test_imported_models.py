@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 ROOT = Path(__file__).parents[2]
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
 
+@only_full
 def test_a_model_comes_in_as_it_is_written():
     command = [sys.executable, "benchmarks/imported_models.py", "--small", "--rounds", "1", "--models", "bert"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)

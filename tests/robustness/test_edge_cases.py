@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from strength import crossed, thinned
+from strength import crossed, only_full, thinned
 
 from tirax.diagnostics import ShapeError
 from tirax.interpreter import InterpreterError, interpret
@@ -52,6 +52,7 @@ def test_one_nan_makes_its_group_nan() -> None:
     np.testing.assert_array_equal(np.isnan(result).all((2, 3)), expected)
 
 
+@only_full
 def test_attention_of_nothing_beside_a_concatenation() -> None:
     params = ", ".join(
         f'{n}: R.Tensor((1, "{s}", 1, {d}), "float32")'

@@ -30,7 +30,7 @@ def test_texts(name: str) -> None:
     checks.texts(model(name))
 
 
-@pytest.mark.parametrize("name", ["mlp", "concat_self", "embedding", "nested_if"])
+@thinned("name", ["mlp", "concat_self", "embedding", "nested_if"], 2)
 def test_texts_after_each_pass(name: str) -> None:
     checks.all_texts(model(name))
 

@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from strength import thinned
 from tuning_workloads import matmul, numbered
 
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
@@ -247,7 +248,7 @@ for k in range({count}):
 """
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "json"])
+@thinned("kind", ["sqlite", "json"], 1)
 def test_two_processes_write_one_file(tmp_path, kind):
     path = str(tmp_path)
     code = _WRITER.format(folder=os.path.dirname(__file__), count=12)

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from pages import DOCS, python_blocks, run_blocks
+from strength import only_full
 
 PAGE = DOCS / "training.md"
 
 
+@only_full
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
     blocks = python_blocks(PAGE)
     assert len(blocks) == 5

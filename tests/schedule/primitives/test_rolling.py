@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from prologue import HEAD, scheduled
+from strength import crossed
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
@@ -68,9 +69,7 @@ def test_text_and_meaning(name, golden) -> None:
     assert other.mod.script() == sch.mod.script()
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7])
-@pytest.mark.parametrize("cols", [5, 12])
-@pytest.mark.parametrize("order", ["IJij", "JIij"])
+@crossed("rows, cols, order", [1, 3, 7], [5, 12], ["IJij", "JIij"])
 def test_every_tiling_in_machine_code(rows, cols, order) -> None:
     module, sch = scheduled(POOLS, rolled(rows, cols, order, 1))
     x = np.random.default_rng(rows).integers(-128, 127, (12, 16)).astype(np.int8)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from prologue import CONV, HEAD, scheduled
 from prologue import MATMUL_AND_ONE as MATMUL
+from strength import thinned
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
@@ -126,7 +127,7 @@ def test_text_meaning_and_traces(name, golden) -> None:
         assert other.mod.script() == sch.mod.script()
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", list(CASES), 5)
 def test_native(name) -> None:
     source, steps = CASES[name]
     module, sch = scheduled(source, steps)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strength import some, thinned
+from strength import only_full, some, thinned
 from xdsl.ir import Block
 
 from tirax.diagnostics import TiraxError
@@ -387,6 +387,7 @@ class Module:
 """
 
 
+@only_full
 def test_operators_together() -> None:
     """Fused and compiled, they compute what each of them does."""
     module = parse_source(NETWORK)
