@@ -50,6 +50,8 @@ def from_gptq(
     if bits not in (4, 8):
         raise UnsupportedError(f"weights of {bits} bits", expected="4 or 8")
     _check_words(qweight, qzeros, scales)
+    if g_idx is not None and g_idx.dtype.kind not in "iu":
+        raise DTypeError("g_idx has to be integers", expected="int32", found=g_idx.dtype)
     numbers = _unpacked(qweight, bits).transpose(0, 2, 1)
     q = numbers.reshape(-1, numbers.shape[-1])
     zeros = _side_by_side(_unpacked(qzeros, bits))

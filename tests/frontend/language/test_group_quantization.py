@@ -16,7 +16,9 @@ from tirax.frontend.importing.errors import ModelError
 from tirax.frontend.language import Rope, load_language_model
 from tirax.frontend.language.group_quantization import from_awq, from_gptq
 from tirax.frontend.language.weights import Weight
+from tirax.language.weights import formats_of, prepared
 from tirax.runtime.safetensors import read_weights, write_weights
+from tirax.target import Target
 
 FOLDER = replace(TINY, rope=Rope(10_000.0, 8))
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 16, "zero_point": True, "version": "gemm"}
@@ -101,6 +103,8 @@ def test_what_is_none_of_one_matrix_is_refused() -> None:
         from_gptq(**(parts | {"qweight": parts["qweight"].astype("int64")}))
     with pytest.raises(ShapeError, match="qzeros has to be a matrix"):
         from_awq(**(parts | {"qzeros": parts["qzeros"][0]}))
+    with pytest.raises(DTypeError, match="g_idx has to be integers"):
+        from_gptq(**parts, g_idx=np.full(64, 0.5))
     with pytest.raises(UnsupportedError, match="weights of 3 bits"):
         from_gptq(**parts, bits=3)
 
@@ -135,6 +139,16 @@ def test_a_folder(tmp_path: Path, config: dict[str, Any]) -> None:
         assert model.weights[name].format == "int4_g16"
         np.testing.assert_array_equal(values(model.weights[name]), matrix)
     assert model.weights["embedding.weight"].format == "f32"
+
+
+def test_a_decoder_takes_them_as_they_are(tmp_path: Path) -> None:
+    write_quantized(tmp_path, AWQ)
+    model = load_language_model(tmp_path)
+    formats = formats_of(model.weights, "int8", Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512"))
+    up = model.weights["layers.0.mlp.up.weight"].data
+    array = prepared(model.config, model.weights, formats)["layers.0.mlp.up.weight"]
+    assert array.shape == (64 // 16, 16 * up.shape[1])
+    np.testing.assert_array_equal(BLOCK_FORMATS["int4_g16"].separate(array, 16), up)
 
 
 @pytest.mark.parametrize(
