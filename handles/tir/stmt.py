@@ -591,6 +591,12 @@ class Block(BlockBase):
         iters = [(ITER_KINDS[v.iter_type], v.var.ssa, domain_of(v.dom)) for v in iter_vars]
         self._set(lambda block: tir.BlockOp(name_hint, iters, Region(inner), annotations=_attributes(annotations)))
 
+    def script(self, **options: Any) -> str:
+        """The block as TVMScript, without the values of its iterators: `with T.block("C", no_realize=True):`."""
+        from ...script.printer.fragment import print_block
+
+        return print_block(cast(tir.BlockOp | tir.FuncOp, self.op), **options)
+
     @property
     def name_hint(self) -> str:
         return self.op.block_name.data if isinstance(self.op, tir.BlockOp) else "root"

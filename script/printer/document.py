@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError, UnsupportedError
@@ -151,11 +152,11 @@ class Document:
         self.lines = outer
 
     def function_name(self, func: relax.FuncOp | tir.FuncOp) -> str:
-        """The name in the module; a private function that stands alone has none, and prints as `main`.
+        """The name in the module; outside of one the symbol.
 
-        Raises `UnsupportedError` where Python has no such name.
+        A private function that stands alone has none, and prints as `main`. Raises `UnsupportedError` where Python has no such name.
         """
-        name = "main" if func.sym_visibility is not None and not self.in_module else func.sym_name.data
+        name = func.sym_name.data if self.in_module else _name_alone(func)
         if not name.isidentifier() or keyword.iskeyword(name):
             message = f"a function called '{name}' has no form in TVMScript"
             raise UnsupportedError(message, location=location_of(func), expected="a name of Python", hint="rename it")
@@ -200,3 +201,11 @@ class Document:
     def metadata(self, value: TensorDataAttr) -> str:
         """The reference to a constant that is no literal; equal constants are kept once."""
         return f'metadata["relax.expr.Constant"][{self.constants.setdefault(value, len(self.constants))}]'
+
+
+def _name_alone(func: relax.FuncOp | tir.FuncOp) -> str:
+    """What a function is called that belongs to no module: its symbol."""
+    if func.sym_visibility is not None:
+        return "main"
+    symbol = None if func.func_attrs is None else func.func_attrs.data.get("global_symbol")
+    return symbol.data if isinstance(symbol, StringAttr) else func.sym_name.data

@@ -12,6 +12,7 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.sym.expr import SymExpr, Var
 from .document import Document, Expr, PrinterConfig, atom
+from .literals import string
 from .struct_info import struct_info
 from .symbolic import symbolic
 from .tir import TIRPrinter
@@ -26,16 +27,30 @@ class FragmentPrinter(TIRPrinter):
 
     def statements(self, ops: Sequence[Operation]) -> None:
         """Print statements that follow each other."""
-        self._undeclared = undeclared(ops)
+        bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
+        self._undeclared = undeclared(inner for body in bodies for inner in body)
         for op in ops:
             if isinstance(op, tir.FuncOp):
                 self._root_block(op)
             elif type(op) not in EXPRESSIONS:
                 self._statements((op,))
 
-    def _root_block(self, func: tir.FuncOp) -> None:
+    def definition(self, op: tir.BlockOp | tir.FuncOp) -> None:
+        """Print a block without the values of its iterators."""
+        if isinstance(op, tir.FuncOp):
+            self._undeclared = undeclared(op.body.block.ops)
+            self._root_block(op, ", no_realize=True")
+            return
+        self._undeclared = undeclared(op.body.block.ops, op)
+        self.doc.line(f"with {self.doc.tir('block')}({string(op.block_name.data)}, no_realize=True):")
+        with self.doc.indented():
+            for var, kind, least, extent in zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True):
+                self._axis(var, kind, None, least, extent)
+            self._block_body(op)
+
+    def _root_block(self, func: tir.FuncOp, options: str = "") -> None:
         """What a function does, which TVM has in a block."""
-        self.doc.line(f'with {self.doc.tir("block")}("root"):')
+        self.doc.line(f'with {self.doc.tir("block")}("root"{options}):')
         with self.doc.indented():
             self.doc.line(f"{self.doc.tir('reads')}()")
             self.doc.line(f"{self.doc.tir('writes')}()")
@@ -88,9 +103,21 @@ def print_expression(value: SSAValue, **options: Any) -> str:
     return FragmentPrinter(Document(PrinterConfig(**options))).value(value).text
 
 
+def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
+    """The text of a block as a definition, without the values of its iterators and its predicate."""
+    doc = Document(PrinterConfig(**options))
+    printer = FragmentPrinter(doc)
+    printer.definition(op)
+    return _text(doc, printer)
+
+
 def print_statements(ops: Sequence[Operation], **options: Any) -> str:
     """The text of statements that follow each other, after the variables and buffers that they take from elsewhere."""
     doc = Document(PrinterConfig(**options))
     printer = FragmentPrinter(doc)
     printer.statements(ops)
+    return _text(doc, printer)
+
+
+def _text(doc: Document, printer: FragmentPrinter) -> str:
     return "\n".join(["# from tvm.script import tir as " + doc.config.tir_prefix, "", *printer.declared, *doc.lines])

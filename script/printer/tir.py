@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, NoneAttr, StringAttr, i1
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, NoneAttr, StringAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -65,6 +65,7 @@ class TIRPrinter:
         self._symbols: dict[str | SSAValue, Expr] = {}
         self.declared: list[str] = []
         self._depth = doc.depth
+        self._foreign: set[SSAValue] = set()
         self._undeclared: Mapping[Operation, list[SSAValue]] = {}
 
     def value(self, value: SSAValue) -> Expr:
@@ -83,6 +84,7 @@ class TIRPrinter:
             return
         name = self._names.define(name_of(value) or "v")
         self._values[value] = atom(name)
+        self._foreign.add(value)
         t = value.type
         text = self._buffer("Buffer", t, []) if isinstance(t, tir.BufferType) else self._called(self._dtype(t))
         self.doc.line(f"{name} = {text}")
@@ -122,7 +124,7 @@ class TIRPrinter:
             f"def {self.doc.function_name(func)}({', '.join(params)}){ret}:", None if self._shows_root(func) else func
         )
         with self.doc.indented():
-            attrs = shown_attrs(func.func_attrs, func.sym_name.data)
+            attrs = shown_attrs(func.func_attrs, self.doc.function_name(func))
             if attrs:
                 self.doc.line(f"{self.doc.tir('func_attr')}({self._function_attributes(attrs)})")
             for buffer, handle in matches:
@@ -429,7 +431,8 @@ class TIRPrinter:
         rows = list(zip(op.iter_vars, op.kinds, op.bindings, op.mins, op.extents, strict=True))
         run: list[int] = []
         for i, (_, kind, binding, min_, extent) in enumerate(rows):
-            if self.doc.config.syntax_sugar and kind in _KIND_LETTERS and _is_loop(binding, min_, extent):
+            own_loop = binding not in self._foreign and _is_loop(binding, min_, extent)
+            if self.doc.config.syntax_sugar and kind in _KIND_LETTERS and own_loop:
                 run.append(i)
                 continue
             self._remap(rows, run)
@@ -447,12 +450,15 @@ class TIRPrinter:
         letters = "".join(_KIND_LETTERS[rows[i][1]] for i in run)
         self.doc.line(f'{names} = {self.doc.tir("axis.remap")}("{letters}", [{bindings}])')
 
-    def _axis(self, var: SSAValue, kind: tir.IterKind, binding: SSAValue, min_: SymExpr, extent: SymExpr) -> None:
+    def _axis(
+        self, var: SSAValue, kind: tir.IterKind, binding: SSAValue | None, min_: SymExpr, extent: SymExpr
+    ) -> None:
         domain = symbolic(self, extent).text
         if min_.constant != 0:
             start = _typed(min_, extent)
             domain = f"({symbolic(self, start).text}, {symbolic(self, start + extent).text})"
-        text = f"{self.doc.tir(f'axis.{kind.value}')}({domain}, {self._values[binding].text})"
+        args = domain if binding is None else f"{domain}, {self._values[binding].text}"
+        text = f"{self.doc.tir(f'axis.{kind.value}')}({args})"
         self.doc.line(f"{self._define(var, 'v')} = {text}")
 
     # Other statements
@@ -465,6 +471,9 @@ class TIRPrinter:
         self.doc.line(f"{buffer}.vstore([{index}], {value}, predicate={mask})", op)
 
     def evaluate(self, op: tir.EvaluateOp) -> None:
+        """An expression; among other statements TVM leaves out 0, which does nothing."""
+        if isinstance(op.value.type, IntegerType) and op.value.type != i1 and constant_of(op.value) == 0:
+            return
         text = self._values[op.value].text
         is_call = isinstance(op.value.owner, CALL_LIKE)
         self.doc.line(text if is_call else f"{self.doc.tir('evaluate')}({text})", op)

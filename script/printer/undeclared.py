@@ -16,11 +16,14 @@ from ...ir.rewriting.walk import is_expression
 Order = tuple[int, bool, int]
 
 
-def undeclared(ops: Iterable[Operation]) -> Mapping[Operation, list[SSAValue]]:
-    """Aliases in `ops`, and what these take from elsewhere, by the statement in front of which it is declared."""
+def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapping[Operation, list[SSAValue]]:
+    """Aliases in `ops`, and what these take from elsewhere, by the statement in front of which it is declared.
+
+    What the op `scope` defines in its regions, these ops among them, does not come from elsewhere.
+    """
     numbers = {op: i for i, op in enumerate(inner for outer in ops for inner in outer.walk())}
     places: dict[Operation, list[tuple[Order, SSAValue]]] = defaultdict(list)
-    for value, uses in _uses(numbers).items():
+    for value, uses in _uses(numbers, scope).items():
         statements = [_statement(use) for use in uses]
         pairs = zip(statements, uses, strict=True)
         first: Order = min((numbers.get(s, 0), s is not use, numbers[use]) for s, use in pairs)
@@ -28,7 +31,7 @@ def undeclared(ops: Iterable[Operation]) -> Mapping[Operation, list[SSAValue]]:
     return {op: [value for _, value in sorted(rows, key=lambda row: row[0])] for op, rows in places.items()}
 
 
-def _uses(numbers: Mapping[Operation, int]) -> dict[SSAValue, list[Operation]]:
+def _uses(numbers: Mapping[Operation, int], scope: Operation | None) -> dict[SSAValue, list[Operation]]:
     """The ops that use aliases and what is not defined by these ops."""
     uses: dict[SSAValue, list[Operation]] = defaultdict(list)
     for op in numbers:
@@ -36,7 +39,7 @@ def _uses(numbers: Mapping[Operation, int]) -> dict[SSAValue, list[Operation]]:
             if _is_alias(value):
                 if not isinstance(op, tir.BufferDataOp):
                     uses[value].append(op)
-            elif not _is_defined(value, numbers):
+            elif (owner := _definer(value)) not in numbers and (owner is None or owner is not scope):
                 uses[value].append(op)
     return uses
 
@@ -55,9 +58,8 @@ def _is_alias(value: SSAValue) -> bool:
     return isinstance(value.owner, tir.DeclBufferOp) and value.owner.alias
 
 
-def _is_defined(value: SSAValue, numbers: Mapping[Operation, int]) -> bool:
-    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-    return owner in numbers
+def _definer(value: SSAValue) -> Operation | None:
+    return value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
 
 
 def _statement(op: Operation) -> Operation:
