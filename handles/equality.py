@@ -22,6 +22,7 @@ from ..ir import equality
 from ..ir.equality import Reader, StructuralInequalityError
 from ..ir.origins import origin
 from ..ir.rewriting.copy import copied
+from .array import Array
 from .base_func import BaseFunc, DictAttrs
 from .mismatch import first_mismatch
 from .module import IRModule
@@ -150,7 +151,7 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (DictAttrs | dict, _NodeReader.table),
     (Attrs, lambda r, n: r.table(_attributes(n))),
     (np.ndarray, lambda r, n: ("array", n.shape, str(n.dtype), n.tobytes())),
-    (list | tuple, lambda r, n: ("list", tuple(map(r.node, n)))),
+    (Array | list | tuple, lambda r, n: ("list", tuple(map(r.node, n)))),
     (bool, lambda r, n: ("bool", n)),
     (int, lambda r, n: ("scalar", r.operand(const(n, i32 if abs(n) < 1 << 31 else i64).ssa))),
     (object, lambda r, n: (type(n).__name__, n)),
@@ -192,7 +193,7 @@ def get_first_structural_mismatch(
 
 def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tuple[ObjectPath, ObjectPath]:
     """Where two nodes that differ do so first; both lie at `path`."""
-    if isinstance(lhs, list | tuple) and isinstance(rhs, list | tuple):
+    if isinstance(lhs, Array | list | tuple) and isinstance(rhs, Array | list | tuple):
         pairs = [(path.array_index(i), a, b) for i, (a, b) in enumerate(zip(lhs, rhs, strict=False))]
         n = len(pairs)
         ends = tuple(path.array_index(n) if n < len(s) else path.missing_array_element(n) for s in (lhs, rhs))

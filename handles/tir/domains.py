@@ -106,8 +106,12 @@ class BufferRegion:
     region: Sequence[Range]
 
     def __str__(self) -> str:
-        dims = (f"{r.min}:{tx.simplified(r.min + r.extent)}" for r in self.region)
-        return f"{self.buffer.name}[{', '.join(dims)}]"
+        return f"{self.buffer.name}[{', '.join(map(_interval, self.region))}]"
+
+
+def _interval(r: Range) -> str:
+    """`i`, where it has one element, or `i:i + 4`."""
+    return str(r.min) if r.extent == 1 else f"{r.min}:{tx.simplified(r.min + r.extent)}"
 
 
 @dataclass(frozen=True, eq=False)

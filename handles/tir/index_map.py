@@ -13,6 +13,7 @@ from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64, retyped
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
 from ...ir.passes.limits import check_limit
+from ..array import Array
 from .dims import dim_of
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
 
@@ -113,15 +114,15 @@ class IndexMap:
         """Whether both certainly are the same function."""
         return self.mapping.equivalent(other_map.mapping)
 
-    def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
+    def map_indices(self, indices: Sequence[Any]) -> Array[PrimExpr]:
         """The new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
         mapping = self._typed(indices)
-        return [from_sym(e) for e in mapping.apply([_operand(i, mapping.params) for i in indices])]
+        return Array(from_sym(e) for e in mapping.apply([_operand(i, mapping.params) for i in indices]))
 
-    def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+    def map_shape(self, shape: Sequence[Any]) -> Array[PrimExpr]:
         """The shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new indices."""
         mapping = self._typed(shape)
-        return [from_sym(e) for e in mapping.shape([_operand(d, mapping.params) for d in shape])]
+        return Array(from_sym(e) for e in mapping.shape([_operand(d, mapping.params) for d in shape]))
 
     def _typed(self, values: Sequence[Any]) -> IndexMapping:
         """The map over indices of the dtype that expressions among the values have."""

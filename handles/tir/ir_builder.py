@@ -24,7 +24,8 @@ from .buffers import Buffer, Stmt, decl_buffer
 from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
-from .stmt import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While, stmt_seq
+from .sequences import stmt_seq
+from .stmt import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While
 
 _KINDS = {
     "serial": ForKind.SERIAL,

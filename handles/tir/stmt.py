@@ -30,6 +30,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note, note_counters, note_variables
 from ...ir.rewriting.copy import copied, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
+from ..array import Array
 from . import prim_expr as tx
 from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt, note_given
@@ -593,9 +594,9 @@ class Block(BlockBase):
 
     def script(self, **options: Any) -> str:
         """The block as TVMScript, without the values of its iterators: `with T.block("C", no_realize=True):`."""
-        from ...script.printer.fragment import print_block
+        from ...script.printer import fragment
 
-        return print_block(cast(tir.BlockOp | tir.FuncOp, self.op), **options)
+        return fragment.print_block(cast(tir.BlockOp | tir.FuncOp, self.op), **options)
 
     @property
     def name_hint(self) -> str:
@@ -604,21 +605,19 @@ class Block(BlockBase):
     @property
     def iter_vars(self) -> list[IterVar]:
         op = self.op
-        if not isinstance(op, tir.BlockOp):
-            return []
-        rows = zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True)
+        rows = zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True) if isinstance(op, tir.BlockOp) else ()
         return [IterVar(range_of(least, extent), Param(v), ITER_TYPES[kind]) for v, kind, least, extent in rows]
 
-    def _regions(self, cls: type[Operation]) -> list[BufferRegion]:
-        ops = [op for op in self.op.regions[0].block.ops if isinstance(op, cls)]
-        return [region_of(cast(tir.RegionOp, op).buffer, cast(tir.RegionOp, op)) for op in ops]
+    def _regions(self, cls: type[Operation]) -> Array[BufferRegion]:
+        ops = [cast(tir.RegionOp, op) for op in self.op.regions[0].block.ops if isinstance(op, cls)]
+        return Array(region_of(op.buffer, op) for op in ops)
 
     @property
-    def reads(self) -> list[BufferRegion]:
+    def reads(self) -> Array[BufferRegion]:
         return self._regions(tir.ReadsOp)
 
     @property
-    def writes(self) -> list[BufferRegion]:
+    def writes(self) -> Array[BufferRegion]:
         return self._regions(tir.WritesOp)
 
     @property
@@ -627,8 +626,10 @@ class Block(BlockBase):
 
     @property
     def match_buffers(self) -> list[MatchBufferRegion]:
-        ops = [op for op in self.op.regions[0].block.ops if isinstance(op, tir.MatchBufferOp)]
-        return [MatchBufferRegion(Buffer(op.result), region_of(op.source, op)) for op in ops]
+        ops = self.op.regions[0].block.ops
+        return [
+            MatchBufferRegion(Buffer(o.result), region_of(o.source, o)) for o in ops if type(o) is tir.MatchBufferOp
+        ]
 
     @property
     def init(self) -> Stmt | None:
@@ -637,9 +638,8 @@ class Block(BlockBase):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        if not isinstance(self.op, tir.BlockOp):
-            return {}
-        return {k: self._with_buffers(v) for k, v in _annotations(self.op.annotations).items()}
+        notes = _annotations(self.op.annotations) if isinstance(self.op, tir.BlockOp) else {}
+        return {k: self._with_buffers(v) for k, v in notes.items()}
 
     def _with_buffers(self, value: Any) -> Any:
         """A value of an annotation, in which buffers that the block reads are handles."""
@@ -786,19 +786,6 @@ def _define(op: Operation, buffer: Buffer, block: IRBlock, mapping: dict[SSAValu
     set_name(op.results[0], buffer.name)
     block.add_op(op)
     mapping[buffer.ssa] = op.results[0]
-
-
-def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
-    """Statements one after the other; an expression is evaluated."""
-    given = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
-    return given[0] if len(given) == 1 else SeqStmt(given)
-
-
-def stmt_list(stmt: Stmt) -> list[Stmt]:
-    """The statements of a sequence, sequences in it taken apart."""
-    if isinstance(stmt, SeqStmt):
-        return [s for inner in stmt for s in stmt_list(inner)]
-    return [stmt]
 
 
 Stmt.operations = operations_of

@@ -154,7 +154,8 @@ class Document:
     def function_name(self, func: relax.FuncOp | tir.FuncOp) -> str:
         """The name in the module; outside of one the symbol.
 
-        A private function that stands alone has none, and prints as `main`. Raises `UnsupportedError` where Python has no such name.
+        A private function that stands alone has none, and prints as `main`.
+        Raises `UnsupportedError` where Python has no such name.
         """
         name = func.sym_name.data if self.in_module else _name_alone(func)
         if not name.isidentifier() or keyword.iskeyword(name):

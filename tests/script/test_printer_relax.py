@@ -260,7 +260,10 @@ def test_made_up_names_leave_alone_what_has_a_name() -> None:
 def test_the_symbol_is_an_attribute_only_where_it_is_another() -> None:
     def printed(symbol: str) -> str:
         attrs = f'attributes {{global_symbol = "{symbol}"}}'
-        return print_script(function_of(f"relax.func @main(%x: {T2}) -> {T2} {attrs} {{\n relax.return %x : {T2}\n}}"))
+        func = function_of(f"relax.func @main(%x: {T2}) -> {T2} {attrs} {{\n relax.return %x : {T2}\n}}")
+        assert f"def {symbol}(" in print_script(func) and "func_attr" not in print_script(func)  # alone, by its symbol
+        func.detach()
+        return print_script(ModuleOp([func]))
 
     assert "func_attr" not in printed("main")
     assert 'R.func_attr({"global_symbol": "other"})' in printed("other")

@@ -17,6 +17,7 @@ from ...dialects.attributes import from_attr
 from ...dialects.dtypes import byte_size
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr
+from ...handles.array import Array
 from ...handles.tir.buffers import Buffer, Param, Stmt
 from ...handles.tir.domains import BufferRegion, Range
 from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
@@ -244,15 +245,15 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
     return out
 
 
-def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+def get_block_access_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
-    return [_regions(_among(found, buffer_var_map)) for found in accessed_apart(cast(tir.BlockOp, _op(block)))]
+    return Array(_regions(_among(found, buffer_var_map)) for found in accessed_apart(cast(tir.BlockOp, _op(block))))
 
 
-def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
     read, written, hidden = (_among(f, buffer_var_map) for f in accessed_apart(cast(tir.BlockOp, _op(block))))
-    return [_regions({**found, **hidden}) for found in (read, written)]
+    return Array(_regions({**found, **hidden}) for found in (read, written))
 
 
 def _among(found: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Accessed:
@@ -263,7 +264,7 @@ def _among(found: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Acce
     return {value: dims for value, dims in found.items() if value in wanted}
 
 
-def _regions(found: Accessed) -> list[BufferRegion]:
+def _regions(found: Accessed) -> Array[BufferRegion]:
     out: list[BufferRegion] = []
     for value, dims in found.items():
         region: list[Range] = []
@@ -271,4 +272,4 @@ def _regions(found: Accessed) -> list[BufferRegion]:
             low, extent = (whole - whole, whole) if span is None else (span[0], span[1] - span[0] + 1)
             region.append(Range.from_min_extent(from_sym(low), from_sym(extent)))
         out.append(BufferRegion(Buffer(value), region))
-    return out
+    return Array(out)

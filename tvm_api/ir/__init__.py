@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from ...handles.array import Array
 from ...handles.base_func import BaseFunc, DictAttrs
 from ...handles.env_func import EnvFunc
 from ...handles.equality import (
@@ -55,7 +56,6 @@ provide(
     },
 )
 
-Array = list
 Map = dict
 String = str
 BaseExpr = RelaxExpr = Expr

@@ -111,8 +111,8 @@ def _shown(sketch: Schedule, mod: Any, decisions: Decisions) -> str:
 
 
 def _nameless(mod: IRModule) -> IRModule:
-    """The module whose functions are called as they are in it."""
-    return IRModule({g.name_hint: f.with_attr("global_symbol", g.name_hint) for g, f in mod.functions_items()})
+    """The module whose functions are known in it alone: what symbols they have does not matter."""
+    return IRModule({g.name_hint: f.without_attr("global_symbol") for g, f in mod.functions_items()})
 
 
 __all__ = ["check_sketches", "generate_design_space", "print_sketches"]

@@ -38,9 +38,9 @@ _NAMES = NamesOnly(
         "handles.tir.prim_func": "PrimFunc",
         "handles.tir.stmt": """
             Allocate AllocateConst AssertStmt AttrStmt Block BlockRealize BufferRegion BufferStore
-            DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt stmt_list
-            stmt_seq While
+            DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt While
         """,
+        "handles.tir.sequences": "stmt_list stmt_seq",
         "te.tensor": "ProducerLoad",
         "schedule.schedule": "Schedule",
         "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",

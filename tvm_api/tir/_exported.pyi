@@ -186,8 +186,8 @@ def shift_left(a: Any, b: Any) -> Any:
     """shift_left(a, b) of integers."""
 def shift_right(a: Any, b: Any) -> Any:
     """shift_right(a, b) of integers."""
-from ...handles.tir.stmt import stmt_list as stmt_list
-from ...handles.tir.stmt import stmt_seq as stmt_seq
+from ...handles.tir.sequences import stmt_list as stmt_list
+from ...handles.tir.sequences import stmt_seq as stmt_seq
 def subtract(a: Any, b: Any) -> Any:
     """a - b"""
 from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr

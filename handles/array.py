@@ -1,0 +1,47 @@
+"""Sequences of nodes as TVM hands them out: not to be changed, and printed as their elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T", covariant=True)
+
+
+class Array(Sequence[T]):
+    """`[A[0:4], B[i]]`: a sequence that cannot be changed. It equals any list or tuple of equal elements."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[T] = ()):
+        self._items = tuple(items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Array[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Array[T]:
+        return Array(self._items[index]) if isinstance(index, slice) else self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Array | list | tuple):
+            return NotImplemented
+        return self._items == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __add__(self, other: Iterable[Any]) -> Array[Any]:
+        return Array((*self._items, *other))
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(str, self._items))}]"
+
+
+__all__ = ["Array"]

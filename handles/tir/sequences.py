@@ -1,0 +1,18 @@
+"""Statements that follow each other, put together and taken apart."""
+
+from __future__ import annotations
+
+from .buffers import Stmt
+from .prim_expr import PrimExpr
+from .stmt import Evaluate, SeqStmt
+
+
+def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
+    """Statements one after the other; an expression is evaluated."""
+    given = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
+    return given[0] if len(given) == 1 else SeqStmt(given)
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, sequences in it taken apart."""
+    return [s for inner in stmt for s in stmt_list(inner)] if isinstance(stmt, SeqStmt) else [stmt]
