@@ -19,6 +19,8 @@
 weight; keys that it allows to no query of a tile are not looked at. A query that may look at nothing gets zeros. Where
 all keys are one tile there is nothing to be corrected by c.
 
+Where few queries look at keys and values in memory there is little to compute: these are asked for piece by piece.
+
 The stages of a tile are written by the rules of the other stages: both products by microkernels, keys being turned
 around in registers on their way into a panel.
 """
@@ -26,7 +28,7 @@ around in registers on their way into a panel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -34,25 +36,30 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
+from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from ..rewrite import erase_if_unread
+from . import microkernel as mk
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
 from .panels import FEWEST_ROWS
 from .plan import Machine, Plan
+from .prefetch import LINE_BITS, ask_for
 from .rules import rules
-from .stages import Iter, Stage, element_type
+from .stages import Iter, Stage, depends_on, element_type, is_in_order, loads_below
 
 _QUERIES = 128
 _FEWEST_KEYS, _MOST_KEYS = 64, 512
 """Between them as many as scores of a tile, in f32, take a quarter of the second-level cache."""
 _WHOLE = 256
 """So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
+_ASKED = 16
+"""So many keys are one piece, while which memory brings those of the next one."""
 _ENDING, _ENDING_FEW = 64, 32
 """So many queries where a mask ends what they look at: what is above its diagonal is computed in vain. Fewer, where
 there are few or any number of them."""
@@ -231,7 +238,10 @@ class _Tile:
 
     def _step(self, at: SSAValue, extent: SymExpr) -> None:
         """One tile of keys."""
-        self._scores(at, extent)
+        if (self.rows.constant or FEWEST_ROWS) < FEWEST_ROWS:
+            self._scores_with_asking(at, extent)
+        else:
+            self._scores(at, extent)
         self._each_row(lambda i: self._top(i, extent, lambda inner, _: inner.load(self.before, [i])))
         self._write([(self.rows, False)], lambda inner, v: self._correction(inner, v[0]), _at(self.factor, 1))
         self._write([(self.rows, False)], lambda inner, v: inner.load(self.top, [v[0]]), _at(self.before, 1))
@@ -246,8 +256,55 @@ class _Tile:
     def _each_row(self, body: Callable[[SSAValue], object]) -> None:
         self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.attention.row.var))
 
-    def _scores(self, at: SSAValue, extent: SymExpr) -> None:
-        """s[i, j] = score(sum(Q[i, k] * K[j, k]))"""
+    def _scores_with_asking(self, at: SSAValue, extent: SymExpr) -> None:
+        """As `_scores`, piece by piece; memory brings the keys of the next one and the values of this one meanwhile."""
+        loops, dtype = self.loops, self.index
+
+        def piece(begin: SymExpr, size: SymExpr) -> None:
+            first = loops.value(begin, dtype)
+            mine, following = (loops.value(add(Var(at, dtype), begin + more), dtype) for more in (0, _ASKED))
+            self._ask(self._keys_far, following)
+            self._ask(self._values_far, mine)
+            self._scores(mine, size, first)
+
+        column = replace(self.attention.column, extent=extent)
+        mk.whole_and_rest(loops, column, _ASKED, piece, "piece")
+
+    def _ask(self, loads: Sequence[tuple[tir.LoadOp, Iter]], first: SSAValue) -> None:
+        """Ask for the rows of `_ASKED` keys from one on, which lie behind each other."""
+        loops, dtype = self.loops, self.index
+        j = loops.value(minimum(Var(first, dtype), self.attention.column.extent - 1), dtype)
+        zero = loops.const(0, dtype)
+        for load, along in loads:
+            cloner = self._cloner(loops, zero, j, zero)
+            for it, index in self.attention.score_places:
+                cloner.replace(it.var, cloner(index))
+            *row, _ = (cloner(i) for i in load.indices)
+            self._ask_lines(load.buffer, row, mul(along.extent, Const(_ASKED, dtype)))
+
+    def _ask_lines(self, buffer: SSAValue, row: Sequence[SSAValue], count: SymExpr) -> None:
+        """Ask for so many elements from the beginning of a row on."""
+        loops, each = self.loops, Const(LINE_BITS // bit_width(element_type(buffer)), self.index)
+
+        def line(v: SSAValue) -> None:
+            ask_for(loops.insert, buffer, [*row, loops.value(mul(Var(v, self.index), each))])
+
+        loops.loop(floordiv(count, each), line, dtype=self.index, name="line")
+
+    @property
+    def _keys_far(self) -> list[tuple[tir.LoadOp, Iter]]:
+        """Loads of keys, and what runs along a row of them."""
+        stage, along = self.attention.scores, self.attention.scores.reduce[-1]
+        column = self.attention.score_places[-1][0]
+        return [(op, along) for op in stage.loads if _is_row(op, along, column)]
+
+    @property
+    def _values_far(self) -> list[tuple[tir.LoadOp, Iter]]:
+        lane, column = self.attention.lane, self.attention.column
+        return [(op, lane) for op in loads_below(self.attention.value) if _is_row(op, lane, column)]
+
+    def _scores(self, at: SSAValue, extent: SymExpr, first: SSAValue | None = None) -> None:
+        """s[i, j] = score(sum(Q[i, k] * K[j, k])), those of the keys from `at` on; they stand from `first` on."""
         stage, update = self.attention.scores, self.attention.updates[0]
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
@@ -256,12 +313,12 @@ class _Tile:
                 cloner.replace(it.var, cloner(index))
             for it, k in zip(stage.reduce, v[2:], strict=True):
                 cloner.replace(it.var, k)
-            cloner.replace(update.old.result, inner.load(self.scores, [*v[:2]]))
+            cloner.replace(update.old.result, inner.load(*place(inner, v)))
             return cloner(stage.store.value)
 
         def finished(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
-            value = inner.load(self.scores, [*v])
+            value = inner.load(*place(inner, v))
             for load in self.attention.score_loads:
                 cloner.replace(load.result, value)
             score = cloner(self.attention.score)
@@ -270,8 +327,10 @@ class _Tile:
             least = inner.const(float("-inf"), score.type)
             return inner.op(tir.SelectOp(cloner(self.attention.allowed), score, least))
 
+        def place(inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
+            return self.scores, [v[0], v[1] if first is None else inner.sum(first, v[1])]
+
         iters = [(self.rows, False), (extent, False), *((it.extent, True) for it in stage.reduce)]
-        place = _at(self.scores, 2)
         self._write(iters, term, place, _begin_of(stage), (finished, place))
 
     def _top(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
@@ -419,6 +478,13 @@ class _Tile:
         decision.emit(self.loops)
         for part in dict.fromkeys((finished.stage.root, finished.last.root)):
             part.erase(safe_erase=False)
+
+
+def _is_row(load: tir.LoadOp, along: Iter, column: Iter) -> bool:
+    """Whether a load is of rows in memory, that of a key behind that of the one before."""
+    if isinstance(load.buffer.owner, tir.AllocBufferOp) or not is_in_order(load, along) or len(load.indices) < 2:
+        return False
+    return depends_on(load.indices[-2], [column.var])
 
 
 def _begin_of(stage: Stage) -> Write:

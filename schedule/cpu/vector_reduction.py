@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import is_float, is_unsigned, lanes_of
+from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
@@ -29,6 +29,7 @@ from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 
 _ROWS = 4
+"""The size of tiles; so many vectors are summed at once (`_sums_of_four`)."""
 _SUMS = (4, 8, 1)
 """So many vectors are summed side by side in tiles of no, one, two iterators: an addition waits for the one before."""
 
@@ -130,9 +131,21 @@ class _Tile:
         self._elements(lambda where, at: self._fill(at, acc))
         others = [it for it in plan.stage.reduce if it is not plan.lane]
         loops.nest(others, {}, lambda ks: self._along(acc, ks))
-        self._elements(lambda where, at: self._end(where, at, acc))
+        if self._ends_in_fours:
+            self._elements(lambda where, at: self._end_four(where, at, acc), self.tile[:-1])
+        else:
+            self._elements(lambda where, at: self._end(where, at, acc))
 
-    def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+    @property
+    def _ends_in_fours(self) -> bool:
+        """Whether the vectors of four neighbours are summed at once: shuffles within 128 bits serve them all."""
+        dtype = element_type(self.plan.stage.buffer)
+        sums = type(self.plan.update.combiner) is tir.AddOp and is_float(dtype) and bit_width(dtype) == 32
+        return sums and self.plan.lanes >= _ROWS and bool(self.tile) and self.tile[-1].size == _ROWS
+
+    def _elements(
+        self, body: Callable[[Bindings, list[SSAValue]], None], strips: Sequence[mk.Strip] | None = None
+    ) -> None:
         """Each element of the tile, unrolled: where it is in the result, and in the accumulators."""
 
         def nest(left: list[mk.Strip], where: Bindings, at: list[SSAValue]) -> None:
@@ -143,7 +156,7 @@ class _Tile:
             it = strip.it
             self.loops.unrolled(it.dtype, strip.size, lambda v: nest(rest, {**where, it: strip.at(v)}, [*at, v]))
 
-        nest(self.tile, dict(self.where), [])
+        nest([*(self.tile if strips is None else strips)], dict(self.where), [])
 
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
         """Each lane begins with what changes nothing: 0 for sums; for maxima the init value, combined again."""
@@ -184,7 +197,21 @@ class _Tile:
         """Combine the vectors, then the lanes, then the init value; finish and store."""
         plan, loops = self.plan, self.loops
         combine, nnan = type(plan.update.combiner), "nnan" in plan.update.combiner.properties
-        total = across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True, nnan=nnan)
+        self._finish(where, across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True, nnan=nnan))
+
+    def _end_four(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
+        """As `_end`, of the neighbours along the last iterator of the tile."""
+        plan, loops, last = self.plan, self.loops, self.tile[-1]
+        places = [loops.const(i, last.it.dtype) for i in range(_ROWS)]
+        size = plan.lanes, plan.chains
+        totals = _sums_of_four(loops, [_one_vector(loops, acc, [*at, i], size, tir.AddOp, False) for i in places])
+        for number, i in enumerate(places):
+            self._finish({**where, last.it: last.at(i)}, loops.op(tir.ShuffleOp([totals], [number])))
+
+    def _finish(self, where: Bindings, total: SSAValue) -> None:
+        """Combine what was reduced with the init value, finish and store."""
+        plan, loops = self.plan, self.loops
+        combine, nnan = type(plan.update.combiner), "nnan" in plan.update.combiner.properties
         assert plan.stage.init is not None
         start = loops.cloner(where)(plan.stage.init.value)
         plan.epilogue.store(loops, where, _joined(loops, combine, start, total, nnan))
@@ -211,6 +238,24 @@ def across(
 
     NaN is passed over in the lanes of the last vector, one by one; much faster, `by_halves`, it is kept but for `nnan`.
     """
+    total = _one_vector(loops, acc, at, size, combine, nnan)
+    if size[0] == 1:
+        return total
+    dtype = element_type(acc)
+    if by_halves and is_float(dtype) and combine in (tir.MaxOp, tir.MinOp):
+        return _halved(loops, total, combine, nnan)
+    return _horizontal(loops, total, dtype, combine)
+
+
+def _one_vector(
+    loops: LoopBuilder,
+    acc: SSAValue,
+    at: Sequence[SSAValue],
+    size: tuple[int, int],
+    combine: type[tir.BinaryExpr],
+    nnan: bool,
+) -> SSAValue:
+    """The vectors of a row as one."""
     lanes, vectors = size
     total: SSAValue | None = None
     for vector in range(vectors):
@@ -219,12 +264,25 @@ def across(
         part = loops.load(acc, [*at, index])
         total = part if total is None else _joined(loops, combine, total, part, nnan)
     assert total is not None
-    if lanes == 1:
-        return total
-    dtype = element_type(acc)
-    if by_halves and is_float(dtype) and combine in (tir.MaxOp, tir.MinOp):
-        return _halved(loops, total, combine, nnan)
-    return _horizontal(loops, total, dtype, combine)
+    return total
+
+
+def _sums_of_four(loops: LoopBuilder, vectors: Sequence[SSAValue]) -> SSAValue:
+    """The sum of each of four vectors, as one of four lanes.
+
+    Of x, y, z, w two additions leave x0 + x2, y0 + y2, x1 + x3, y1 + y3 of each four lanes, and the same of z and w; a
+    third one the sums of fours; then halves are added.
+    """
+    x, y, z, w = vectors
+    lanes = lanes_of(x.type)
+    low, high = (0, lanes, 1, lanes + 1), (0, 1, lanes, lanes + 1)
+
+    def added(a: SSAValue, b: SSAValue, picked: Sequence[int]) -> SSAValue:
+        first, second = ([four + i + more for four in range(0, lanes, 4) for i in picked] for more in (0, 2))
+        return loops.op(tir.AddOp(*(loops.op(tir.ShuffleOp([a, b], which)) for which in (first, second))))
+
+    fours = added(added(x, y, low), added(z, w, low), high)
+    return _halved(loops, fours, tir.AddOp, False, least=4)
 
 
 def _horizontal(loops: LoopBuilder, lanes: SSAValue, dtype: Attribute, combine: type[tir.BinaryExpr]) -> SSAValue:
@@ -234,10 +292,10 @@ def _horizontal(loops: LoopBuilder, lanes: SSAValue, dtype: Attribute, combine: 
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
 
 
-def _halved(loops: LoopBuilder, lanes: SSAValue, combine: type[tir.BinaryExpr], nnan: bool) -> SSAValue:
-    """The reduction of a vector of a power of two of lanes."""
+def _halved(loops: LoopBuilder, lanes: SSAValue, combine: type[tir.BinaryExpr], nnan: bool, least: int = 1) -> SSAValue:
+    """The reduction of a vector of a power of two of lanes, to so many."""
     half = lanes_of(lanes.type) // 2
-    if not half:
+    if half < least:
         return lanes
     lower, upper = (loops.op(tir.ShuffleOp([lanes], range(first, first + half))) for first in (0, half))
-    return _halved(loops, _joined(loops, combine, lower, upper, nnan), combine, nnan)
+    return _halved(loops, _joined(loops, combine, lower, upper, nnan), combine, nnan, least)
