@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,12 +13,18 @@ import numpy as np
 from ..frontend.language.config import TransformerConfig
 from ..frontend.nn.llm.decoder import Decoder
 from ..frontend.nn.spec import Tensor
-from ..lowering.build import build
+from ..lowering.build import build, build_described
 from ..runtime import Executable
 from ..runtime.kv_cache import PagedKVCache
+from ..runtime.result_pool import release_memory
+from ..target import Target
 from ..transforms.params.bind_params import BindParams
 
 Array = np.ndarray[Any, Any]
+_ROOMS = ("frontend", "language")
+"""Whose sources say what a decoder is, beside those that compile it."""
+_LARGE = 1 << 25
+"""Bytes of weights from which on a model is compiled in a process of its own."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class CompiledDecoder:
 
     def bound(self) -> Executable:
         """`prefill` and `decode` of one sequence, of tokens and the cache alone: weights are constants inside."""
-        mod, *_ = self.decoder.export_tvm(self.decoder.specs())
+        mod = self._module(self.decoder.specs())
         weights = {name.replace(".", "_"): array for name, array in self.weights.items()}
         for function in ("prefill", "decode"):
             mod = BindParams(function, weights)(mod)
@@ -77,18 +84,38 @@ class CompiledDecoder:
 
     @cached_property
     def _single(self) -> Executable:
-        return self._built(self.decoder.specs())
+        return self._built("single", self.decoder.specs)
 
     @cached_property
     def _batch(self) -> Executable:
-        return self._built({"decode": self.decoder.specs("sequences")["decode"]})
+        return self._built("decode", lambda: {"decode": self.decoder.specs("sequences")["decode"]})
 
     @cached_property
     def _scores(self) -> Executable:
-        spec = dict(self.decoder.specs("sequences")["prefill"])
-        spec["tokens"] = Tensor(("sequences", "length"), "int32")
-        return self._built({"score": spec})
+        def spec() -> dict[str, Any]:
+            prefill = self.decoder.specs("sequences")["prefill"]
+            return {"score": {**prefill, "tokens": Tensor(("sequences", "length"), "int32")}}
 
-    def _built(self, spec: Mapping[str, Any]) -> Executable:
-        mod, *_ = self.decoder.export_tvm(dict(spec))
-        return build(mod, self.target)
+        return self._built("score", spec)
+
+    def _built(self, kind: str, spec: Callable[[], dict[str, Any]]) -> Executable:
+        """The functions of a spec; of how they were made nothing is kept."""
+        target = Target.host() if self.target is None else Target(self.target)
+        executable = build_described(
+            self._description(kind), _ROOMS, lambda: self._module(spec()), target, apart=self._is_large
+        )
+        gc.collect()
+        release_memory()
+        return executable
+
+    def _description(self, kind: str) -> str | None:
+        """All that decides what the functions of a kind are; None where the class of the decoder is somebody else's."""
+        decoder = self.decoder
+        return repr((kind, decoder.config, decoder.layout, decoder.formats)) if type(decoder) is Decoder else None
+
+    def _module(self, spec: Mapping[str, Any]) -> Any:
+        return self.decoder.export_tvm(dict(spec))[0]
+
+    @property
+    def _is_large(self) -> bool:
+        return sum(array.nbytes for array in self.weights.values()) >= _LARGE

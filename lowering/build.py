@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,13 +12,14 @@ from ..ir.passes.transform import PassContext, module_op, new_context, no_gc
 from ..ir.verification.dominance import check_dominance
 from ..runtime.executable import Executable
 from ..target import Target
-from .build_cache import entry_of
+from .apart import build_apart
+from .build_cache import described_entry, entry_of
 from .pipelines import HOST, LOWERING, PIPELINES, TO_HOST, make_passes, pipeline_passes
 from .run import run_passes
 from .timings import Timings, stage
 from .tracing import traced
 
-__all__ = ["Timings", "build", "lower", "run_passes", "stage"]
+__all__ = ["Timings", "build", "build_described", "lower", "run_passes", "stage"]
 
 
 _EXEC_MODES = ("compiled", "bytecode")
@@ -32,13 +33,14 @@ def build(
     exec_mode: str = "compiled",
     *,
     opt_level: int = 3,
+    apart: bool = False,
 ) -> Executable:
     """Compile a module (an `IRModule` or `ModuleOp`), which stays as it is.
 
     `target` is this machine by default. `params` are bound to parameters of `main` by name first. `pipeline` is a name
     of `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; what it leaves of relax and tir is
     lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is always native. `opt_level` is
-    LLVM's.
+    LLVM's. What the cache of executables may hold is compiled in a process of its own where `apart` (`apart.py`).
 
     Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
     `VerifyError`, `TargetError`.
@@ -50,6 +52,10 @@ def build(
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
+        if executable is None and apart and entry is not None:
+            with stage("apart"):
+                build_apart(op, str(pipeline), resolved.text, opt_level)
+            executable = entry.load()
         if executable is None:
             executable = _build(op, pipeline, resolved, opt_level)
             if entry is not None:
@@ -58,6 +64,24 @@ def build(
             executable.instrument = lambda: _build(op.clone(), pipeline, resolved, opt_level).instrumented
         executable.watch = watch
         return executable
+
+
+def build_described(
+    description: str | None, rooms: tuple[str, ...], module: Callable[[], Any], target: Target, *, apart: bool = False
+) -> Executable:
+    """As `build` of what `module` gives, which is asked for where the cache has no executable of that description.
+
+    `description` and the sources of `rooms` (folders of tirax) say all that the module depends on; None says nothing.
+    """
+    pipeline = "default-cpu"
+    entry = None if description is None else described_entry(description, rooms, PIPELINES[pipeline], target)
+    executable = None if entry is None else entry.load()
+    if executable is None:
+        executable = build(module(), target, pipeline=pipeline, apart=apart)
+        if entry is not None:
+            entry.store(executable)
+    executable.instrument = lambda: build(module(), target, pipeline=pipeline).instrumented
+    return executable
 
 
 def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:

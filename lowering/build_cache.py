@@ -9,6 +9,7 @@ as objects, settings of a `PassContext`, rules, operators and functions that are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -30,6 +31,7 @@ from ..target import Target
 from ..universe import TIRAX_UNIVERSE
 from .object_cache import is_plain, machine_parts, sources
 from .timings import stage
+from .tracing import VARIABLE
 
 _cache = ExecutableCache()
 _ROOMS = (
@@ -73,6 +75,17 @@ def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int
             return None
         program = ("program", out.getvalue(), b"".join(sums), " ".join(passes), version("numpy"))
         return Entry(cache_key(*program, *machine_parts(target, opt_level), sources(_ROOMS)), arrays)
+
+
+def described_entry(description: str, rooms: tuple[str, ...], passes: Sequence[str], target: Target) -> Entry | None:
+    """The place of a program that a text and the sources of `rooms` determine, so that it is looked up unwritten.
+
+    None where programs have no place, and where a trace of them is asked for.
+    """
+    if os.environ.get(VARIABLE) or not (cache_enabled(_cache.name) and is_plain(PassContext.current())):
+        return None
+    parts = ("described", description, " ".join(passes), version("numpy"), *machine_parts(target, 3))
+    return Entry(cache_key(*parts, sources((*_ROOMS, *rooms))), ())
 
 
 def _is_own(op: ModuleOp, passes: Sequence[str]) -> bool:

@@ -64,8 +64,17 @@ def set_held_memory(limit: int | None) -> None:
 
 
 def release_memory() -> None:
-    """Return everything that is kept to the system; what arrays use stays."""
+    """Return everything that is kept to the system, and what malloc has kept; what arrays use stays."""
     _pool().release()
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Any:
+    """glibc's function that returns free pages between those in use; None where there is none."""
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
 def addresses() -> dict[str, int]:

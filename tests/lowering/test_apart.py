@@ -1,0 +1,45 @@
+"""What is built in another process is in the cache afterwards; where that cannot be, it is built here."""
+
+import sys
+
+import pytest
+from test_build_cache import built, check, own_cache
+
+from tirax.diagnostics import TiraxError
+from tirax.lowering import build as building
+from tirax.target import Target
+
+__all__ = ["own_cache"]
+
+
+def test_another_process_runs_the_passes():
+    """The text of the module has the same place in the cache there, or it would be built here once more."""
+    executable, ran = built(apart=True)
+    assert not ran
+    check(executable)
+
+
+def test_where_the_other_process_fails_it_is_built_here(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    executable, ran = built(apart=True)
+    assert ran
+    check(executable)
+
+
+@pytest.mark.parametrize("missing", ["", "/no/such/python"])
+def test_where_there_is_no_other_process_it_is_built_here(monkeypatch, missing):
+    monkeypatch.setattr(sys, "executable", missing)
+    assert built(apart=True)[1]
+
+
+def test_a_described_program_is_made_once(own_cache):
+    from test_build_cache import module
+
+    def made():
+        raise TiraxError("it is made again")
+
+    target = Target.host()
+    check(building.build_described("a product", ("frontend",), module, target))
+    check(building.build_described("a product", ("frontend",), made, target))
+    with pytest.raises(TiraxError, match="made again"):
+        building.build_described("another one", ("frontend",), made, target)
