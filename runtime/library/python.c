@@ -16,6 +16,9 @@ threads share none but those that live for ever (`FOREVER`). Errors are texts of
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 typedef struct Kind Kind;
 
@@ -172,6 +175,20 @@ void tirax_give(void *memory) {
     }
   pthread_mutex_unlock(&blocks_lock);
   free(block);
+}
+
+/* Give it back, and what malloc keeps. */
+static void release_blocks(void) {
+  pthread_mutex_lock(&blocks_lock);
+  for (int i = 0; i < KEPT_BLOCKS; i++) {
+    free(blocks[i]);
+    blocks[i] = NULL;
+  }
+  bytes_kept = 0;
+  pthread_mutex_unlock(&blocks_lock);
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 /* Arrays. */

@@ -108,6 +108,8 @@ class Interface:
         yield f"const char *{self.name}_error(void);"
         yield "/* How many threads a call may use: TIRAX_NUM_THREADS, or all cores, at first. */"
         yield f"void {self.name}_set_threads(int32_t count);"
+        yield "/* Return to the system what is kept for the next calls. */"
+        yield f"void {self.name}_release_memory(void);"
         if self.weights.file is not None:
             yield f"/* Map the weights, {self.weights.file}; beside the library if that is not called. */"
             yield f"int {self.name}_open(const char *path);"
@@ -118,7 +120,7 @@ class Interface:
         """All symbols that programs may use, but `INFO`."""
         forms = [[f.symbol, f"{f.symbol}_raw"] if f.sizes is not None else [f.symbol] for f in self.functions]
         opener = [f"{self.name}_open"] if self.weights.file is not None else []
-        return [s for each in forms for s in each] + [f"{self.name}_error", f"{self.name}_set_threads", *opener]
+        return [s for each in forms for s in each] + [*(f"{self.name}_{own}" for own in OWN[:-1]), *opener]
 
     def source(self, slots: Sequence[SlotSpec], constants: Sequence[np.ndarray], blob: str | None) -> str:
         """The C source; `blob` is the file of weights that goes into the library."""
@@ -138,6 +140,7 @@ class Interface:
                 *(line for function in self.functions for line in definitions(function)),
                 f"PUBLIC const char *{self.name}_error(void) {{ return error_text; }}",
                 f"PUBLIC void {self.name}_set_threads(int32_t count) {{ pool_set_threads(count < 1 ? 1 : count); }}",
+                f"PUBLIC void {self.name}_release_memory(void) {{ release_blocks(); }}",
                 f"PUBLIC const char {INFO}[] = {c_string(self._info())};",
                 "",
             ]
@@ -188,7 +191,7 @@ class Interface:
         yield "}"
 
 
-OWN = ("error", "set_threads", "open")
+OWN = ("error", "set_threads", "release_memory", "open")
 """What a library has besides the functions of the program, behind its name."""
 INFO = "tirax_library"
 """The symbol of the text that says what a library has, as JSON."""

@@ -192,6 +192,7 @@ int main(void) {
   if (some_main(&X, &W, &result)) return printf("%s", some_error()), 1;
   printf("| %g %d\\n", ((float *)result->dl_tensor.data)[5], (int)result->dl_tensor.shape[1]);
   result->deleter(result);
+  some_release_memory();
   X.strides = strides;
   printf("%d %s\\n", some_main(&X, &W, &result), some_error());
   X.strides = 0, X.device.device_type = 2;
