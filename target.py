@@ -92,6 +92,8 @@ _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
 
 _TUNING = ("allow-", "branchfusion", "evex", "false-deps-", "fast-", "idiv", "macrofusion", "prefer-", "slow-")
 """How LLVM's names of x86 features begin that say what is fast, not what there is: a processor reports none of them."""
+_WORD_DOTS = frozenset({"avx512vnni", "avxvnni"})
+"""Features with `vpdpwssd`."""
 
 
 def _check_feature(name: str, triple: str) -> None:
@@ -158,7 +160,10 @@ class Target:
         object.__setattr__(self, name, value)
 
     def _set_features(self, options: dict[str, str], native: bool) -> None:
-        """The enabled features, and LLVM's string of features, in which 512-bit vectors are not avoided."""
+        """The enabled features, and LLVM's string of features.
+
+        There 512-bit vectors are not avoided, nor instructions that multiply words and add: chains of them are short.
+        """
         given = [f for f in options.get("mattr", "").split(",") if f]
         for item in given:
             if item[0] not in "+-":
@@ -174,6 +179,8 @@ class Target:
         flags += given
         if "avx512f" in enabled:
             flags.append("-prefer-256-bit")
+        if enabled & _WORD_DOTS:
+            flags.append("+fast-dpwssd")
         self._set("features", frozenset(enabled))
         self._set("feature_string", ",".join(flags))
 

@@ -57,6 +57,14 @@ class Convolution(Windowed):
         values["out_layout"] = attrs.get("out_layout") or values["data_layout"]
         return values
 
+    def is_depthwise(self) -> bool:
+        """Whether each channel of the data is a group by itself, and gives one channel."""
+        dims, groups = self.tensor("weight").dims, self.attr("groups")
+        if dims is None or groups == 1 or self.is_blocked():
+            return False
+        outputs, inputs = (dims[place].constant for place in self.kernel_places()[:2])
+        return inputs == 1 and outputs == groups
+
     def data_places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in the data."""
         return positions(self, "data_layout", "NC" + self.letters)

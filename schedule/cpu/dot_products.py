@@ -53,7 +53,7 @@ from .misfit import misfit
 from .panels import FEWEST_ROWS
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
-from .stages import Iter, Stage, constant_slope, element_type, is_in_order, loads_below, tree, update_of
+from .stages import Iter, Stage, address, constant_slope, element_type, is_in_order, loads_below, tree, update_of
 
 _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
@@ -61,6 +61,8 @@ _SHIFT = -0x7F7F7F80
 
 _MOST_STEPS = 1 << 20
 """What is bounded by more is not bounded."""
+_WIDEST_PANEL = 64
+"""Columns of a panel, so many at most."""
 _MOST_SHIFTED = 12
 """Rows of a tile that has one more, of 128s."""
 
@@ -180,7 +182,7 @@ def _plan(
         return misfit("the target has no instruction for products of these types")
     if k is None or not isinstance(load, tir.LoadOp):
         return misfit("the operand for rows is not loaded in the order of the sum")
-    lane = _lane(epilogue, load)
+    lane = _lane(epilogue, load, columns)
     if lane is None:
         return misfit("no iterator of several lies along the result while the operand for rows stays")
     if not _in_lanes(columns, lane):
@@ -215,13 +217,28 @@ def _tile_size(
     return vectors, tile
 
 
-def _lane(epilogue: Epilogue, rows: tir.LoadOp) -> Iter | None:
-    """The iterator along which the result is contiguous and A does not move."""
+def _lane(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue) -> Iter | None:
+    """The iterator along which the result is contiguous and A does not move, at most from panel to panel of B."""
     for it in reversed(epilogue.stage.spatial):
         contiguous = constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1
-        if contiguous and it.extent.constant not in (0, 1) and constant_slope(rows, it) == 0:
+        if not contiguous or it.extent.constant in (0, 1):
+            continue
+        if constant_slope(rows, it) == 0 or _stays_in_panels(rows, it, columns):
             return it
     return None
+
+
+def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue) -> bool:
+    """Whether A is the same for all columns of a panel, as for those of a group of channels."""
+    load = columns.owner
+    last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
+    width = 0 if last is None else last // 4
+    if lane.parts or not width or width > _WIDEST_PANEL or (lane.extent.constant or 1) % width:
+        return False
+    place = address(rows.buffer, rows.indices)
+    first = lane.expr * width
+    places = {place.substitute({lane.expr: first + n}) for n in range(width)}
+    return len(places) == 1
 
 
 def _in_lanes(columns: SSAValue, lane: Iter) -> bool:
@@ -523,7 +540,7 @@ class _Tile:
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""
         plan, loops, k = self.plan, self.loops, self.plan.k
-        place: Bindings = {**self.where, **self.rows.at(r), **step.taps}
+        place: Bindings = {plan.lane: self.strip.strip.first, **self.where, **self.rows.at(r), **step.taps}
         if plan.dot.group == 1 or step.taken < plan.dot.group:
             ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
             value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])

@@ -12,7 +12,7 @@ from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from ..accesses import is_intermediate, loads_of, uses_of
 from ..rewrite import erase_if_unread, inline_value
-from .stages import Iter, Stage, loads_below, tree
+from .stages import Iter, Stage, loads_below, slope, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
 _MAX_COPIES = 3
@@ -81,10 +81,16 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
         return False
     for reader, load in readers:
         names = {v.name for i in load.indices for v in sym_expr_of(i).free_vars()}
-        again = [it for it in reader.iters if it.var not in names and it.extent.constant != 1]
+        again = [it for it in reader.iters if it.extent.constant != 1 and (it.var not in names or _stays(load, it))]
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
     return True
+
+
+def _stays(load: tir.LoadOp, it: Iter) -> bool:
+    """Whether a load is the same for several values of an iterator, as for the channels of a group: `i // n`."""
+    step = slope(load, it)
+    return step.constant is None and it.expr in step.free_vars()
 
 
 def _gathers(op: Operation) -> bool:

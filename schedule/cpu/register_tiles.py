@@ -33,6 +33,7 @@ from .misfit import misfit
 from .packed import Panels, panels_of
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
+from .sliding_windows import sliding_tap, sliding_tile
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 from .unswitch_padding import Interior, interior_of, range_of
 
@@ -42,7 +43,8 @@ class RegisterTilePlan(mk.StagePlan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
-    does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished.
+    does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished. The steps of
+    `unrolled` stand one after the other.
     """
 
     update: Update
@@ -55,6 +57,7 @@ class RegisterTilePlan(mk.StagePlan):
     order: str = "columns, rows"
     interior: Interior | None = None
     far: tuple[tir.LoadOp | tir.StoreOp, ...] = ()
+    unrolled: Iter | None = None
 
     @property
     def width(self) -> int:
@@ -93,13 +96,16 @@ def plan_register_tiles(
     row = _row_iter(stage, update, lane)
     panels = panels_of(stage, lane, lanes)
     vectors, rows = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    tap = sliding_tap(stage, lane, row)
+    if tap is not None and row is not None:
+        vectors, rows = sliding_tile(machine, row)
     if panels is not None and vectors * lanes != panels.width:
         if allowed is not None:
             return misfit("the panels of packed weights are not as wide as the tiles")
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
-    return RegisterTilePlan(epilogue, update, lane, row, lanes, vectors, rows, panels, order, interior, far)
+    return RegisterTilePlan(epilogue, update, lane, row, lanes, vectors, rows, panels, order, interior, far, tap)
 
 
 def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
@@ -285,13 +291,13 @@ class _Tile:
         reduce, steady = list(self.plan.stage.reduce), self._steady
         if steady is None or interior is None:
             taken = _as_it_is if interior is None else interior.take
-            self.loops.nest(reduce, {}, lambda ks: self._step(ks, acc, taken))
+            self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken))
             return
         depth = max((i + 1 for i, it in enumerate(reduce) if steady.uses(it)), default=0)
 
         def either(ks: Bindings) -> None:
             def rest(choose: Callable[[Cloner], None]) -> None:
-                self.loops.nest(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose))
+                self._taps(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose))
 
             there = steady.holds(self.loops, {it: range_of(value) for it, value in {**self.outer, **ks}.items()})
             if there is None:
@@ -301,6 +307,18 @@ class _Tile:
                 self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding))
 
         self.loops.nest(reduce[:depth], {}, either)
+
+    def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object]) -> None:
+        """Loops of the reduction, the innermost of which may be unrolled."""
+        tap = self.plan.unrolled
+        if tap is None or tap not in iters:
+            self.loops.nest(iters, ks, body)
+            return
+
+        def taps(where: Bindings) -> None:
+            self.loops.unrolled(tap.dtype, tap.extent.constant or 0, lambda v: body({**where, tap: v}))
+
+        self.loops.nest([it for it in iters if it is not tap], ks, taps)
 
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i8, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
+from ...dialects.dtypes import ui8
+from ...dialects.relax.convolution import Convolution
 from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
@@ -32,7 +35,7 @@ class ChannelsLast(Pass):
     channels are whole ones, whatever that is.
 
     Convolutions in groups have the channels first, as those of one vector need different data; but not where a group
-    is one channel.
+    is one channel, nor those of bytes.
     """
 
     name: ClassVar[str] = "channels-last"
@@ -64,14 +67,16 @@ def _is_wanted(op: Operator) -> bool:
 
 
 def _has_groups(op: Operator) -> bool:
-    """Whether an operator is a convolution in groups of several channels."""
-    return op.name in _LAST and op.attr("groups") > 1 and not _is_depthwise(op)
+    """Whether an operator is a convolution in groups of several channels, which are better the first ones."""
+    if op.name not in _LAST or op.attr("groups") == 1:
+        return False
+    return not cast(Convolution, op).is_depthwise() and not _is_of_bytes(op)
 
 
-def _is_depthwise(convolution: Operator) -> bool:
-    layout, weight = convolution.attr("kernel_layout"), convolution.tensor("weight").dims
-    extents = {} if weight is None else dict(zip(layout, (d.constant for d in weight), strict=False))
-    return extents.get("I") == 1 and extents.get("O") == convolution.attr("groups")
+def _is_of_bytes(convolution: Operator) -> bool:
+    """Whether bytes are summed up: their kernels are brought into an order for groups, too (`pack-convolutions`)."""
+    data, out = convolution.tensor("data"), cast(TensorType, convolution.results[0].type)
+    return data.element in (i8, ui8) and out.element == i32 and _is_constant(convolution.operands[1])
 
 
 def _has_groups_last(op: Operator) -> bool:

@@ -27,8 +27,6 @@ from .rules import constant_array
 
 _MOST = 1 << 31
 """Sums of int32 are less."""
-_MOST_OF_FLOATS = 1 << 24
-"""Integers that are less are exact in float32."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,9 @@ def _contents(expr: Expr) -> np.ndarray[Any, Any] | None:
     return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
 
 
-def _fits(steps: SymExpr, a: _Bytes, b: _Bytes, most: int = _MOST) -> bool:
-    """Whether so many products are less than what an int32 holds, or than `most`."""
-    return steps.constant is not None and steps.constant * a.largest * b.largest < most
+def _fits(steps: SymExpr, a: _Bytes, b: _Bytes) -> bool:
+    """Whether so many products are less than what an int32 holds."""
+    return steps.constant is not None and steps.constant * a.largest * b.largest < _MOST
 
 
 def _has_dot(target: Target, a: _Bytes, b: _Bytes) -> bool:
@@ -223,6 +221,8 @@ def _convolution(target: Target) -> _Rule:
         shifted = _padded(x, attrs)
         if shifted is None:
             return expr
+        if attrs["groups"] > 1:
+            w = _centred(w, attrs["kernel_layout"])
         out = attrs["out_layout"] or attrs["data_layout"]
         sums: Expr = call("relax.nn.conv2d", shifted, w.q, **{**attrs, "out_dtype": "int32"})
         if not x.is_centred:
@@ -245,6 +245,14 @@ def _padded(x: _Bytes, attrs: dict[str, Any]) -> Expr | None:
     widths = _widths(attrs["data_layout"], attrs["padding"])
     attrs["padding"] = [0, 0, 0, 0]
     return call("relax.nn.pad", x.q, pad_width=widths, pad_value=float(zeros.item()))
+
+
+def _centred(w: _Bytes, kernel: str) -> _Bytes:
+    """Weights as they are where their zero point is 0, else less it, in int16: window sums of each group cost more."""
+    if w.is_centred:
+        return w
+    q, zero = (call("relax.astype", part, dtype="int16") for part in (w.q, w.zero))
+    return _Bytes(binary("subtract", q, _along(zero, kernel.index("O"), 4)), w.scale, const(0, "int16"), w.axis)
 
 
 def _too_much(x: _Bytes, w: _Bytes, kernel: str) -> Expr:
@@ -274,9 +282,9 @@ def _steps(w: _Bytes, kernel: str) -> SymExpr:
 def _is_for_bytes(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
     """Whether a convolution is one that is faster in bytes, and can be computed in them."""
     data, kernel = attrs["data_layout"], attrs["kernel_layout"]
-    if attrs["groups"] != 1 or not _is_plain(attrs, x, w):
+    if not _is_plain(attrs, x, w):
         return False
-    if data[-1] != "C" and constant_array(w.q.ssa) is None:
+    if data[-1] != "C" and attrs["groups"] == 1 and constant_array(w.q.ssa) is None:
         return False
     return _fits(_steps(w, kernel), x, w)
 
@@ -291,34 +299,6 @@ def _is_plain(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
     return not w.has_vectors or w.axis == kernel.index("O")
 
 
-# conv2d(dequantize(x, s, p), dequantize(w, t, q), groups)  ->  conv2d(astype(x) - p, astype(w) - q, groups) * (s * t)
-
-
-def _grouped_convolution(_: Target) -> _Rule:
-    data, weight = _dequantized(), _dequantized()
-
-    def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
-        x, w, attrs = _bytes(data, matches), _bytes(weight, matches), _attrs(expr)
-        if x is None or w is None or _type(expr).element != f32 or attrs["groups"] == 1:
-            return expr
-        if not _is_plain(attrs, x, w) or not _fits(_steps(w, attrs["kernel_layout"]), x, w, _MOST_OF_FLOATS):
-            return expr
-        kernel, out = attrs["kernel_layout"], attrs["out_layout"] or attrs["data_layout"]
-        sums = call("relax.nn.conv2d", _integers(x), _integers(w, kernel.index("O")), **attrs)
-        factor = binary("multiply", x.scale, w.scale)
-        return binary("multiply", sums, _along(factor, out.index("C"), 4))
-
-    return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
-
-
-def _integers(x: _Bytes, axis: int = 0) -> Expr:
-    """q - zero, in float32."""
-    plain = call("relax.astype", x.q, dtype="float32")
-    if x.is_centred:
-        return plain
-    return binary("subtract", plain, _along(call("relax.astype", x.zero, dtype="float32"), axis, 4))
-
-
 def _widths(layout: str, padding: list[int]) -> list[int]:
     """[top, left, bottom, right] as [before, after, …] of each dimension."""
     of = {"H": (padding[0], padding[2]), "W": (padding[1], padding[3])}
@@ -326,7 +306,7 @@ def _widths(layout: str, padding: list[int]) -> list[int]:
 
 
 _Rule = tuple[DFPattern, Callable[[Any, Mapping[Any, Any]], Expr]]
-RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution, _grouped_convolution)
+RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution)
 """What makes the rules, each tried everywhere before the next one."""
 
 

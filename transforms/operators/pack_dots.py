@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
@@ -49,23 +50,39 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
     """conv2d(x, w) with a constant w ordered for the instructions; None where it does not become so.
 
     Where the channels of the data are neighbours (NHWC), in panels P[o // n, …, c // g, o % n * g + c % g], as those of
-    a product for each tap of the window; where the last dimension is one of the image (NCHW), w[o, …, c].
+    a product for each tap of the window; where the last dimension is one of the image (NCHW), w[o, …, c]. In groups in
+    NHWC and of integers only: several become one where a panel is as wide, with zeros between them. Where each channel
+    is a group it stays as it is.
     """
     conv, (x, weights) = cast(Convolution, op), op.operands
     array = constant_array(weights)
-    if array is None or op.attr("groups") != 1 or conv.is_blocked() or len(op.attr("data_layout")) != 4:
+    if array is None or conv.is_blocked() or len(op.attr("data_layout")) != 4:
         return None
-    by_output = array.transpose([conv.kernel_places()[i] for i in (0, 2, 3, 1)])
+    by_output, groups = array.transpose([conv.kernel_places()[i] for i in (0, 2, 3, 1)]), op.attr("groups")
     if conv.data_places()[1] != 3:
-        fits = conv.out_places()[1] != 3 and _dot(target, weights, x, op) is not None
+        fits = groups == 1 and conv.out_places()[1] != 3 and _dot(target, weights, x, op) is not None
         return _convolution(conv, by_output, _as_given, (0, 3, 1, 2)) if fits else None
     dot = _dot(target, x, weights, op)
-    if dot is None or conv.out_places()[1] != 3:
+    if dot is None or conv.out_places()[1] != 3 or (groups > 1 and (dot.sums != i32 or conv.is_depthwise())):
         return None
+    by_output, groups = _in_wide_groups(by_output, groups, dot.bits // 32)
     outputs, *_, channels = by_output.shape
-    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(target, outputs, dot), dot.group)
+    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(target, outputs // groups, dot, groups), dot.group)
     read = partial(Panels, extents=(outputs, channels), group=dot.group)
-    return _convolution(conv, panels, read, (0, 1, 2, 3))
+    return _convolution(conv, panels, read, (0, 1, 2, 3), groups)
+
+
+def _in_wide_groups(weights: np.ndarray[Any, Any], groups: int, lanes: int) -> tuple[np.ndarray[Any, Any], int]:
+    """Weights [O, …, I] with as many groups as have whole vectors of outputs, and how many; zeros between them."""
+    outputs, *window, channels = weights.shape
+    each = outputs // groups
+    fewer = (n for n in range(groups, 0, -1) if groups % n == 0)
+    count = next((n for n in fewer if outputs // n % lanes == 0), 1)
+    wide = np.zeros((count, groups // count, each, *window, groups // count, channels), weights.dtype)
+    apart = weights.reshape(count, groups // count, each, *window, channels)
+    for n in range(groups // count):
+        wide[:, n, ..., n, :] = apart[:, n]
+    return wide.reshape(outputs, *window, groups // count * channels), count
 
 
 def _as_given(weights: Tensor) -> Tensor:
@@ -73,13 +90,17 @@ def _as_given(weights: Tensor) -> Tensor:
 
 
 def _convolution(
-    conv: Convolution, weights: np.ndarray[Any, Any], read: Callable[[Tensor], Any], places: windows.Places
+    conv: Convolution,
+    weights: np.ndarray[Any, Any],
+    read: Callable[[Tensor], Any],
+    places: windows.Places,
+    groups: int = 1,
 ) -> Packed:
     """The convolution of `read(weights)`, in which output channels, input channels and taps stand at `places`."""
     x, given = conv.operands
     padding, out = conv.attr("padding"), cast(TensorType, conv.results[0].type)
     pairs = list(zip(padding[:2], padding[2:], strict=True))
-    attrs = (pairs, conv.attr("strides"), conv.attr("dilation"), 1, _element(conv.results[0]), "dot_conv2d")
+    attrs = (pairs, conv.attr("strides"), conv.attr("dilation"), groups, _element(conv.results[0]), "dot_conv2d")
     every = (conv.data_places(), places, conv.out_places())
 
     def function(data: Tensor, packed: Tensor) -> Tensor:
@@ -112,12 +133,16 @@ def _element(value: SSAValue) -> Attribute:
     return element
 
 
-def _width(target: Target, columns: int, dot: Dot) -> int:
-    """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest."""
+def _width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
+    """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest.
+
+    With `groups` of so many columns it is a part of them in any case.
+    """
     lanes, widest = dot.bits // 32, dot.vectors(target.vector_registers)
     needed = -(-columns // lanes)
     if needed > widest:
-        needed = next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
+        least, otherwise = (1, widest) if groups == 1 else (0, 1)
+        needed = next((v for v in range(widest, least, -1) if needed % v == 0), otherwise)
     return needed * lanes
 
 

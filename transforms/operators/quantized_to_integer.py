@@ -26,20 +26,18 @@ class QuantizedToInteger(Pass):
     ->  n = conv2d(pad(x, z, p), w, out_dtype="int32") - p * sum(w - q) - q * conv2d(sum of channels, ones)
         y = astype(n, "float32") * s * t
 
-    y = conv2d(dequantize(x, s, p), dequantize(w, t, q), groups=g)
-    ->  y = conv2d(astype(x, "float32") - p, astype(w, "float32") - q, groups=g) * (s * t)
-
     What is 0 is left out, what is constant `fold-constant` computes. What follows (a bias, an activation, `quantize`)
     stays as it is, and is computed on each sum before it is stored. Scales and zero points are scalars, or vectors
     along the rows of a and the columns of b (the output channels of w); b may be transposed after it was dequantized.
+    In groups, weights with a zero point become int16 without.
 
     Constant weights that are unsigned become signed ones where that saves a correction of each sum.
 
-    The integers are exact: what might be more than an int32 holds stays, in groups more than a float32 does. Each
-    element is then rounded two or three times; in floats it is each factor, each product and each sum.
+    The integers are exact: what might be more than an int32 holds stays. Each element is then rounded two or three
+    times; in floats it is each factor, each product and each sum.
 
-    For `target`s with instructions for products of bytes. In layouts whose last letter is not C, convolutions whose
-    weights are not constant stay.
+    For `target`s with instructions for products of bytes. In layouts whose last letter is not C, convolutions without
+    groups whose weights are not constant stay.
     """
 
     name = "quantized-to-integer"

@@ -53,9 +53,9 @@ def values(shape, dtype):
     return RNG.choice(np.array([kind.min, kind.min + 1, 0, 1, kind.max - 1, kind.max], dtype), shape)
 
 
-def reference(x, w, data, kernel, strides=1, padding=0, dilation=1):
+def reference(x, w, data, kernel, strides=1, padding=0, dilation=1, groups=1):
     x = x.astype("float64").transpose([data.index(c) for c in "NHWC"])
-    w = w.astype("float64").transpose([kernel.index(c) for c in "HWIO"])
+    w = between_groups(w.astype("float64").transpose([kernel.index(c) for c in "HWIO"]), groups)
     x = np.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
     h, v = ((e - dilation * (k - 1) - 1) // strides + 1 for e, k in zip(x.shape[1:3], w.shape, strict=False))
     total = np.zeros((x.shape[0], h, v, w.shape[3]))
@@ -65,6 +65,16 @@ def reference(x, w, data, kernel, strides=1, padding=0, dilation=1):
         )
         total += np.einsum("nhwc,co->nhwo", x[:, rows, columns], w[i, j])
     return total.transpose(["NHWC".index(c) for c in data])
+
+
+def between_groups(w, groups):
+    """Kernels of groups as those of one, with zeros between the groups."""
+    (*window, channels, outputs), each = w.shape, w.shape[3] // groups
+    whole = np.zeros((*window, groups * channels, outputs))
+    for g in range(groups):
+        here = slice(g * each, (g + 1) * each)
+        whole[:, :, g * channels : (g + 1) * channels, here] = w[..., here]
+    return whole
 
 
 def check(found, x, w, data, kernel, **options):
@@ -119,6 +129,59 @@ def test_constant_kernels(case):
 @pytest.mark.parametrize("case", ["window", "few channels", "dilated", "channels first, ordered"])
 def test_kernels_that_are_given(case):
     run(*CASES[case], constant=False)
+
+
+WORDS = ("uint8", "int16", "int32")
+GROUPS = {
+    "several of four": (image(1, 5, 7, 32), taps(3, 3, 4, 32), MIXED, "NHWC", "HWIO", {"groups": 8, "padding": 1}),
+    "wide ones": (image(1, 5, 4, 15), taps(3, 3, 5, 240), BYTES, "NHWC", "OHWI", {"groups": 3, "strides": 2}),
+    "outputs of each channel": (image(1, 4, 4, 16), taps(2, 2, 1, 32), BYTES, "NHWC", "HWIO", {"groups": 16}),
+    "narrow ones": (image(1, 5, 9, 12), taps(3, 3, 6, 10), MIXED, "NHWC", "HWIO", {"groups": 2, "dilation": 2}),
+    "of words": (image(1, 4, 9, 12), taps(3, 3, 6, 10), WORDS, "NHWC", "HWIO", {"groups": 2}),
+    "depthwise": (image(2, 9, 21, 40), taps(3, 3, 1, 40), MIXED, "NHWC", "HWIO", {"groups": 40, "padding": 1}),
+    "depthwise, strides": (
+        image(1, 9, 20, 40), taps(5, 5, 1, 40), BYTES, "NHWC", "HWIO", {"groups": 40, "padding": 2, "strides": 2}
+    ),
+    "depthwise, words": (image(1, 6, 9, 17), taps(3, 3, 1, 17), WORDS, "NHWC", "HWIO", {"groups": 17, "dilation": 2}),
+    "depthwise, channels first": (
+        image(1, 6, 19, 5), taps(3, 3, 1, 5), MIXED, "NCHW", "OIHW", {"groups": 5, "padding": 1, "strides": 2}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_groups(case):
+    run(*GROUPS[case], constant=True)
+
+
+def test_groups_stand_in_panels():
+    """Four groups are one with as many outputs as a vector has lanes; products of bytes are instructions."""
+    x, w, kinds, data, kernel, options = GROUPS["several of four"]
+    module = convolution(x, w, kinds, data, kernel, **options)
+    module = relax.transform.BindParams("main", {"w": values([w[c] for c in kernel], "int8")})(module)
+    text = assembly(module, "llvm -mtriple=x86_64-linux-gnu -mcpu=icelake-server -vector-width=512")
+    assert "vpdpbusd" in text and "vpmulld" not in text
+
+
+def test_depthwise_converts_what_windows_share_once():
+    """Eight neighbours of three taps each are ten vectors of the image, and 24 products of words."""
+    channels = 16
+    module = convolution(image(1, 3, 10, channels), taps(1, 3, 1, channels), MIXED, groups=channels)
+    module = relax.transform.BindParams("main", {"w": values((1, 3, 1, channels), "int8")})(module)
+    text = assembly(module, "llvm -mtriple=x86_64-linux-gnu -mcpu=icelake-server -vector-width=512")
+    counts = {name: text.count(name) for name in ("vpmaddwd", "vpdpwssd", "vpaddd", "vpmovzxbd", "vpmovsxbd")}
+    assert counts == {"vpmaddwd": 8, "vpdpwssd": 16, "vpaddd": 0, "vpmovzxbd": 10, "vpmovsxbd": 3}
+
+
+@pytest.mark.parametrize("target", ["llvm", *(["llvm -mcpu=x86-64-v3"] if HAS_AVX2 else [])])
+def test_symbolic_images_of_groups(target):
+    options = {"groups": 20, "padding": 1}
+    module = convolution(image("n", "h", "v", 20), taps(3, 3, 1, 20), MIXED, **options)
+    w = values((3, 3, 1, 20), "int8")
+    main = relax.build(relax.transform.BindParams("main", {"w": w})(module), target=target)["main"]
+    for n, h, v in ((0, 4, 4), (1, 1, 1), (2, 2, 30)):
+        x = values((n, h, v, 20), "uint8")
+        check(np.asarray(main(x)), x, w, "NHWC", "HWIO", **options)
 
 
 @pytest.mark.skipif("avx512vl" not in Target().features, reason="this machine has no vectors of 256 bits of AVX-512")

@@ -41,6 +41,12 @@ def convolution(x, w, layouts, a="int8", b="int8", out="int32", **options):
     return program(str(x), w, a, b, body, out, **options)
 
 
+def grouped(w, groups, dtype, channels=6):
+    layouts = f"data_layout='NHWC', kernel_layout='HWIO', groups={groups}"
+    body, out = f"R.nn.conv2d(x, w, {layouts}, out_dtype='{{out}}')", "int32" if dtype == "int8" else "float32"
+    return program(f"(1, 5, 4, {channels})", w, dtype, dtype, body, out)
+
+
 def packed(mod, target=DOTS):
     return PackConvolutions(target)(PackWeights(target)(mod))
 
@@ -89,10 +95,8 @@ STAYS = {
     "given, of a convolution": convolution(*IMAGE, KERNEL, bind=False),
     "sums of bytes": product(a="int8", out="int8"),
     "shorts": product(a="int16", b="int16"),
-    "groups": program(
-        "(1, 5, 4, 6)", (3, 3, 3, 20), "int8", "int8",
-        "R.nn.conv2d(x, w, data_layout='NHWC', kernel_layout='HWIO', groups=2, out_dtype='{out}')",
-    ),
+    "depthwise": grouped((3, 3, 1, 6), 6, "int8"),
+    "groups of bfloat16": grouped((3, 3, 3, 20), 2, "bfloat16"),
     "sums in another layout": program(
         "(1, 5, 4, 6)", (3, 3, 6, 20), "int8", "int8",
         "R.nn.conv2d(x, w, data_layout='NHWC', kernel_layout='HWIO', out_layout='NCHW', out_dtype='{out}')",
@@ -103,6 +107,22 @@ STAYS = {
 @pytest.mark.parametrize("case", STAYS)
 def test_stays(case):
     assert packed(STAYS[case]).script() == STAYS[case].script()
+
+
+GROUPS = {
+    "two of 32": (grouped((3, 3, 3, 64), 2, "int8"), (2, 3, 3, 1, 128)),
+    "two of 48, panels of one vector": (grouped((1, 1, 3, 96), 2, "int8"), (6, 1, 1, 1, 64)),
+    "eight of eight become four": (grouped((1, 1, 2, 64), 8, "int8", channels=16), (4, 1, 1, 1, 64)),
+    "two of ten become one": (grouped((3, 3, 3, 20), 2, "int8"), (1, 3, 3, 2, 128)),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_groups_have_whole_vectors(case):
+    before, shape = GROUPS[case]
+    after = packed(before)
+    assert constants(after) == [shape]
+    assert_same_meaning(before.op, after.op)
 
 
 NARROW = {

@@ -85,6 +85,8 @@ MODELS = {
     "QLinear uint8": lambda: convolutions("uint8", "int8", 1, "QLinear"),
     "QDQ int8": lambda: convolutions("int8", "int8", 1, "QDQ"),
     "QDQ depthwise": lambda: convolutions("uint8", "int8", 8, "QDQ"),
+    "QDQ depthwise uint8": lambda: convolutions("uint8", "uint8", 8, "QDQ"),
+    "QLinear depthwise int8": lambda: convolutions("int8", "int8", 8, "QLinear"),
     "QLinear grouped": lambda: convolutions("uint8", "int8", 2, "QLinear"),
     "product": lambda: product("uint8", "int8"),
     "product of int8": lambda: product("int8", "int8"),
