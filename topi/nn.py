@@ -21,7 +21,7 @@ from . import broadcast as bc
 from . import elementwise as ew
 from . import manipulation as tf
 from . import reduction as rd
-from .util import normalize_axes, normalize_axis
+from .util import normalize_axes, normalize_axis, wide_type
 
 Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
 """From a row to the first column that it looks at, and the first after these."""
@@ -107,25 +107,35 @@ def _max_along(x: Tensor, axis: int) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """exp(x - max) / sum(exp(x - max)) along `axis`."""
-    at = normalize_axis(axis, x.ndim)
+    """exp(x - max) / sum(exp(x - max)) along `axis`. Half precision is computed in single, and rounded once."""
+    at, wide = normalize_axis(axis, x.ndim), wide_type(x.type)
     top, k = _max_along(x, at), _along(x, at)
-    powers = compute(x.dims, lambda *i: tx.exp(x(*i) - top(*_without(i, at))), "T_softmax_exp")
+
+    def power(*i: PrimExpr) -> PrimExpr:
+        return tx.exp(x(*i).astype(wide) - top(*_without(i, at)).astype(wide))
+
+    powers = compute(x.dims, power, "T_softmax_exp")
     total = compute(top.dims, lambda *i: red.sum(powers(*_with(i, at, k)), axis=k), "T_softmax_expsum")
-    return compute(
-        x.dims, lambda *i: tx.div(powers(*i), total(*_without(i, at))), "T_softmax_norm", "softmax_output", {"axis": at}
-    )
+
+    def weight(*i: PrimExpr) -> PrimExpr:
+        return tx.div(powers(*i), total(*_without(i, at))).astype(x.type)
+
+    return compute(x.dims, weight, "T_softmax_norm", "softmax_output", {"axis": at})
 
 
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """x - max - log(sum(exp(x - max))) along `axis`."""
-    at = normalize_axis(axis, x.ndim)
+    """x - max - log(sum(exp(x - max))) along `axis`. Half precision is computed in single, and rounded once."""
+    at, wide = normalize_axis(axis, x.ndim), wide_type(x.type)
     top, k = _max_along(x, at), _along(x, at)
-    total = compute(top.dims, lambda *i: red.sum(tx.exp(x(*_with(i, at, k)) - top(*i)), axis=k), "compute")
+
+    def below(i: Sequence[PrimExpr], outer: Sequence[PrimExpr]) -> PrimExpr:
+        return x(*i).astype(wide) - top(*outer).astype(wide)
+
+    total = compute(top.dims, lambda *o: red.sum(tx.exp(below(_with(o, at, k), o)), axis=k), "compute")
 
     def element(*i: PrimExpr) -> PrimExpr:
         outer = _without(i, at)
-        return x(*i) - top(*outer) - tx.log(total(*outer))
+        return (below(i, outer) - tx.log(total(*outer))).astype(x.type)
 
     return compute(x.dims, element, "compute", "log_softmax_output", {"axis": at})
 
@@ -136,7 +146,7 @@ def layer_norm(
     """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta. Half precision sums in single."""
     axes = normalize_axes(axis, data.ndim)
     listed = [normalize_axis(a, data.ndim) for a in ([axis] if isinstance(axis, int) else axis)]
-    wide = f32 if data.type == f16 else data.type
+    wide = wide_type(data.type)
     outer = [d for i, d in enumerate(data.dims) if i not in axes]
     count = from_sym(product(data.dims[a] for a in axes)).astype(wide)
 
@@ -280,7 +290,8 @@ def _attend(
     scale: float | None,
     normalized: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """normalized(query · keyᵀ * scale + bias) · value for each head."""
+    """normalized(query · keyᵀ * scale + bias) · value for each head. Half precision is computed in single."""
+    dtype, wide = query.type, wide_type(query.type)
     batch, length, heads, size = query.dims
     other, size_v = key.dims[1], value.dims[3]
     merged = mul(batch, heads)
@@ -288,16 +299,20 @@ def _attend(
     def by_head(t: Tensor) -> Tensor:
         return tf.reshape(tf.transpose(t, [0, 2, 1, 3]), [merged, t.dims[1], t.dims[3]])
 
-    scores = batch_matmul(by_head(query), by_head(key))
+    scores = batch_matmul(by_head(query), by_head(key), wide)
     if scale is None:
-        scores = bc.divide(scores, tx.sqrt(from_sym(size).astype(query.type)))
+        scores = bc.divide(scores, tx.sqrt(from_sym(size).astype(wide)))
     else:
-        scores = bc.multiply(scores, tx.const(scale, query.type))
+        scores = bc.multiply(scores, tx.const(scale, wide))
     if bias is not None:
         split = tf.reshape(scores, [batch, heads, length, other])
-        scores = tf.reshape(bc.add(split, bias), [merged, length, other])
-    out = batch_matmul(normalized(scores), by_head(value), transpose_b=False)
+        scores = tf.reshape(bc.add(split, _as(bias, wide)), [merged, length, other])
+    out = _as(batch_matmul(normalized(scores), by_head(value), transpose_b=False), dtype)
     return tf.transpose(tf.reshape(out, [batch, heads, length, size_v]), [0, 2, 1, 3])
+
+
+def _as(x: Tensor, dtype: Attribute) -> Tensor:
+    return x if x.type == dtype else ew.cast(x, dtype)
 
 
 def attention_var_len(

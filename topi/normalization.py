@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32
-from xdsl.ir import Attribute
-
 from ..dialects.sym.expr import Const, SymExpr, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
@@ -18,11 +15,7 @@ from ..te.tensor import Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
 from . import reduction as rd
-
-
-def _wide(dtype: Attribute) -> Attribute:
-    """What sums are computed in: half precision sums in single."""
-    return f32 if dtype in (f16, bf16) else dtype
+from .util import wide_type
 
 
 def _axis_vars(dims: Sequence[SymExpr], axes: Sequence[int]) -> list[IterVar]:
@@ -40,7 +33,7 @@ def grouped_norm(
     name: str,
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) over `axes` and, where there are `groups`, over the channels of one."""
-    wide = _wide(data.type)
+    wide = wide_type(data.type)
     each = Const(1) if groups is None else data.dims[channel] // groups
     kc = [] if groups is None else [IterVar("kc", Const(0, each.dtype), each, is_reduction=True)]
     ks = _axis_vars(data.dims, axes)
@@ -109,7 +102,7 @@ def batch_norm(
 
 def rms_norm(data: Tensor, weight: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
     """data / sqrt(mean(data * data) + epsilon) over `axes`, times weight."""
-    wide = _wide(data.type)
+    wide = wide_type(data.type)
     outer = [n for n in range(data.ndim) if n not in axes]
     ks = _axis_vars(data.dims, axes)
     count = from_sym(product(data.dims[a] for a in axes)).astype(wide)

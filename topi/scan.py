@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import bf16, f16, f32, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
@@ -19,7 +19,7 @@ from ..te.extern_body import Array, Statements, filled
 from ..te.tensor import Tensor
 from .manipulation import reshape
 from .radix_sort import RadixSort, by_bits, has_ordered_bits
-from .util import normalize_axis, unit_like
+from .util import normalize_axis, unit_like, wide_type
 
 _RUN = 32
 """So many elements are sorted by counting: merging them takes five passes of some thirty cycles an element."""
@@ -58,7 +58,7 @@ def running(
         x = x if x.ndim == 1 else reshape(x, [product(x.dims, unit_like(x.dims).dtype)])
     place = normalize_axis(axis or 0, x.ndim)
     # half precision adds up in single
-    wide = f32 if dtype in (f16, bf16) else dtype
+    wide = wide_type(dtype)
 
     def body(b: Statements, out: Tensor) -> None:
         outer = [d for n, d in enumerate(x.dims) if n != place]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute
+
 from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
@@ -12,6 +15,11 @@ from ..te.broadcast import Indices, over_axes, zero_like
 from ..te.tensor import Tensor
 
 Scalar = bool | int | float | PrimExpr
+
+
+def wide_type(dtype: Attribute) -> Attribute:
+    """What sums are computed in: half precision sums in single."""
+    return f32 if dtype in (f16, bf16) else dtype
 
 
 def normalize_axis(axis: int, rank: int) -> int:

@@ -165,7 +165,7 @@ def _before(result: Stage, by_buffer: Mapping[SSAValue, Stage]) -> Attention | N
 
 
 _DISAGREE = "maximum and total are not of the scores and powers that are multiplied with the values"
-_UNFIT = "it has one key or one element of values, other heads than its result, or elements of less than 32 bits"
+_UNFIT = "it has one key or one element of values, other heads than its result, or sums of less than 32 bits"
 
 
 @dataclass
@@ -285,10 +285,10 @@ class _Parts:
 def _fits(attention: Attention) -> bool:
     """Whether each element of the result is one that is made, and heads and batches are as many.
 
-    Of one key, or one element of values, there are no vectors. What is narrower than 32 bits would lose too much where
-    sums are put away between tiles; `dot_products` adds such products in f32.
+    Of one key, or one element of values, there are no vectors. Sums narrower than 32 bits would lose too much where
+    they are put away between tiles; what is read and the result may be narrower.
     """
-    if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in attention.stages):
+    if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in attention.stages[:-1]):
         return False
     iters = [attention.row, attention.column, attention.lane, attention.result_row, attention.result_lane]
     if len({it.dtype for it in [*iters, *(it for it, _ in attention.batch), *attention.outer]}) != 1:

@@ -131,14 +131,28 @@ def test_float64():
     check(Case(heads(33, 9, 1, 2, 3)), TARGETS[0], "float64", 1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_sums_of_many_narrow_floats(dtype):
-    """Equal weights of 2000 keys: sums of as many in 16 bits would end at 256 or 2048."""
-    case = Case(heads(2, 2000, 1, 32))
-    q, k, v = (a.astype(np_dtype(dtype)) for a in arrays_of(case, {}))
-    q[:] = 0
-    found = build(case, "llvm", dtype)(*map(tvm.nd.array, (q, k, v + np_dtype(dtype)(1)))).numpy().astype("float64")
-    np.testing.assert_allclose(found, numpys(case, q, k, v + np_dtype(dtype)(1)), atol=0.05)
+HALF_A_STEP = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""What rounding to the nearest takes off or adds at most, as a part of a number."""
+
+
+@crossed("name, dtype", ["lengths", "window"], list(HALF_A_STEP))
+def test_narrow_floats_are_rounded_once(name, dtype):
+    """All is float32 between what is read and what is stored, whatever the lengths are."""
+    case = CASES[name]
+    function = build(case, "llvm", dtype)
+    for sizes in case.sizes:
+        arrays = [a.astype(np_dtype(dtype)) for a in arrays_of(case, sizes)]
+        result, exact = function(*map(tvm.nd.array, arrays)).numpy(), numpys(case, *arrays)
+        assert result.dtype == arrays[0].dtype and result.shape == exact.shape
+        bound = HALF_A_STEP[dtype] * np.abs(exact) + 2e-5 * (1 + 10 * np.abs(exact))
+        assert (np.abs(result.astype("float64") - exact) <= bound).all(), sizes
+
+
+@pytest.mark.parametrize("dtype", HALF_A_STEP)
+def test_no_matrix_of_scores_of_narrow_floats(dtype):
+    mod = module_op(module(Case(heads(4096, 4096, 2, 64)), dtype))
+    tiles = Sequential(make_passes([*OPTIMIZE, *SCHEDULE], "llvm -mcpu=x86-64-v4 -vector-width=512"))(mod)
+    assert max(int(np.prod(dims)) for dims in buffers(tiles)) <= 128 * 512
 
 
 def test_rows_without_weights_are_zeros():

@@ -149,7 +149,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", GROUPS)
+@thinned("case", GROUPS, 5)
 def test_groups(case):
     run(*GROUPS[case], constant=True)
 
