@@ -36,6 +36,12 @@ def matmul_of_dtype(e: Emitter, x: Expr, mat2: Expr, out_dtype: str) -> Expr:
     return R.matmul(x, mat2, out_dtype=out_dtype)
 
 
+@row("_int_mm")
+def int_mm(e: Emitter, x: Expr, other: Expr) -> Expr:
+    """The matrix product of bytes, summed in int32."""
+    return R.matmul(x, other, out_dtype="int32")
+
+
 @row("linear")
 def linear(e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """input · weightᵀ + bias"""

@@ -55,6 +55,12 @@ def by_group(x: Any) -> Any:
     return q, O.dequantize_per_channel_group(q, scales, zeros, -8, 7, torch.int8, 4, torch.float32)
 
 
+def product_of_bytes(x: Any) -> Any:
+    """As torchao's dynamic quantization multiplies: sums are more than a byte holds."""
+    q = O.quantize_per_tensor(x, 0.01, 0, *SIGNED)
+    return torch._int_mm(q, q.t())
+
+
 @pytest.mark.parametrize(
     ("program", "shape"),
     [
@@ -68,6 +74,7 @@ def by_group(x: Any) -> Any:
         (by_row(O.choose_qparams_per_token), (2, 3, 9)),
         (by_row(O.choose_qparams_per_token_asymmetric), (2, 3, 9)),
         (by_group, (4, 8)),
+        (product_of_bytes, (5, 17)),
     ],
 )
 def test_operators_are_pytorchs(program: Any, shape: tuple[int, ...]) -> None:
