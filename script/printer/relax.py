@@ -25,7 +25,12 @@ from .symbolic import symbolic
 
 INLINE = relax.INLINE_OPS
 """Ops that print where they are used, unless they have a name."""
-_HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
+
+
+def _hides_struct_info(op: Operation) -> bool:
+    """Whether a call says what it gives, so that its binding has no annotation."""
+    return isinstance(op, relax.CallDPSPackedOp) or (isinstance(op, relax.CallTIROp) and op.te_grad_name is None)
+
 
 _NOTHING = TupleType(())
 """What a call gives that is made for its effect: it is a statement."""
@@ -206,7 +211,7 @@ class RelaxPrinter:
         if result.type == _NOTHING and result.first_use is None and isinstance(op, relax.Operator | relax.CallBase):
             self.doc.line(text, op)
             return
-        hidden = isinstance(op, _HIDES_STRUCT_INFO) or self._says_struct_info(op)
+        hidden = _hides_struct_info(op) or self._says_struct_info(op)
         note = "" if hidden else ": " + struct_info(self, result.type)
         self.doc.line(f"{self._define(result)}{note} = {text}", op)
 
