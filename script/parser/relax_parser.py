@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TupleType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, OpResult, Region, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, suggestion
 from ...dialects import relax
@@ -619,13 +619,18 @@ def decorator_options(evaluator: StructInfoEvaluator, function: ast.FunctionDef)
 
 
 def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -> list[tuple[str, SSAValue]]:
-    """`gv = add1` at the end of a dataflow block, for the sake of the output's name alone, is no binding of its own."""
+    """`gv = add1` at the end of a dataflow block, for the sake of the output's name alone, is no binding of its own.
+
+    `add1 = add1` is one.
+    """
     given = {value: i for i, (_, value) in enumerate(outputs)}
     inner = [value for _, value in outputs]
     while (op := block.last_op) is not None:
         if not isinstance(op, relax.BindOp) or op.result not in given or op.result.uses:
             break
         if op.result.type != op.value.type or inner.count(op.result) != 1:
+            break
+        if isinstance(op.value, OpResult) and name_of(op.value) == outputs[given[op.result]][0]:
             break
         inner[given[op.result]] = op.value
         op.detach()

@@ -243,9 +243,8 @@ class RelaxPrinter:
     def dataflow(self, op: relax.DataflowOp) -> None:
         pairs = list(zip(op.outputs, op.output_op.values_, strict=True))
         merged: set[SSAValue] = set()
-        copies = _last_copies(op.body.block)
         for result, source in pairs:
-            if source not in copies and self._merges(result, source, op.body.block):
+            if self._merges(result, source, op.body.block):
                 merged.add(result)
                 self._hints[source] = name_of(source) or name_of(result) or "gv"
         self.doc.line(f"with {self.doc.relax('dataflow')}():", op)
