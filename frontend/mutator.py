@@ -230,7 +230,7 @@ class PyExprMutator:
 
     def with_struct_info(self, var: Var, struct_info: StructInfo) -> Var:
         """A variable of the same name with other struct info."""
-        if var.struct_info == struct_info:
+        if var.struct_info.type == struct_info.type:
             return var
         return type(var)(var.name_hint, struct_info)
 

@@ -28,6 +28,7 @@ from ..ir.struct_info import (
     least_common,
     rename_shape_vars,
 )
+from .array import Array
 from .tir.dims import Dim, dim_of, dim_value, prim_type_of
 from .tir.prim_expr import PrimExpr, const
 from .tir.prim_expr import Var as TirVar
@@ -44,6 +45,8 @@ class StructInfo:
 
     __slots__ = ("type",)
     type: Attribute
+    structural_equal: ClassVar[Callable[[Any, Any], bool]]
+    """What `==` is, as in TVM; `handles/equality.py` fills it in."""
 
     @staticmethod
     def of(t: Attribute) -> StructInfo:
@@ -60,7 +63,7 @@ class StructInfo:
         return self.type
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StructInfo) and self.type == other.type
+        return isinstance(other, StructInfo) and StructInfo.structural_equal(self, other)
 
     def __hash__(self) -> int:
         return hash(self.type)
@@ -78,7 +81,7 @@ class StructInfo:
 
     def same_as(self, other: StructInfo) -> bool:
         """Equality, by TVM's name for identity: views have no identity of their own."""
-        return self == other
+        return self.type == other.type
 
     def is_base_of(self, derived: StructInfo) -> bool:
         """Whether every value of `derived` is for certain one of this."""
@@ -385,23 +388,23 @@ def erase_to_well_defined(
     return StructInfo.of(erased(rename_shape_vars(type_of(sinfo), shapes), mapping))
 
 
-def tir_vars_in_struct_info(sinfo: StructInfo) -> list[Any]:
+def tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
     """The symbolic variables that a struct info mentions, in order, each once."""
-    return list(map(dim_value, dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars())))
+    return Array(map(dim_value, dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars())))
 
 
-def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Any]:
+def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
     """The symbolic variables that a value of this struct info determines: those that are an extent by themselves."""
-    return list(map(dim_value, definable_vars_of([type_of(sinfo)])))
+    return Array(map(dim_value, definable_vars_of([type_of(sinfo)])))
 
 
-def collect_non_negative_expressions(sinfo: StructInfo) -> list[Any]:
+def collect_non_negative_expressions(sinfo: StructInfo) -> Array[Any]:
     """The symbolic expressions that are not negative because they are extents, in order, each once."""
     extents: dict[SymExpr, None] = {}
     for leaf in leaf_types(type_of(sinfo)):
         if isinstance(leaf, TensorType | ShapeType):
             extents |= {e: None for e in leaf.dims or () if e.constant is None}
-    return list(map(dim_value, extents))
+    return Array(map(dim_value, extents))
 
 
 def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:

@@ -17,6 +17,7 @@ from tirax.handles.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
     struct_info_lca,
+    tir_vars_in_struct_info,
     type_of,
 )
 from tirax.handles.tir.dims import dim_of
@@ -135,3 +136,7 @@ def test_struct_info_alone_declares_its_variables_where_it_is_asked_for():
     assert info.script(verbose_expr=True) == f"n = T.int64()\nm = T.int64()\n{text}"
     assert PrimStructInfo(value=const(3, "int8")).script() == "R.Prim(value=3)"
     assert PrimStructInfo(value=const(0, "bool")).script() == "R.Prim(value=False)"
+
+
+def test_variables_of_struct_info_print_as_a_list():
+    assert str(tir_vars_in_struct_info(TensorStructInfo([Var("n") + 1, Var("m")], "float32"))) == "[n, m]"

@@ -13,6 +13,7 @@ from tirax.diagnostics import UnsupportedError
 from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
+from tirax.script import parse_function
 from tirax.script.printer import print_script
 
 T2 = "!relax.tensor<[2], f32>"
@@ -445,3 +446,30 @@ def test_an_op_without_a_form_is_refused_by_name() -> None:
     )
     with pytest.raises(UnsupportedError, match="arith.constant has no form in TVMScript"):
         print_script(func)
+
+
+@pytest.mark.parametrize(
+    ("inner", "printed"),
+    [
+        ("%y = relax.nn.relu %x : {0}\n%z = relax.bind %y : {0} -> {0}", ["y = R.nn.relu(x)", "z = y", "output(z)"]),
+        ("%z = relax.bind %x : {0} -> {0}", ["z = x", "output(z)"]),
+    ],
+)
+def test_a_copy_at_the_end_of_a_dataflow_block_prints_once(inner: str, printed: list[str]) -> None:
+    body = f"%z = relax.dataflow {{\n{inner.format(T2)}\nrelax.output %z : {T2}\n}}\nrelax.return %z : {T2}"
+    text = print_script(function_of(f"relax.func @main(%x: {T2}) -> {T2} {{\n{body}\n}}"))
+    lines = [line.strip() for line in text.split("\n") if " = " in line or "output" in line]
+    plain = [line.replace(': R.Tensor((2,), dtype="float32")', "").replace("R.output", "output") for line in lines]
+    assert plain == printed
+
+
+def test_a_second_name_like_the_first_is_a_copy() -> None:
+    source = """@R.function
+def main(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+    with R.dataflow():
+        y = R.nn.relu(x)
+        y = y
+        R.output(y)
+    return y"""
+    text = print_script(parse_function(source))
+    assert 'y1: R.Tensor((2,), dtype="float32") = y\n        R.output(y1)\n    return y1' in text
