@@ -1,4 +1,5 @@
 """What users of the Python API hold: small views on xDSL operations and values, by TVM's names."""
 
+from . import equality as equality
 from . import module as module
 from .relax import builder as builder
