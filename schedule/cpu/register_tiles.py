@@ -11,7 +11,7 @@ operands are contiguous; rows run along another one, in which one of the vectors
 
 What is left of M and N is done by smaller tiles. Where B stands in panels (`packed`) and is small, the loop over i is
 the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others, and
-while the tiles read one panel they ask for the next one.
+while the tiles read one panel they ask for the next one. So they do where panels are a dimension of the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Const, SymExpr, Var, floordiv
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from . import microkernel as mk
@@ -38,13 +39,23 @@ from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """`load` goes on to its next part by `it`; a part is used for `steps` of the reduction at a time, or for all."""
+
+    it: Iter
+    load: tir.LoadOp
+    steps: int | None = None
+
+
 @dataclass
 class RegisterTilePlan(mk.StagePlan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
     does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished. The steps of
-    `unrolled` stand one after the other.
+    `unrolled` stand one after the other. `parts` are those of the operand along the lanes, if the next one is asked for
+    meanwhile.
     """
 
     update: Update
@@ -58,6 +69,7 @@ class RegisterTilePlan(mk.StagePlan):
     interior: Interior | None = None
     far: tuple[tir.LoadOp | tir.StoreOp, ...] = ()
     unrolled: Iter | None = None
+    parts: _Parts | None = None
 
     @property
     def width(self) -> int:
@@ -74,6 +86,7 @@ class RegisterTilePlan(mk.StagePlan):
 _MANY_FOR_A_TAP = 6
 """Of so many rows of an image for each row of the kernel but one, most are not at the border."""
 NEIGHBOURS = frozenset[int | None]((0, 1))
+_FEWEST_STEPS = 256
 STEPS = frozenset[int | None]((0, 1, 2, 3, 4))
 """Places of which vectors are picked out of what lies between."""
 
@@ -105,7 +118,37 @@ def plan_register_tiles(
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
-    return RegisterTilePlan(epilogue, update, lane, row, lanes, vectors, rows, panels, order, interior, far, tap)
+    parts = _parts(machine, stage, lane, row) if lane.extent.constant == lanes * vectors and interior is None else None
+    tile = lane, row, lanes, vectors, rows
+    return RegisterTilePlan(epilogue, update, *tile, panels, order, interior, far, tap, parts)
+
+
+def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Parts | None:
+    """The iterator along which one operand, which does not fit the cache, has parts as wide as a tile.
+
+    Two of them have to fit it beside the other operands, which are read once a part; else they are read in pieces.
+    """
+    loads = _along_lanes(stage, lane)
+    if len(loads) != 1 or row is None:
+        return None
+    moving = [it for it in stage.spatial if it not in (lane, row) and constant_slope(loads[0], it)]
+    count = moving[0].extent.constant if len(moving) == 1 else None
+    sizes = {load.buffer: mk.byte_count(load.buffer) for load in stage.loads if load.buffer is not stage.buffer}
+    size, others = sizes.pop(loads[0].buffer), list(sizes.values())
+    if count is None or size is None or 2 * size <= machine.caches.l2 or None in others:
+        return None
+    if 2 * size // count + sum(other or 0 for other in others) <= machine.caches.l2:
+        return _Parts(moving[0], loads[0])
+    steps = _steps(machine, stage, size // count)
+    return None if steps is None else _Parts(moving[0], loads[0], steps)
+
+
+def _steps(machine: Machine, stage: Stage, size: int) -> int | None:
+    """How many steps of the reduction a part of so many bytes is read in at a time: it takes an eighth of the cache."""
+    count, pieces = stage.reduce[-1].extent.constant, -(-8 * size // machine.caches.l2)
+    if len(stage.reduce) != 1 or count is None or pieces < 2 or count % pieces or count // pieces < _FEWEST_STEPS:
+        return None
+    return count // pieces
 
 
 def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
@@ -211,8 +254,41 @@ def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Stri
 
 def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
     """Tiles of all rows of a strip."""
+    if plan.row is not None and plan.parts is not None and plan.parts.steps is not None:
+        _rows_in_pieces(plan, strip, where, plan.row, plan.parts.steps)
+        return
     size, far = (plan.rows, plan.vectors), plan.panels is None
     mk.row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit(), far)
+
+
+def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, row: Iter, steps: int) -> None:
+    """The same for so many steps of the reduction after the other, with the sums in memory meanwhile."""
+    loops, k = strip.loops, plan.stage.reduce[0]
+    sums = loops.scratch([row.extent, strip.size], element_type(plan.stage.buffer))
+
+    def each(body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        def columns(r: SSAValue) -> None:
+            strip.vectors(lambda c: body({**where, row: r, plan.lane: strip.at(c)}, [r, c]))
+
+        loops.loop(row.extent, columns, dtype=row.dtype)
+
+    def piece(number: SSAValue) -> None:
+        taken = _Piece(sums, number, steps)
+        size = plan.rows, plan.vectors
+        mk.row_tiles(loops, row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows, taken).emit(), True)
+
+    each(lambda at, place: mk.begin(strip, plan.stage, plan.update, at, (sums, place)))
+    loops.loop(k.extent // steps, piece, dtype=k.dtype, name=mk.tile_name(k, "k", "piece"))
+    each(lambda at, place: plan.epilogue.store(loops, at, loops.load(sums, place)))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """`steps` steps of a reduction, of which this is piece `number`; its sums are kept in `sums`."""
+
+    sums: SSAValue
+    number: SSAValue
+    steps: int
 
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
@@ -229,6 +305,7 @@ class _Tile:
     strip: mk.Strip
     outer: Bindings
     rows: mk.Rows
+    piece: _Piece | None = None
 
     def __post_init__(self) -> None:
         self.loops = self.strip.loops
@@ -276,9 +353,15 @@ class _Tile:
             self._ask_for_results()
 
         def start(where: Bindings, at: list[SSAValue]) -> None:
+            if self.piece is not None and plan.row is not None:
+                loops.store(loops.load(self.piece.sums, [where[plan.row], at[1]]), acc, at)
+                return
             mk.begin(strip, plan.stage, plan.update, where, (acc, at))
 
         def end(where: Bindings, at: list[SSAValue]) -> None:
+            if self.piece is not None and plan.row is not None:
+                loops.store(loops.load(acc, at), self.piece.sums, [where[plan.row], at[1]])
+                return
             guard = strip.guard(where)
             plan.epilogue.store(loops, where, loops.load(acc, at), guard)
 
@@ -289,6 +372,15 @@ class _Tile:
     def _sum(self, acc: SSAValue, interior: Interior | None) -> None:
         """The loops of the reduction; a step in which all is padding reads nothing of the image."""
         reduce, steady = list(self.plan.stage.reduce), self._steady
+        if self.piece is not None:
+            (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
+            self.loops.loop(
+                steps,
+                lambda v: self._step({k: self.loops.value(number * steps + Var(v, k.dtype), k.dtype)}, acc, _as_it_is),
+                dtype=k.dtype,
+                name=name_of(k.var),
+            )
+            return
         if steady is None or interior is None:
             taken = _as_it_is if interior is None else interior.take
             self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken))
@@ -326,6 +418,8 @@ class _Tile:
         if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
             turn = _turn(self.outer, self.rows.first, self.rows.size)
             plan.panels.ask_for_next(self.loops, {**self.outer, **ks}, self.strip.first, turn)
+        elif plan.parts is not None:
+            self._ask_for_next_part(plan.parts, ks)
 
         def element(where: Bindings, at: list[SSAValue]) -> None:
             where = {**where, **ks}
@@ -336,6 +430,28 @@ class _Tile:
             mk.accumulate(self.loops, cloner, plan.update, (acc, at), self.strip.guard(where))
 
         self._elements(element)
+
+    def _ask_for_next_part(self, parts: _Parts, ks: Bindings) -> None:
+        """Ask for one line of what the next part has where this step reads: tiles of rows take turns."""
+        loops, plan, first = self.loops, self.plan, self.rows.first
+        if first is None:
+            return
+        it, load = parts.it, parts.load
+        line = LINE_BITS // bit_width(element_type(load.buffer))
+        turn = floormod(floordiv(sym_expr_of(first), self.rows.size), max(1, plan.width // line))
+        ahead, ks = (Const(1, it.dtype), ks) if self.piece is None else self._next_piece(self.piece, it, ks)
+        following = minimum(Var(self.outer[it], it.dtype) + ahead, it.extent - 1)
+        where = {it: loops.value(following, it.dtype), plan.lane: loops.value(turn * line, plan.lane.dtype)}
+        cloner = loops.cloner({**self.outer, **ks, **where})
+        ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
+
+    def _next_piece(self, piece: _Piece, it: Iter, ks: Bindings) -> tuple[SymExpr, Bindings]:
+        """How many parts further this step of the next piece is, and where: after the last piece comes the first."""
+        (k,) = self.plan.stage.reduce
+        count, number = (k.extent.constant or 0) // piece.steps, Var(piece.number, k.dtype) + 1
+        step = sym_expr_of(ks[k]) + (floormod(number, count) - number + 1) * piece.steps
+        last = floordiv(Var(piece.number, it.dtype) + 1, count)
+        return last, {k: self.loops.value(step, k.dtype)}
 
     def _ask_for_results(self) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""

@@ -246,3 +246,18 @@ def test_rows_of_unknown_numbers_are_counted_as_one():
     for n, m in ((0, 3), (1, 1), (3, 7), (4, 20)):
         x = RNG.standard_normal((n, m, 8)).astype("float32")
         np.testing.assert_allclose(function(x, w), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("l2", "asks"), [(1 << 20, True), (1 << 19, True), (1 << 18, False), (1 << 23, False)])
+def test_tiles_ask_for_the_next_part_of_packed_weights(l2, asks):
+    """3 MiB in twelve parts: a cache holds two of them, pieces of two, not even these, or all."""
+    w = RNG.standard_normal((1024, 768), dtype="float32")
+    bb, x = relax.BlockBuilder(), relax.Var("x", relax.TensorStructInfo((1, 31, 1024), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.matmul(x, relax.const(w))))
+    text = scheduled(bb.get(), f"llvm -mcpu=x86-64-v4 -num-cores=1 -l2-size={l2}")
+    assert ("llvm.prefetch" in text) == asks and ("_piece" in text) == (l2 == 1 << 19)
+    if asks:
+        a = RNG.standard_normal((1, 31, 1024), dtype="float32")
+        function = relax.build(bb.get(), f"llvm -l2-size={l2}")["main"]
+        np.testing.assert_allclose(function(a), a.astype("float64") @ w, rtol=2e-4, atol=2e-3)
