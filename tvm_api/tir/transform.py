@@ -75,7 +75,6 @@ LEFT_OUT: dict[str, str] = {
         "not done: Simplify uses promises on sizes and indices, not on what buffers hold"
     ),
     "RewriteUnsafeSelect": "not done: T.Select is evaluated on both sides, T.if_then_else is written where it must not",
-    "RenormalizeSplitPattern": "not done: index arithmetic is canonical in any case",
     "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
 }
 """TVM's passes on tensor functions that are not here, and why."""
