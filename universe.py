@@ -127,6 +127,7 @@ _PASSES: dict[str, str] = {
     "unroll-loop": "transforms.tir.unroll_loop:UnrollLoop",
     "promote-buffers-to-stack": "transforms.tir.promote_buffers_to_stack:PromoteBuffersToStack",
     "unroll-marked-loops": "transforms.tir.unroll_marked_loops:UnrollMarkedLoops",
+    "inject-virtual-thread": "transforms.tir.inject_virtual_thread:InjectVirtualThread",
     "renormalize-split-pattern": "transforms.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "simplify": "transforms.tir.simplify:Simplify",
     "simplify-scheduled": "transforms.tir.simplify:SimplifyScheduled",

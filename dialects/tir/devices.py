@@ -75,7 +75,12 @@ class LaunchThreadOp(asm.FormattedOp):
     @property
     def key(self) -> str:
         """TVM's key of the attribute."""
-        return "virtual_thread" if self.tag.data.startswith("vthread") else "thread_extent"
+        return "virtual_thread" if self.virtual else "thread_extent"
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the threads are written out: those of the tag `cthread` share no memory."""
+        return self.tag.data.startswith(("vthread", "cthread"))
 
     def verify_(self) -> None:
         args = self.body.block.args

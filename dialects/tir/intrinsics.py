@@ -66,6 +66,7 @@ _GPU = "it is for GPUs; functions here are compiled for CPUs"
 _ABI = "it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself"
 _VM = "it is a step of TVM's lowering to its virtual machine, which is not here"
 _PROFILE = "it is for profiling on Hexagon"
+_VIRTUAL = "it is the number of a virtual thread, which inject-virtual-thread puts in its place"
 
 FIRST, LAST, SECOND = "first", "last", "second"
 
@@ -96,6 +97,7 @@ DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {
     **_rows("int32", _VM, "anylist_resetitem anylist_setitem_call_packed anylist_setitem_call_cpacked"),
     **_rows("handle", _PROFILE, "start_profile_intrinsic end_profile_intrinsic"),
     **_rows("int32", _GPU, "tvm_storage_sync tvm_global_barrier_kinit dp4a"),
+    **_rows("int32", _VIRTUAL, "tvm_context_id"),
     **_rows("uint32", _GPU, "tvm_warp_activemask"),
     **_rows(SECOND, _GPU, "tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_shuffle_xor"),
     **_rows("handle", _GPU, "tvm_thread_allreduce tvm_load_matrix_sync tvm_mma_sync tvm_bmma_sync tvm_fill_fragment"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -25,7 +25,7 @@ from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
 from .sequences import stmt_seq
-from .stmt import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While
+from .stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, While
 
 _KINDS = {
     "serial": ForKind.SERIAL,
@@ -72,6 +72,13 @@ class BufferVar:
         if given.type != self._buffer.type.dtype:
             raise TiraxError("the value is of another dtype", expected=self.dtype, found=given.dtype)
         self._builder.emit(BufferStore(self._buffer, given, self._indices(index)))
+
+
+def _undeclared(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
+    """A body in which a buffer stands for an address; no statement says so, as in TVM."""
+    declaration = DeclBuffer(buffer, body, data=data)
+    cast(tir.DeclBufferOp, declaration.op).undeclared = True
+    return declaration
 
 
 def _unflattened(index: ExprLike, dims: Sequence[SymExpr]) -> list[ExprLike]:
@@ -158,12 +165,10 @@ class IRBuilder:
         self, dtype: str, shape: Any, name: str = "buf", axis_separators: object = None, scope: str = "global"
     ) -> BufferVar:
         """Memory for all that follows in the scope."""
-        from .stmt import DeclBuffer
-
         sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
         buffer = decl_buffer(sizes, dtype, name, scope=scope)
         address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
-        self.emit(lambda body: Allocate(address, dtype, sizes, True, DeclBuffer(buffer, body, data=address)))
+        self.emit(lambda body: Allocate(address, dtype, sizes, True, _undeclared(buffer, body, address)))
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:

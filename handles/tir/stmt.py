@@ -93,8 +93,13 @@ def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
 
 
 def statements_in(block: IRBlock) -> list[Operation]:
-    """The statements of a block, without the expressions that they use."""
-    return [op for op in block.ops if not is_expression(op) and not isinstance(op, tir.YieldOp)]
+    """The statements of a block, without the expressions that they use and buffers that nothing declares."""
+    return [op for op in block.ops if _is_statement(op)]
+
+
+def _is_statement(op: Operation) -> bool:
+    undeclared = isinstance(op, tir.DeclBufferOp) and op.undeclared
+    return not (undeclared or is_expression(op) or isinstance(op, tir.YieldOp))
 
 
 def _after(op: Operation) -> Iterator[Operation]:
@@ -197,7 +202,7 @@ class _Named(_Built):
 
     @property
     def body(self) -> Stmt:
-        following = [op for op in _after(self.op) if not is_expression(op)]
+        following = [op for op in _after(self.op) if _is_statement(op)]
         return sequence(following)
 
     def _with_body(self, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
@@ -734,13 +739,22 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     known = {} if mapping is None else mapping
     note_variables(known)
     before = block.last_op
-    originals = operations_of(stmt)
+    stated = operations_of(stmt)
+    originals = [*_undeclared_buffers(stated, known), *stated]
     for op in originals:
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):
             note_given(cast(Operation, block.last_op), op)
     copies = block.ops if before is None else _after(before)
     note_counters(originals, copies)
+
+
+def _undeclared_buffers(ops: Sequence[Operation], known: Mapping[SSAValue, SSAValue]) -> list[Operation]:
+    """What makes the buffers that operations use, and that no statement declares: it belongs to none of them."""
+    inside = {inner for op in ops for inner in op.walk()}
+    used = dict.fromkeys(v for op in inside for v in op.operands if v not in known)
+    owners = (v.owner for v in used)
+    return [op for op in owners if isinstance(op, tir.DeclBufferOp) and op.undeclared and op not in inside]
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:

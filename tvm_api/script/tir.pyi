@@ -749,6 +749,8 @@ def tvm_global_barrier_kinit(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
 def dp4a(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
+def tvm_context_id(*args: Any, dtype: Any = ...) -> Any:
+    """An intrinsic of another device."""
 def tvm_warp_activemask(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
 def tvm_warp_shuffle(*args: Any, dtype: Any = ...) -> Any:

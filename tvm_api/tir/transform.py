@@ -61,7 +61,6 @@ LEFT_OUT: dict[str, str] = {
     "InferFragment": _THREADS,
     "LiftThreadBinding": _THREADS,
     "UnifyThreadBinding": _THREADS,
-    "InjectVirtualThread": _THREADS,
     "DecorateDeviceScope": _THREADS,
     "DefaultGPUSchedule": _THREADS,
     "MergeSharedMemoryAllocations": _THREADS,
