@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, i32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..diagnostics import DTypeError, TiraxError
@@ -260,7 +260,7 @@ def _fill(
     """The init region and the stores of a block."""
     if not isinstance(body, Reduce):
         block.add_op(tir.StoreOp(place(body[0], block, mapping), targets[0], indices))
-        _mirror(block)
+        _normalize_comparisons(block)
         return
     init = Block()
     scope = dict(mapping)
@@ -305,18 +305,43 @@ def _let(block: Block, value: SSAValue, target: SSAValue) -> SSAValue:
 _MIRROR: dict[type[Operation], type[tir.BinaryExpr]] = {tir.GtOp: tir.LtOp, tir.GeOp: tir.LeOp}
 
 
-def _mirror(block: Block) -> None:
-    """`a > b -> b < a`, `a >= b -> b <= a`: the forms that TVM's simplifier leaves."""
+def _normalize_comparisons(block: Block) -> None:
+    """`a > b -> b < a`, `a >= b -> b <= a`, `a - 1 < 14 -> a < 15`: the forms that TVM's simplifier leaves."""
     for op in list(block.walk()):
         cls = _MIRROR.get(type(op))
         if cls is not None:
-            new = cls(op.operands[1], op.operands[0])
-            parent = op.parent_block()
-            if parent is not None:
-                parent.insert_op_before(new, op)
-            op.results[0].replace_all_uses_with(new.result)
-            op.detach()
-            op.erase()
+            op = _replaced(op, cls(op.operands[1], op.operands[0]))
+        if isinstance(op, tir.LtOp | tir.LeOp) and op.lhs.type in (i32, i64):
+            sides = _without_offset(op)
+            if sides is not None:
+                _replaced(op, type(op)(*sides))
+
+
+def _replaced(op: Operation, new: tir.BinaryExpr) -> tir.BinaryExpr:
+    parent = op.parent_block()
+    if parent is not None:
+        parent.insert_op_before(new, op)
+    op.results[0].replace_all_uses_with(new.result)
+    op.detach()
+    op.erase()
+    return new
+
+
+def _without_offset(op: tir.BinaryExpr) -> tuple[SSAValue, SSAValue] | None:
+    """The sides of a comparison of a sum with a constant to a constant, which takes what is added; None of others."""
+    bounds = [side.owner.py_value if isinstance(side.owner, tir.ConstOp) else None for side in op.operands]
+    position = 0 if bounds[0] is None else 1
+    bound, added = bounds[1 - position], op.operands[position].owner
+    if bound is None or not isinstance(added, tir.AddOp | tir.SubOp) or not isinstance(added.rhs.owner, tir.ConstOp):
+        return None
+    offset = added.rhs.owner.py_value if isinstance(added, tir.AddOp) else -added.rhs.owner.py_value
+    if not -(1 << 31) <= bound - offset < 1 << 31:  # what the constant's dtype may not hold
+        return None
+    moved = tir.ConstOp(bound - offset, op.lhs.type)
+    parent = op.parent_block()
+    if parent is not None:
+        parent.insert_op_before(moved, op)
+    return (added.lhs, moved.result) if position == 0 else (moved.result, added.lhs)
 
 
 def _stages(roots: Sequence[Tensor]) -> list[Stage]:

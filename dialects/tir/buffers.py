@@ -175,12 +175,18 @@ class DeclBufferOp(asm.FormattedOp):
 
     def __init__(self, data: SSAValue, buffer_type: BufferType, *, alias: bool = False):
         super().__init__(operands=[data], result_types=[buffer_type])
-        if alias:
-            self.attributes[self.ALIAS] = UnitAttr()
+        self.alias = alias
 
     @property
     def alias(self) -> bool:
         return self.ALIAS in self.attributes
+
+    @alias.setter
+    def alias(self, value: bool) -> None:
+        if value:
+            self.attributes[self.ALIAS] = UnitAttr()
+        else:
+            self.attributes.pop(self.ALIAS, None)
 
 
 @irdl_op_definition

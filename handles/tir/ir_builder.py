@@ -74,10 +74,10 @@ class BufferVar:
         self._builder.emit(BufferStore(self._buffer, given, self._indices(index)))
 
 
-def _undeclared(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
+def _with_alias(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
     """A body in which a buffer stands for an address; no statement says so, as in TVM."""
     declaration = DeclBuffer(buffer, body, data=data)
-    cast(tir.DeclBufferOp, declaration.op).undeclared = True
+    cast(tir.DeclBufferOp, declaration.op).alias = True
     return declaration
 
 
@@ -168,7 +168,7 @@ class IRBuilder:
         sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
         buffer = decl_buffer(sizes, dtype, name, scope=scope)
         address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
-        self.emit(lambda body: Allocate(address, dtype, sizes, True, _undeclared(buffer, body, address)))
+        self.emit(lambda body: Allocate(address, dtype, sizes, True, _with_alias(buffer, body, address)))
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:

@@ -28,7 +28,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note, note_counters, note_variables
-from ...ir.rewriting.copy import copied, is_expression, plant
+from ...ir.rewriting.copy import copied, is_expression, plant, free_aliases
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
@@ -98,8 +98,8 @@ def statements_in(block: IRBlock) -> list[Operation]:
 
 
 def _is_statement(op: Operation) -> bool:
-    undeclared = isinstance(op, tir.DeclBufferOp) and op.undeclared
-    return not (undeclared or is_expression(op) or isinstance(op, tir.YieldOp))
+    alias = isinstance(op, tir.DeclBufferOp) and op.alias
+    return not (alias or is_expression(op) or isinstance(op, tir.YieldOp))
 
 
 def _after(op: Operation) -> Iterator[Operation]:
@@ -202,8 +202,7 @@ class _Named(_Built):
 
     @property
     def body(self) -> Stmt:
-        following = [op for op in _after(self.op) if _is_statement(op)]
-        return sequence(following)
+        return sequence([op for op in _after(self.op) if _is_statement(op)])
 
     def _with_body(self, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
         add_to(cast(IRBlock, self.op.parent), body, mapping)
@@ -413,13 +412,6 @@ def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
     return _planted(node, block) if isinstance(node, PrimExpr) else attr_of(node)
 
 
-def _following(op: Operation) -> Iterator[Operation]:
-    following = op.next_op
-    while following is not None:
-        yield following
-        following = following.next_op
-
-
 class LetStmt(_Named):
     """`body`, in which `var` is `value`.
 
@@ -441,7 +433,7 @@ class LetStmt(_Named):
 
     def _put_in(self, size: Var, value: SymExpr) -> None:
         """Say in the body what a size is."""
-        following = list(_following(self.op))
+        following = list(_after(self.op))
         if all(v.value is None for v in value.free_vars()):
             for op in following:
                 substitute_symbols(op, {size: value})
@@ -450,7 +442,7 @@ class LetStmt(_Named):
             use.result.replace_all_uses_with(self.op.results[0])
             use.detach()
             use.erase()
-        if any(mentions_symbol(op, size) for op in _following(self.op)):
+        if any(mentions_symbol(op, size) for op in _after(self.op)):
             raise UnsupportedError(
                 f"the size '{size.name}' is bound to a value that extents cannot be made of",
                 expected="constants and sizes",
@@ -740,21 +732,13 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     note_variables(known)
     before = block.last_op
     stated = operations_of(stmt)
-    originals = [*_undeclared_buffers(stated, known), *stated]
+    originals = [*free_aliases(stated, known), *stated]
     for op in originals:
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):
             note_given(cast(Operation, block.last_op), op)
     copies = block.ops if before is None else _after(before)
     note_counters(originals, copies)
-
-
-def _undeclared_buffers(ops: Sequence[Operation], known: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """What makes the buffers that operations use, and that no statement declares: it belongs to none of them."""
-    inside = {inner for op in ops for inner in op.walk()}
-    used = dict.fromkeys(v for op in inside for v in op.operands if v not in known)
-    owners = (v.owner for v in used)
-    return [op for op in owners if isinstance(op, tir.DeclBufferOp) and op.undeclared and op not in inside]
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:

@@ -5,7 +5,7 @@ An expression is a tree, wherever its operations stand: a copy has operations of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -126,3 +126,10 @@ def plant(value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
 def copied(ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
     """Copies of statements at the end of `block`."""
     _COPIER.statements(ops, block, mapping)
+
+
+def free_aliases(ops: Sequence[Operation], known: Mapping) -> list[Operation]:
+    """What makes the buffers that statements use and no statement declares: it belongs to none of them."""
+    here = dict.fromkeys(inner for op in ops for inner in op.walk())
+    owners = dict.fromkeys(v.owner for op in here for v in op.operands if v not in known and v.owner not in here)
+    return [op for op in owners if isinstance(op, tir.DeclBufferOp) and op.alias]
