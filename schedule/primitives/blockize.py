@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import cast
@@ -85,8 +86,11 @@ class _Part:
         units = checks.units(lp for lp in st.loops_above(self.block) if lp not in self.inside)
         rows: list[tuple[IterKind, SymExpr, SymExpr]] = []
         for kind, division, binding in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
-            kept = self.preserve and division.outer.is_unit and binding in units
-            rows.append((kind, binding if kept else division.outer.binding, division.outer.extent))
+            outer = division.outer.binding
+            if self.preserve and division.outer.is_unit:
+                inner = division.inner.extent
+                outer = next((u for u, k in units.items() if k.constant == 0 and _drives(u, binding, inner)), outer)
+            rows.append((kind, outer, division.outer.extent))
         return rows
 
     def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
@@ -149,6 +153,11 @@ class _Part:
                 binding = build(division.inner.binding.substitute(variables), dtype)
                 rows.append((var, (kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i_init"))
         return rows
+
+
+def _drives(var: Var, binding: SymExpr, step: SymExpr) -> bool:
+    """Whether a variable, times `step`, is a part of a binding."""
+    return var in binding.free_vars() and step.constant is not None and checks.step_of(binding, var) == step.constant
 
 
 def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
@@ -305,17 +314,17 @@ def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: boo
     inside = [[lp for lp in st.loops_above(b) if any(s.is_ancestor(lp) for s in statements)] for b in blocks]
     parts = [_Part(b, loops, preserve_unit_iters) for b, loops in zip(blocks, inside, strict=True)]
     _check_outer(parts)
-    rows: dict[tuple[SymExpr, SymExpr], tuple[int, _Part]] = {}
+    rows: Rows = {}
     for part in parts:
-        for k, (kind, binding, extent) in enumerate(part.outer_rows()):
+        for k, (kind, key) in enumerate(_keys(part)):
             if kind is IterKind.SPATIAL:
-                rows.setdefault((binding, extent), (k, part))
+                rows.setdefault(key, (k, part))
     anchor = statements[0]
     outer = _joint_block(rows, [st.name_of_block(b) for b in blocks], anchor)
     _set_outer_predicate(outer, _common_conditions(parts), anchor)
     at = dict(zip(rows, outer.iter_vars, strict=True))
     func = st.function_around(blocks[0])
-    highs = [[at.get((binding, extent)) for _, binding, extent in part.outer_rows()] for part in parts]
+    highs = [[at.get(key) for _, key in _keys(part)] for part in parts]
     inner_blocks = [part.enter(state, high) for part, high in zip(parts, highs, strict=True)]
     for inner in inner_blocks:
         _simplify_indices(inner, outer)
@@ -362,14 +371,25 @@ def _check_outer(parts: Sequence[_Part]) -> None:
                 fail("a loop around the blocks drives a reduction", part.block)
 
 
-Rows = dict[tuple[SymExpr, SymExpr], tuple[int, _Part]]
-"""(binding, extent) -> the first iterator that has it, and its block."""
+Key = tuple[SymExpr, SymExpr, int]
+"""The binding and the extent of an iterator, and the how manieth of its block it is with both."""
+Rows = dict[Key, tuple[int, _Part]]
+"""The first iterator that has a key, and its block."""
+
+
+def _keys(part: _Part) -> list[tuple[IterKind, Key]]:
+    counts: Counter[tuple[SymExpr, SymExpr]] = Counter()
+    keys: list[tuple[IterKind, Key]] = []
+    for kind, binding, extent in part.outer_rows():
+        keys.append((kind, (binding, extent, counts[binding, extent])))
+        counts[binding, extent] += 1
+    return keys
 
 
 def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.BlockOp:
     build = Materializer(rw.before(anchor))
     iters: list[rw.BlockIter] = []
-    for (binding, extent), (k, part) in rows.items():
+    for (binding, extent, _), (k, part) in rows.items():
         dtype = cast(IntegerType, part.block.iter_vars[k].type)
         iters.append((IterKind.SPATIAL, build(binding, dtype), _domain(extent, dtype)))
     hints = [f"{part.names[k] or 'v'}_o" for k, part in rows.values()]

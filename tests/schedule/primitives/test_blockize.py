@@ -320,3 +320,37 @@ def test_refused(steps, rule) -> None:
         steps(s)
     assert "blockize: " in str(caught.value)
     assert "^^^" in str(caught.value) or not caught.value.places
+
+
+UNITS = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16, 32), "float32")):
+        for i, j, k, m in T.grid(1, 4, 16, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i * 16 + k)
+                vj = T.axis.spatial(32, j * 8 + m)
+                B[vi, vj] = A[vi, vj] + T.float32(1.0)
+        for i, j in T.grid(3, 1):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+"""
+)
+
+
+@pytest.mark.parametrize("preserve", [True, False])
+def test_a_loop_that_runs_once_drives_its_iterator(preserve: bool) -> None:
+    module, s = scheduled(UNITS)
+    s.blockize(s.get_loops(s.get_block("B"))[2], preserve_unit_iters=preserve)
+    row = 'vi_o, vj_o = T.axis.remap("SS", [i, j])' if preserve else "vi_o = T.axis.spatial(1, 0)"
+    assert row in s.mod.script()
+    assert_same_meaning(module.op, s.mod.op)
+
+
+def test_a_block_keeps_all_its_iterators_that_are_nothing_outside() -> None:
+    module, s = scheduled(UNITS)
+    s.blockize([s.get_block("B"), s.get_block("C")], preserve_unit_iters=False)
+    text = s.mod.script()
+    assert "vi_o = T.axis.spatial(1, 0)" in text and "vj_o = T.axis.spatial(1, 0)" in text
+    assert_same_meaning(module.op, s.mod.op)
