@@ -28,7 +28,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note, note_counters, note_variables
-from ...ir.rewriting.copy import copied, is_expression, plant, free_aliases
+from ...ir.rewriting.copy import copied, free_aliases, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
