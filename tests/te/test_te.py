@@ -229,3 +229,25 @@ def test_reductions_have_their_parts():
     total = te.sum(x[k], axis=k)
     assert (total.source, total.axis, total.condition, total.value_index) == (total.sources, (k,), None, 0)
     assert te.Reduce(None, [1], [k], None, 1).value_index == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "written", "values"),
+    [
+        (lambda i: i - 1 < 6, "v_i < 7", [0, 1, 2, 3, 4, 5, 6]),
+        (lambda i: i + 2 <= 6, "v_i <= 4", [0, 1, 2, 3, 4]),
+        (lambda i: i - 1 >= 2, "3 <= v_i", [3, 4, 5, 6, 7]),
+        (lambda i: i + 3 > 4, "1 < v_i", [2, 3, 4, 5, 6, 7]),
+        (lambda i: i - 2147483647 < 6, "v_i - 2147483647 < 6", list(range(8))),  # 2147483653 is no int32
+        (lambda i: i * 2 < 6, "v_i * 2 < 6", [0, 1, 2]),
+    ],
+)
+def test_comparisons_take_the_constants_that_are_added(
+    condition: Callable[[Any], Any], written: str, values: list[int]
+) -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: tvm.tir.Select(condition(i), a[i], tvm.tir.const(-1.0, "float32")), name="B")
+    assert f"T.Select({written}," in text(a, b)
+    out = np.zeros(8, dtype="float32")
+    run([a, b], [np.arange(8, dtype="float32"), out])
+    assert out.tolist() == [float(k) if k in values else -1.0 for k in range(8)]
