@@ -114,7 +114,7 @@ tir.func @across(%A: !tir.buffer<[48, 40], f32>, %B: !tir.buffer<[128, 40], f32>
   } } }
 }
 
-// A matrix times a vector: four rows side by side, two vectors of sums each.
+// A matrix times a vector: four rows side by side, two vectors of sums each, whose sums are made together.
 // CHECK-LABEL: tir.func @dots
 // CHECK-NOT:     tir.shuffle
 // CHECK:         tir.for %{{.*}} = 0 to 32 {
@@ -125,7 +125,7 @@ tir.func @across(%A: !tir.buffer<[48, 40], f32>, %B: !tir.buffer<[128, 40], f32>
 // CHECK-NEXT:        tir.for unrolled %{{.*}} = 0 to 4 {
 // CHECK:               tir.for vectorized %{{.*}} = 0 to 32 {
 // CHECK:                 tir.load %B
-// CHECK:           tir.call_llvm_intrin
+// CHECK:           tir.shuffle
 tir.func @dots(%A: !tir.buffer<[64], f32>, %B: !tir.buffer<[128, 64], f32>, %C: !tir.buffer<[128], f32>) {
   tir.for %j = 0 to 128 { tir.for %k = 0 to 64 {
     tir.block "C" (%vj = spatial(%j, 128), %vk = reduce(%k, 64)) {
