@@ -18,7 +18,6 @@ from ..dialects import tir
 from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr
 from ..dialects.sym.expr import Var as SymVar
-from ..dialects.tir import BufferType
 from ..ir import equality
 from ..ir.equality import Reader, StructuralInequalityError
 from ..ir.origins import origin
@@ -55,7 +54,7 @@ class _NodeReader(Reader):
             return self.detached(value.op)
         if is_extent_var(value):
             return self.numbered(("symbolic", self.expr(named_var(SymVar(value, cast(IntegerType, value.type))))), None)
-        if self.map_free_vars or isinstance(value.type, BufferType):  # a buffer says itself what it is
+        if self.map_free_vars:
             return (super().free(value), self.attribute(value.type))
         return ("free", value)
 
@@ -98,7 +97,7 @@ class _NodeReader(Reader):
         return ("statement",)
 
     def buffer(self, buffer: Buffer) -> Hashable:
-        """By its type, names aside."""
+        """By its type, names aside, where free variables are mapped; else it is equal to itself alone."""
         return ("buffer", self.operand(buffer.ssa))
 
     def table(self, table: Mapping[Any, Any]) -> Hashable:

