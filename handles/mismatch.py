@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from .array import Array
 from .module import IRModule
 from .object_path import ObjectPath
 from .relax.expr import GlobalVar
@@ -165,6 +166,6 @@ _KINDS: tuple[tuple[Any, Callable[..., Paths | None]], ...] = (
     (_NODES, _Comparison.named),
     (ExtentInt, _Comparison.number),
     (Mapping, _Comparison.table),
-    (list | tuple, _Comparison.sequence),
+    (Array | list | tuple, _Comparison.sequence),
 )
 """How nodes of a kind are compared, the first that fits; others are equal where Python says so."""

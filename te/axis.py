@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerType, i32
 
 from ..diagnostics import TiraxError
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.array import Array
 from ..handles.tir.domains import IterVar as Thread
 from ..handles.tir.domains import Range
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, Var, as_sym, placeholder_value, with_names
@@ -44,7 +45,7 @@ def dim(value: DimLike) -> SymExpr:
 
 def shape_dims(shape: Any) -> list[SymExpr]:
     """A shape given as one extent or a sequence of them."""
-    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
+    return [dim(d) for d in (shape if isinstance(shape, Array | list | tuple) else (shape,))]
 
 
 class IterVar(PrimExpr):

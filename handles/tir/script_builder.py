@@ -22,6 +22,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.buffers.regions import infer_regions
+from ..array import Array
 from ..base_func import BaseFunc
 from . import prim_expr as tx
 from .buffers import Buffer, Stmt, decl_buffer
@@ -374,7 +375,7 @@ def writes(*regions: Any) -> None:
 
 
 def _regions(given: Sequence[Any]) -> list[BufferRegion]:
-    flat = [r for g in given for r in (cast("list[Any]", g) if isinstance(g, list | tuple) else [g])]
+    flat = [r for g in given for r in (cast("list[Any]", g) if isinstance(g, Array | list | tuple) else [g])]
     return [r if isinstance(r, BufferRegion) else _region(r) for r in flat]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tirax.handles.array import Array
-from tirax.tvm_api import ir, tir
+from tirax.tvm_api import ir, te, tir
 
 ITEMS = (3, "x", (1, 2))
 
@@ -23,3 +23,8 @@ def test_nodes_come_in_arrays_as_in_tvm():
     assert isinstance(mapped, ir.Array) and str(mapped) == "[1, 2]"
     ir.assert_structural_equal(mapped, [1, 2])
     assert not ir.structural_equal(mapped, [1, 3]) and not ir.structural_equal(mapped, [1])
+
+
+def test_arrays_are_shapes_and_regions():
+    index_map = tir.IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    assert te.placeholder(index_map.map_shape([16])).shape == (4, 4)
