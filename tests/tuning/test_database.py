@@ -1,13 +1,14 @@
 """Databases: found again by structure and target, safe with several writers."""
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+import strength
 from strength import thinned
 from tuning_workloads import matmul, numbered
 
@@ -237,9 +238,11 @@ def test_a_trace_that_does_not_fit_is_passed_over(database):
     assert database.query_tuning_record(matmul(), TARGET).median == 2e-3
 
 
+_FOLDERS = [str(Path(__file__).parent), str(Path(strength.__file__).parent)]
+"""Where another process finds this file and what it imports."""
 _WRITER = """
 import sys
-sys.path[:0] = [{folder!r}]
+sys.path[:0] = {folders!r}
 from test_database import record, Database
 from tuning_workloads import matmul
 database = Database.in_folder(sys.argv[1], sys.argv[3])
@@ -251,7 +254,7 @@ for k in range({count}):
 @thinned("kind", ["sqlite", "json"], 1)
 def test_two_processes_write_one_file(tmp_path, kind):
     path = str(tmp_path)
-    code = _WRITER.format(folder=os.path.dirname(__file__), count=12)
+    code = _WRITER.format(folders=_FOLDERS, count=12)
     writers = [subprocess.Popen([sys.executable, "-c", code, path, str(start), kind]) for start in (1, 5)]
     assert [w.wait(60) for w in writers] == [0, 0]
     database = Database.in_folder(path, kind)
@@ -286,7 +289,7 @@ def test_foreign_files_and_kinds(tmp_path):
 
 
 def test_hashes_are_the_same_in_other_processes():
-    path = f"import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}]"
+    path = f"import sys; sys.path[:0] = {_FOLDERS!r}"
     code = f"{path}\nfrom test_database import *\nprint(stable_hash(matmul()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == stable_hash(matmul()) == stable_hash(renamed(matmul())) != stable_hash(matmul(17))
