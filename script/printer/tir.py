@@ -21,7 +21,7 @@ from .literals import attribute, dictionary, parenthesized, shown_attrs, string,
 from .names import NameScope
 from .symbolic import symbolic
 from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
-from .undeclared import undeclared
+from .undeclared import statement_of, undeclared
 
 _KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
 _LOOP_CALLS = {
@@ -413,7 +413,9 @@ class TIRPrinter:
                     self._declare_used(inner)
                 regions[type(inner)].append(self.region(inner.buffer, inner.starts, inner.extents))
                 continue
-            with self.doc.collecting(parts.get(type(inner), body)):
+            user = statement_of(inner)
+            place = declared[type(user)] if isinstance(user, tir.RegionOp) else parts.get(type(inner), body)
+            with self.doc.collecting(place):
                 self._statements((inner,))
         for name, kind in (("reads", tir.ReadsOp), ("writes", tir.WritesOp)):
             self.doc.lines.extend(declared[kind])

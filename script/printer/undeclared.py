@@ -23,11 +23,13 @@ def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapp
     """
     numbers = {op: i for i, op in enumerate(inner for outer in ops for inner in outer.walk())}
     places: dict[Operation, list[tuple[Order, SSAValue]]] = defaultdict(list)
-    for value, uses in _uses(numbers, scope).items():
-        statements = [_statement(use) for use in uses]
+    used = _uses(numbers, scope)
+    users = {op for uses in used.values() for op in uses}
+    for value, uses in used.items():
+        statements = [statement_of(use) for use in uses]
         pairs = zip(statements, uses, strict=True)
         first: Order = min((numbers.get(s, 0), s is not use, numbers[use]) for s, use in pairs)
-        places[_place(uses, numbers)].append((first, value))
+        places[_place(uses, users, numbers)].append((first, value))
     return {op: [value for _, value in sorted(rows, key=lambda row: row[0])] for op, rows in places.items()}
 
 
@@ -62,7 +64,7 @@ def _definer(value: SSAValue) -> Operation | None:
     return value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
 
 
-def _statement(op: Operation) -> Operation:
+def statement_of(op: Operation) -> Operation:
     """The statement that an expression is part of: what a store writes to comes before what it writes."""
     while is_expression(op) and (use := _first_use(op)) is not None:
         op = use
@@ -81,24 +83,24 @@ def _first_use(op: Operation) -> Operation | None:
     return None
 
 
-def _place(uses: list[Operation], numbers: Mapping[Operation, int]) -> Operation:
+def _place(uses: list[Operation], users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:
     """Where the first statement with a use begins, of those in the innermost block around all uses."""
     chains = [_chain(op) for op in uses]
     depth = 0
     while all(len(chain) > depth + 1 for chain in chains) and len({chain[depth + 1][0] for chain in chains}) == 1:
         depth += 1
     first = min((chain[depth][1] for chain in chains), key=lambda op: numbers.get(op, 0))
-    return _beginning(_statement(first), numbers)
+    return _beginning(statement_of(first), users, numbers)
 
 
-def _beginning(statement: Operation, numbers: Mapping[Operation, int]) -> Operation:
-    """The first of the expressions in its block that a statement is made of, or the statement itself."""
+def _beginning(statement: Operation, users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:
+    """The first of the expressions in its block that a statement is made of and that are `users`, or the statement."""
     first, todo = statement, list(statement.operands)
     while todo:
         owner = todo.pop().owner
         if isinstance(owner, Operation) and is_expression(owner) and owner.parent_block() is statement.parent_block():
             todo += owner.operands
-            first = min(first, owner, key=lambda op: numbers.get(op, 0))
+            first = min(first, owner, key=lambda op: numbers.get(op, 0)) if owner in users else first
     return first
 
 

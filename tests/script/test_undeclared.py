@@ -96,3 +96,26 @@ def test_zero_does_nothing_among_statements():
     body = tir.SeqStmt([tir.Evaluate(0), tir.Evaluate(1), tir.Evaluate(0)])
     assert lines(body) == ["T.evaluate(1)"]
     assert lines(tir.PrimFunc([], tir.Evaluate(0)))[-1] == "    T.evaluate(0)"
+
+
+@T.prim_func(check_well_formed=False)
+def constant_places():
+    a = T.Buffer((4,), "float32")
+    b = T.Buffer((4,), "float32")
+    for i in range(4):
+        with T.block("copy"):
+            vi = T.axis.spatial(4, i)
+            T.reads(a[0], b[vi])
+            b[vi] = a[0] + b[vi]
+
+
+def test_declarations_stand_in_front_of_the_regions_that_need_them():
+    assert lines(constant_places)[-5:] == [
+        "            a = T.Buffer((4,))",
+        "            b = T.Buffer((4,))",
+        "            T.reads(a[0], b[vi])",
+        "            T.writes(b[vi])",
+        "            b[vi] = a[0] + b[vi]",
+    ]
+    text = constant_places.script()
+    assert from_source(text, check_well_formed=False).script() == text
