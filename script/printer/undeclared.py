@@ -13,8 +13,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...ir.rewriting.walk import is_expression
 
-Order = tuple[int, bool, int]
-
 
 def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapping[Operation, list[SSAValue]]:
     """Aliases in `ops`, and what these take from elsewhere, by the statement in front of which it is declared.
@@ -22,38 +20,72 @@ def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapp
     What the op `scope` defines in its regions, these ops among them, does not come from elsewhere.
     """
     numbers = {op: i for i, op in enumerate(inner for outer in ops for inner in outer.walk())}
-    places: dict[Operation, list[tuple[Order, SSAValue]]] = defaultdict(list)
     used = _uses(numbers, scope)
     users = {op for uses in used.values() for op in uses}
+    places: dict[Operation, list[SSAValue]] = defaultdict(list)
     for value, uses in used.items():
-        statements = [statement_of(use) for use in uses]
-        pairs = zip(statements, uses, strict=True)
-        first: Order = min((numbers.get(s, 0), s is not use, numbers[use]) for s, use in pairs)
-        places[_place(uses, users, numbers)].append((first, value))
-    return {op: [value for _, value in sorted(rows, key=lambda row: row[0])] for op, rows in places.items()}
+        places[_place(uses, users, numbers)].append(value)
+    return {op: _in_order(values, statement_of(op)) for op, values in places.items()}
+
+
+def _in_order(values: list[SSAValue], statement: Operation) -> list[SSAValue]:
+    """Values as a statement mentions them first, in whatever order its expressions are computed."""
+    if len(values) < 2:
+        return values
+    ranks: dict[SSAValue, int] = {}
+    for mentioned in _mentions(statement):
+        ranks.setdefault(mentioned, len(ranks))
+    return sorted(values, key=lambda value: ranks.get(value, len(ranks)))
+
+
+def _mentions(statement: Operation) -> Iterator[SSAValue]:
+    """The values in a statement, in its expressions and in its regions; what a store writes to comes first."""
+    seen: set[Operation] = set()
+    todo: list[Operation | SSAValue] = [statement]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, SSAValue):
+            yield item
+            if isinstance(item.owner, Operation) and is_expression(item.owner):
+                todo.append(item.owner)
+        elif item not in seen:
+            seen.add(item)
+            inner = [op for r in item.regions for block in r.blocks for op in block.ops if not is_expression(op)]
+            operands = [item.buffer, item.value, *item.indices] if isinstance(item, tir.StoreOp) else item.operands
+            todo += reversed([*operands, *inner])
 
 
 def _uses(numbers: Mapping[Operation, int], scope: Operation | None) -> dict[SSAValue, list[Operation]]:
     """The ops that use aliases and what is not defined by these ops."""
     uses: dict[SSAValue, list[Operation]] = defaultdict(list)
-    for op in numbers:
-        for value in _leaves(op, numbers):
+    for inner in numbers:
+        op = _outermost(inner)
+        for value in _leaves(inner, numbers):
             if _is_alias(value):
-                if not isinstance(op, tir.BufferDataOp):
+                if not isinstance(inner, tir.BufferDataOp):
                     uses[value].append(op)
             elif (owner := _definer(value)) not in numbers and (owner is None or owner is not scope):
                 uses[value].append(op)
     return uses
 
 
+def _outermost(op: Operation) -> Operation:
+    """An op, or the expression in whose regions it stands: these are no scopes."""
+    while (outer := op.parent_op()) is not None and is_expression(outer):
+        op = outer
+    return op
+
+
 def _leaves(op: Operation, numbers: Mapping[Operation, int]) -> Iterator[SSAValue]:
     """The operands of an op, and those of expressions that lie elsewhere."""
-    for value in op.operands:
+    todo = [*op.operands]
+    while todo:
+        value = todo.pop()
         owner = value.owner
         if not isinstance(owner, Operation) or not is_expression(owner):
             yield value
         elif owner not in numbers:
-            yield from _leaves(owner, numbers)
+            todo += owner.operands
 
 
 def _is_alias(value: SSAValue) -> bool:
