@@ -241,9 +241,12 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
 
 def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
     """By how much the address of an access grows with an iterator."""
+    steps = [_step(index, it) for index in op.indices]
+    if any(step.constant is None for step in steps):  # quotients and rests may grow as one number together
+        place = address(op.buffer, op.indices)
+        return place.substitute({it.expr: it.expr + 1}) - place
     total: SymExpr = Const(0)
-    for index, stride in zip(op.indices, cast(BufferType, op.buffer.type).layout_strides(), strict=True):
-        step = _step(index, it)
+    for step, stride in zip(steps, cast(BufferType, op.buffer.type).layout_strides(), strict=True):
         if step.constant != 0:
             total = add(total, mul(step, stride))
     return total
