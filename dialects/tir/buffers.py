@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr, UnitAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -46,6 +46,14 @@ class _BufferDef(IRDLOperation):
         super().__init__(result_types=[buffer_type])
 
 
+def _note(op: Operation, key: str, value: bool) -> None:
+    """Set, or take away, an attribute that says something about an op and not what it computes."""
+    if value:
+        op.attributes[key] = UnitAttr()
+    else:
+        op.attributes.pop(key, None)
+
+
 @irdl_op_definition
 class AllocBufferOp(_BufferDef):
     """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function).
@@ -62,8 +70,7 @@ class AllocBufferOp(_BufferDef):
 
     def __init__(self, buffer_type: BufferType, *, padded: bool = False, declared: bool = False):
         super().__init__(buffer_type)
-        if padded:
-            self.attributes[self.PADDED] = UnitAttr()
+        _note(self, self.PADDED, padded)
         self.declared = declared
 
     @property
@@ -76,10 +83,7 @@ class AllocBufferOp(_BufferDef):
 
     @declared.setter
     def declared(self, value: bool) -> None:
-        if value:
-            self.attributes[self.DECLARED] = UnitAttr()
-        else:
-            self.attributes.pop(self.DECLARED, None)
+        _note(self, self.DECLARED, value)
 
 
 @irdl_op_definition
@@ -183,10 +187,7 @@ class DeclBufferOp(asm.FormattedOp):
 
     @alias.setter
     def alias(self, value: bool) -> None:
-        if value:
-            self.attributes[self.ALIAS] = UnitAttr()
-        else:
-            self.attributes.pop(self.ALIAS, None)
+        _note(self, self.ALIAS, value)
 
 
 @irdl_op_definition
