@@ -135,13 +135,13 @@ class Document:
         return " " * (depth * self.config.indent_spaces)
 
     @contextmanager
-    def indented(self, empty: str = "pass") -> Iterator[None]:
-        """One level deeper; `empty` where nothing was printed."""
+    def indented(self) -> Iterator[None]:
+        """One level deeper; `pass` where nothing was printed."""
         self.depth += 1
         before = len(self.lines)
         yield
         if len(self.lines) == before:
-            self.line(empty)
+            self.line("pass")
         self.depth -= 1
 
     @contextmanager
