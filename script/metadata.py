@@ -3,10 +3,11 @@
 A program printed with `show_meta=True` begins with `metadata = tvm.ir.load_json(\"\"\"{…}\"\"\")`. The text is JSON:
 
     {"format": "tirax.metadata", "version": 1,
-     "relax.expr.Constant": [{"dtype": "float32", "shape": [2, 2], "data": "<base64>"}, …]}
+     "relax.expr.Constant": [{"dtype": "float32", "shape": [2, 2], "data": "<base64>"}, …],
+     "runtime.String": ["<base64>", …], "tir.StringImm": ["<base64>", …]}
 
-`data` is the contents in base64: little endian, row major, a bool in one byte. The text contains neither backslashes
-nor triple quotes.
+`data` is the contents in base64: little endian, row major, a bool in one byte. Strings of several lines, among
+attributes and as expressions, are UTF-8 in base64. The text contains neither backslashes nor triple quotes.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from operator import index as whole
 from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
 from ..dialects.dtypes import byte_size, dtype_name, dtype_of
 from ..dialects.relax import TensorData, TensorDataAttr
 
 CONSTANT_KEY = "relax.expr.Constant"
+STRING_KEY, STRING_IMM_KEY = "runtime.String", "tir.StringImm"
 FORMAT = "tirax.metadata"
 VERSION = 1
 
@@ -32,20 +37,21 @@ class MetadataError(TiraxError, ValueError):
     """A metadata text that cannot be read."""
 
 
-def encode_metadata(constants: Iterable[TensorDataAttr]) -> str:
-    """The JSON text that holds `constants`, in their order."""
-    rows = [
-        {
-            "dtype": dtype_name(c.data.dtype),
-            "shape": list(c.data.shape),
-            "data": base64.b64encode(c.data.raw).decode("ascii"),
-        }
-        for c in constants
-    ]
-    return json.dumps({"format": FORMAT, "version": VERSION, CONSTANT_KEY: rows})
+def encode_metadata(tables: Mapping[str, Iterable[Attribute]]) -> str:
+    """The JSON text of constants (`CONSTANT_KEY`) and strings (`STRING_KEY`, `STRING_IMM_KEY`), each in their order."""
+    rows = {key: list(map(_row, values)) for key, values in tables.items()}
+    return json.dumps({"format": FORMAT, "version": VERSION, **rows})
 
 
-def decode_metadata(text: str) -> dict[str, list[TensorDataAttr]]:
+def _row(value: Attribute) -> object:
+    if isinstance(value, StringAttr):
+        return base64.b64encode(value.data.encode()).decode("ascii")
+    data = cast(TensorDataAttr, value).data
+    contents = base64.b64encode(data.raw).decode("ascii")
+    return {"dtype": dtype_name(data.dtype), "shape": list(data.shape), "data": contents}
+
+
+def decode_metadata(text: str) -> dict[str, list[TensorDataAttr | str]]:
     """The tables of a metadata text by key. Raises `MetadataError` for what `encode_metadata` did not write."""
     try:
         found: object = json.loads(text)
@@ -61,10 +67,13 @@ def decode_metadata(text: str) -> dict[str, list[TensorDataAttr]]:
             found=f"{table.get('format')}, version {table.get('version')}",
             hint="print the program with show_meta=True in tirax",
         )
-    rows = table.get(CONSTANT_KEY, [])
+    return {key: _table(key, read, table.get(key, [])) for key, read in _READERS.items()}
+
+
+def _table(key: str, read: Callable[[int, object], TensorDataAttr | str], rows: object) -> list[TensorDataAttr | str]:
     if not isinstance(rows, list):
-        raise MetadataError(f'"{CONSTANT_KEY}" must be a list', found=type(rows).__name__)
-    return {CONSTANT_KEY: [_constant(i, row) for i, row in enumerate(cast("list[object]", rows))]}
+        raise MetadataError(f'"{key}" must be a list', found=type(rows).__name__)
+    return [read(i, row) for i, row in enumerate(cast("list[object]", rows))]
 
 
 def _constant(index: int, row: object) -> TensorDataAttr:
@@ -81,3 +90,17 @@ def _constant(index: int, row: object) -> TensorDataAttr:
     if len(raw) != wanted:
         raise MetadataError(f"constant {index} of the metadata has the wrong size", expected=wanted, found=len(raw))
     return TensorDataAttr(TensorData(dtype, shape, raw))
+
+
+def _string(index: int, row: object) -> str:
+    try:
+        return base64.b64decode(cast(str, row), validate=True).decode()
+    except (TypeError, ValueError, binascii.Error) as error:
+        raise MetadataError(f"string {index} of the metadata must be UTF-8 in base64") from error
+
+
+_READERS: dict[str, Callable[[int, object], TensorDataAttr | str]] = {
+    CONSTANT_KEY: _constant,
+    STRING_KEY: _string,
+    STRING_IMM_KEY: _string,
+}

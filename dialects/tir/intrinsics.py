@@ -22,8 +22,6 @@ class Intrinsic:
     result: str
     floats: bool = False
     """Whether the name means this of floats only: `T.floor` of an integer is the integer."""
-    folds: bool = False
-    """Whether constants alone are computed at once."""
 
 
 def _named(count: int, result: str, names: str, floats: bool = False) -> dict[str, Intrinsic]:
@@ -46,7 +44,7 @@ INTRINSICS: dict[str, Intrinsic] = {
     **COUNTING,
     **BINARY_INTRINSICS,
     "bitwise_not": Intrinsic(1, SAME),
-    "pow": Intrinsic(2, SAME, folds=True),
+    "pow": Intrinsic(2, SAME),
     "fma": Intrinsic(3, SAME),
     **_named(1, HALF, "vectorlow vectorhigh"),
     "vectorcombine": Intrinsic(2, DOUBLE),

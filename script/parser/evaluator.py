@@ -276,7 +276,8 @@ class Evaluator:
     def visit_subscript(self, node: ast.Subscript) -> Any:
         value = self.visit(node.value)
         if isinstance(value, Metadata):
-            return self.metadata_item(value, self.visit(node.slice), node)
+            hint = "print it with show_meta=True, or pass `metadata`"
+            raise self.error(node, "the constants of this script are not in it", hint=hint)
         if isinstance(value, SSAValue):
             return self.subscript_of(value, self.subscripts(node), node)
         index = self.visit(node.slice)
@@ -409,9 +410,6 @@ class Evaluator:
 
     def member_of_module(self, name: str, node: ast.AST) -> Any:
         raise self.error(node, f"there is no function '{name}'")
-
-    def metadata_item(self, value: Metadata, index: Any, node: ast.AST) -> Any:
-        raise self.error(node, "metadata may not be used here")
 
     def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Any:
         raise self.error(node, "this has no elements", found=describe(value))

@@ -46,7 +46,7 @@ from .relax_types import StructInfoEvaluator, symbolic_call
 from .scope import Environment, Scope
 from .source import Source
 from .tir_frames import check_plain_parameters
-from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
+from .values import CallSite, FreshVar, GlobalRef, Imm, Method, Ref, describe
 
 
 @dataclass(frozen=True)
@@ -219,11 +219,6 @@ class RelaxParser(RelaxEvaluator):
             hint = suggestion(name, self.module.function_names())
             raise self.error(node, f"the module has no function '{name}'", hint=hint)
         return GlobalRef(name)
-
-    def metadata_item(self, value: Metadata, index: Any, node: ast.AST) -> Any:
-        raise self.error(
-            node, "the constants of this script are not in it", hint="print it with show_meta=True, or pass `metadata`"
-        )
 
     def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Any:
         t = value.type

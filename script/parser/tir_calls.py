@@ -438,8 +438,6 @@ _OPERATOR_NAMES = {
     "indexdiv": "floordiv",
     "indexmod": "floormod",
     "div": "truncdiv",
-    "pow": "pow",
-    "power": "pow",
 }
 _DTYPE_FIRST = frozenset(
     {"call_extern", "call_pure_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin"}
@@ -460,6 +458,7 @@ CALLS: dict[str, Builder] = {
     **{name: _binary(name) for name in tir.BINARY_INTRINSICS},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
     **{name: _node("truncdiv" if kind == "div" else kind) for kind, name in tir.NODE_NAMES.items()},
+    **dict.fromkeys(("pow", "power"), _node("pow")),
     "fma": _fma,
     "any": _reduce("or"),
     "all": _reduce("and"),

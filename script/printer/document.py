@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
-from ...dialects.relax import TensorDataAttr
 from ...ir.locations import location_of
 
-_REFERENCE = re.compile(r'(\bmetadata\["relax\.expr\.Constant"\]\[)(\d+)\]')
+_REFERENCE = re.compile(r'\bmetadata\["([\w.]+)"\]\[(\d+)\]')
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,8 @@ class Document:
         self.config = config
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.constants: dict[TensorDataAttr, int] = {}
+        self.tables: dict[str, dict[Attribute, int]] = {}
+        """What is no literal and the text refers to as metadata, with its number, by kind."""
         self.in_module = False
         self.depth = 0
         self._underlined = frozenset(underlined)
@@ -188,20 +188,27 @@ class Document:
 
         So a program that is read from its text has the same text.
         """
-        if not self.constants:
+        if not self.tables:
             return
-        found: dict[int, int] = {}
+        orders: dict[str, dict[int, int]] = {key: {} for key in self.tables}
 
         def numbered(match: re.Match[str]) -> str:
-            return f"{match[1]}{found.setdefault(int(match[2]), len(found))}]"
+            order = orders[match[1]]
+            return _reference(match[1], order.setdefault(int(match[2]), len(order)))
 
         self.lines = [_REFERENCE.sub(numbered, line) for line in self.lines]
-        values = list(self.constants)
-        self.constants = {values[old]: new for old, new in found.items()}
+        for key, order in orders.items():
+            values = list(self.tables[key])
+            self.tables[key] = {values[old]: new for old, new in order.items()}
 
-    def metadata(self, value: TensorDataAttr) -> str:
-        """The reference to a constant that is no literal; equal constants are kept once."""
-        return f'metadata["relax.expr.Constant"][{self.constants.setdefault(value, len(self.constants))}]'
+    def metadata(self, key: str, value: Attribute) -> str:
+        """The reference to what is no literal, of the kind `key`; equal ones are kept once."""
+        table = self.tables.setdefault(key, {})
+        return _reference(key, table.setdefault(value, len(table)))
+
+
+def _reference(key: str, number: int) -> str:
+    return f'metadata["{key}"][{number}]'
 
 
 def _name_alone(func: relax.FuncOp | tir.FuncOp) -> str:

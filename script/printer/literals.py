@@ -26,12 +26,18 @@ from ...diagnostics import DTypeError, UnsupportedError
 from ...dialects.dtypes import DTYPES, dtype_name
 from ...dialects.relax import TensorDataAttr
 from ...dialects.tir import ReadBufferAttr
+from ..metadata import CONSTANT_KEY, STRING_KEY
 from .document import Document, Expr, atom
 
 
 def string(text: str) -> str:
     """A string literal in double quotes."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def text_or_metadata(doc: Document, key: str, value: StringAttr) -> str:
+    """A string literal; one of several lines is metadata."""
+    return doc.metadata(key, value) if "\n" in value.data else string(value.data)
 
 
 def floating(value: float) -> str:
@@ -92,7 +98,7 @@ def relax_constant(doc: Document, value: TensorDataAttr) -> str:
     """`R.const(2.0, "float32")` for a scalar, else a reference into the metadata."""
     scalar = value.scalar
     if scalar is None:
-        return doc.metadata(value)
+        return doc.metadata(CONSTANT_KEY, value)
     text = floating(scalar) if isinstance(scalar, float) else str(scalar)
     return f"{doc.relax('const')}({text}, {string(dtype_name(value.data.dtype))})"
 
@@ -150,7 +156,7 @@ def _array(doc: Document, attr: Attribute, tir: bool) -> str:
 _ATTRIBUTES: dict[type[Attribute], Printed] = {
     IntegerAttr: _integer,
     FloatAttr: lambda doc, attr, tir: _float(cast(FloatAttr, attr).value.data),
-    StringAttr: lambda doc, attr, tir: string(cast(StringAttr, attr).data),
+    StringAttr: lambda doc, attr, tir: text_or_metadata(doc, STRING_KEY, cast(StringAttr, attr)),
     IntAttr: lambda doc, attr, tir: str(cast(IntAttr, attr).data),
     ArrayAttr: _array,
     DictionaryAttr: lambda doc, attr, tir: dictionary(doc, cast(DictionaryAttr, attr).data, tir),
@@ -158,7 +164,7 @@ _ATTRIBUTES: dict[type[Attribute], Printed] = {
     NoneAttr: lambda doc, attr, tir: "None",
     SymbolRefAttr: lambda doc, attr, tir: string(cast(SymbolRefAttr, attr).string_value()),
     ReadBufferAttr: lambda doc, attr, tir: doc.read_buffers[cast(ReadBufferAttr, attr).index.data],
-    TensorDataAttr: lambda doc, attr, tir: doc.metadata(cast(TensorDataAttr, attr)),
+    TensorDataAttr: lambda doc, attr, tir: doc.metadata(CONSTANT_KEY, attr),
 }
 
 

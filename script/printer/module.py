@@ -50,15 +50,15 @@ def print_script(
         _function(doc, op)
     doc.number_constants()
     lines = [*_header(doc), "", *doc.lines]
-    if doc.constants and not config.show_meta:
+    if doc.tables and not config.show_meta:
         lines += ["", _OMITTED]
     return "\n".join(_near_underlines(lines, config.num_context_lines))
 
 
 def _header(doc: Document) -> list[str]:
     lines = doc.imports()
-    if doc.constants and doc.config.show_meta:
-        lines.append(f'metadata = tvm.ir.load_json("""{encode_metadata(doc.constants)}""")')
+    if doc.tables and doc.config.show_meta:
+        lines.append(f'metadata = tvm.ir.load_json("""{encode_metadata(doc.tables)}""")')
     return lines
 
 

@@ -209,23 +209,35 @@ class TIRPrinter:
         self._sequence([op for op in ops if not _belongs_to_block(op)])
 
     def _sequence(self, ops: Iterable[Operation]) -> None:
-        """Statements that follow each other; where there are none, the statement that does nothing."""
-        before = len(self.doc.lines)
-        self._statements(ops)
-        if len(self.doc.lines) == before:
-            self.doc.line(f"{self.doc.tir('evaluate')}(0)")
+        """Statements that follow each other."""
+        self._end(self._statements(ops), ops)
 
-    def _statements(self, ops: Iterable[Operation]) -> None:
+    def _end(self, last: Operation | None, ops: Iterable[Operation]) -> None:
+        """Where nothing was printed, or nothing after what holds for all that follows, the statement that does so."""
+        if last is None or _opens_scope(last):
+            zero = next((op.value for op in reversed(list(ops)) if _does_nothing(op)), None)
+            text = "0" if zero is None else self._values[zero].text
+            self.doc.line(f"{self.doc.tir('evaluate')}({text})")
+
+    def _statements(self, ops: Iterable[Operation]) -> Operation | None:
+        """Print operations; gives the last of them that has a line."""
+        last = None
         for op in ops:
             self._declare_used(op)
             expression = EXPRESSIONS.get(type(op))
             if expression is not None:
                 self._values[op.results[0]] = _bounded(op, expression(self, op))
             elif not isinstance(op, tir.YieldOp):
-                statement = _STATEMENTS.get(type(op))
-                if statement is None:
-                    raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
-                statement(self, op)
+                before = len(self.doc.lines)
+                self._statement(op)
+                last = op if len(self.doc.lines) > before else last
+        return last
+
+    def _statement(self, op: Operation) -> None:
+        statement = _STATEMENTS.get(type(op))
+        if statement is None:
+            raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
+        statement(self, op)
 
     def _declare_used(self, op: Operation) -> None:
         """Declare what has its first use here, and no declaration of its own."""
@@ -407,6 +419,7 @@ class TIRPrinter:
         declared: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
         parts: dict[type[Operation], list[str]] = {tir.AllocBufferOp: [], tir.MatchBufferOp: [], tir.InitOp: []}
         body: list[str] = []
+        last: Operation | None = None
         for inner in op.body.block.ops:
             if isinstance(inner, tir.RegionOp):
                 with self.doc.collecting(declared[type(inner)]):
@@ -414,9 +427,10 @@ class TIRPrinter:
                 regions[type(inner)].append(self.region(inner.buffer, inner.starts, inner.extents))
                 continue
             user = statement_of(inner)
-            place = declared[type(user)] if isinstance(user, tir.RegionOp) else parts.get(type(inner), body)
-            with self.doc.collecting(place):
-                self._statements((inner,))
+            part = body if isinstance(inner, tir.AllocBufferOp) and inner.declared else parts.get(type(inner), body)
+            with self.doc.collecting(declared[type(user)] if isinstance(user, tir.RegionOp) else part):
+                shown = self._statements((inner,))
+            last = last if shown is None or part is not body else shown
         for name, kind in (("reads", tir.ReadsOp), ("writes", tir.WritesOp)):
             self.doc.lines.extend(declared[kind])
             self.doc.line(f"{self.doc.tir(name)}({', '.join(regions[kind])})")
@@ -425,9 +439,8 @@ class TIRPrinter:
             self.doc.line(f"{self.doc.tir('block_attr')}({dictionary(self.doc, op.annotations.data, tir=True)})")
         for lines in parts.values():
             self.doc.lines.extend(lines)
-        if not body:
-            self.doc.line(f"{self.doc.tir('evaluate')}(0)")
         self.doc.lines.extend(body)
+        self._end(last, op.body.block.ops)
 
     def _iterators(self, op: tir.BlockOp) -> None:
         rows = list(zip(op.iter_vars, op.kinds, op.bindings, op.mins, op.extents, strict=True))
@@ -474,7 +487,7 @@ class TIRPrinter:
 
     def evaluate(self, op: tir.EvaluateOp) -> None:
         """An expression; among other statements TVM leaves out 0, which does nothing."""
-        if isinstance(op.value.type, IntegerType) and op.value.type != i1 and constant_of(op.value) == 0:
+        if _does_nothing(op):
             return
         text = self._values[op.value].text
         is_call = isinstance(op.value.owner, CALL_LIKE)
@@ -566,6 +579,18 @@ def _bounded(op: Operation, text: Expr) -> Expr:
             hint="give what is used often a name with tir.let",
         )
     return text
+
+
+_SCOPES = (tir.LetOp, tir.AllocateOp, tir.AllocConstOp, tir.DeclBufferOp, tir.AllocBufferOp, tir.AssertOp)
+
+
+def _opens_scope(op: Operation) -> bool:
+    """Whether what follows a statement is inside of it for TVM."""
+    return isinstance(op, _SCOPES) and not _belongs_to_block(op)
+
+
+def _does_nothing(op: Operation) -> bool:
+    return isinstance(op, tir.EvaluateOp) and isinstance(op.value.type, IntegerType) and constant_of(op.value) == 0
 
 
 def _belongs_to_block(op: Operation) -> bool:

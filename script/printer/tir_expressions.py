@@ -16,8 +16,9 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_dtype, is_float, is_scalable, lanes_of, scalar_of, ui32
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const
+from ..metadata import STRING_IMM_KEY
 from .document import Document, Expr, Level, atom, infix, prefix
-from .literals import string, tir_float
+from .literals import string, text_or_metadata, tir_float
 from .symbolic import CALLS, INFIX, SymbolicPrinter, call, symbolic
 
 
@@ -193,8 +194,7 @@ def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
         return _type_name(gives) == row.result
     if not all(map(is_dtype, {*types, gives})) or len(set(types)) > 1:
         return False
-    constants = sum(constant_of(a) is not None for a in op.call_args)
-    if row.floats and not is_float(types[0]) or row.folds and constants == row.count:
+    if row.floats and not is_float(types[0]):
         return False
     return gives == _RULES[row.result](types[0] if types else gives, gives)
 
@@ -307,7 +307,7 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.CallOp: _call,
     tir.DeviceCallOp: _device_call,
     tir.CallPackedOp: _call_packed,
-    tir.StringImmOp: lambda p, op: atom(string(op.value.data)),
+    tir.StringImmOp: lambda p, op: atom(text_or_metadata(p.doc, STRING_IMM_KEY, op.value)),
     tir.BufferDataOp: _buffer_data,
     ValueOp: lambda p, op: symbolic(p, op.expr.data),
 }

@@ -16,8 +16,9 @@ from tirax.diagnostics import TiraxError
 from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
-from tirax.script import parse_source
-from tirax.script.metadata import MetadataError, decode_metadata, encode_metadata
+from tirax.ir.equality import assert_structural_equal
+from tirax.script import ScriptError, parse_source
+from tirax.script.metadata import CONSTANT_KEY, MetadataError, decode_metadata, encode_metadata
 from tirax.script.printer import print_script, show
 
 
@@ -263,7 +264,22 @@ def test_metadata_of_every_dtype_is_read_as_it_was() -> None:
     texts = ["f16 [2] [1.0, -2.0]", "bf16 [1] [1.5]", "i1 [2] [true, false]", "ui8 [2, 1] [[1], [255]]", "f32 [0] []"]
     module = module_of("\n".join(f"%c{i} = relax.constant <{t}>" for i, t in enumerate(texts)))
     constants = [op.properties["value"] for op in module.body.block.ops]
-    assert decode_metadata(encode_metadata(constants))["relax.expr.Constant"] == constants
+    assert decode_metadata(encode_metadata({CONSTANT_KEY: constants}))["relax.expr.Constant"] == constants
+
+
+def test_strings_of_several_lines_are_metadata() -> None:
+    text = """@T.prim_func
+def f():
+    T.func_attr({"one": "a\\tb", "two": "a\\nb"})
+    T.call_extern("int32", "g", "a\\nb", "a\\n\\"\\\\c", "a\\nb")
+"""
+    module = parse_source(text)
+    printed = print_script(module, show_meta=True)
+    assert '"one": "a\\tb", "two": metadata["runtime.String"][0]' in printed
+    assert [printed.count(f'metadata["tir.StringImm"][{i}]') for i in range(3)] == [2, 1, 0]
+    assert_structural_equal(parse_source(printed), module)
+    with pytest.raises(ScriptError, match="show_meta=True"):
+        parse_source(print_script(module))
 
 
 @pytest.mark.parametrize(
@@ -274,6 +290,7 @@ def test_metadata_of_every_dtype_is_read_as_it_was() -> None:
         ('{"root": 1}', "another format"),
         ('{"format": "tirax.metadata", "version": 1, "relax.expr.Constant": 3}', "must be a list"),
         ('{"format": "tirax.metadata", "version": 1, "relax.expr.Constant": [{}]}', "constant 0 of the metadata must"),
+        ('{"format": "tirax.metadata", "version": 1, "runtime.String": ["@"]}', "string 0 of the metadata must"),
     ],
 )
 def test_metadata_that_cannot_be_read_is_refused(text: str, problem: str) -> None:

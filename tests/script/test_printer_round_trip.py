@@ -11,7 +11,7 @@ import pytest
 from tirax.dialects.dtypes import dtype_of
 from tirax.dialects.relax import TensorDataAttr
 from tirax.script import parse_source
-from tirax.script.metadata import encode_metadata
+from tirax.script.metadata import CONSTANT_KEY, encode_metadata
 from tirax.script.printer import print_script
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "script"
@@ -34,7 +34,7 @@ def with_constants(text: str, shapes: list[tuple[int, ...]]) -> str:
     """The program with a table of constants of `shapes`, all different, in front."""
     constants = [TensorDataAttr.from_numpy(np.full(s, i + 1.0), dtype_of("float32")) for i, s in enumerate(shapes)]
     head, body = re.split(r"\n\n(?=@)", text, maxsplit=1)
-    return f'{head}\nmetadata = tvm.ir.load_json("""{encode_metadata(constants)}""")\n\n{body}'
+    return f'{head}\nmetadata = tvm.ir.load_json("""{encode_metadata({CONSTANT_KEY: constants})}""")\n\n{body}'
 
 
 @pytest.mark.parametrize("name", CONSTANTS)

@@ -459,6 +459,25 @@ T.evaluate(x)"""
     )
 
 
+NOTHING = "%0 = tir.const 0 : i32 tir.evaluate %0 : i32"
+
+
+@pytest.mark.parametrize(
+    ("body", "script"),
+    [
+        (NOTHING, "T.evaluate(0)"),
+        ("%0 = tir.const false\ntir.evaluate %0 : i1", "T.evaluate(T.bool(False))"),
+        (f"tir.evaluate %n : i32\n{NOTHING}", "T.evaluate(n)"),
+        (f"%x = tir.let %n : i32 -> i32\n{NOTHING}", "x: T.int32 = n\nT.evaluate(0)"),
+        ("%x = tir.let %n : i32 -> i32", "x: T.int32 = n\nT.evaluate(0)"),
+        ('%c = tir.eq %n, %n : i32\ntir.assert %c, "m"', 'assert n == n, "m"\nT.evaluate(0)'),
+        ("%p = tir.allocate [4] f32", 'p = T.allocate([T.int64(4)], "float32", "global")\nT.evaluate(0)'),
+    ],
+)
+def test_nothing_is_said_where_there_is_nothing_else(body: str, script: str) -> None:
+    assert body_of(body) == script
+
+
 def test_a_returned_value() -> None:
     assert body_of("tir.return %n : i32", "%n: i32") == "return n"
 

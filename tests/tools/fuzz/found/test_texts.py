@@ -12,7 +12,7 @@ from tirax.ir.equality import structural_equal
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source, print_script
-from tirax.script.metadata import MetadataError, decode_metadata, encode_metadata
+from tirax.script.metadata import CONSTANT_KEY, MetadataError, decode_metadata, encode_metadata
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.fuzz import checks
 from tirax.tools.fuzz.kinds import KINDS
@@ -132,7 +132,7 @@ def test_loops_that_begin_at_the_least_number_come_back(bounds: str) -> None:
 
 @pytest.mark.parametrize("shape", ["[1e400]", "[2.5]", "[-1, -2]", '["2"]'])
 def test_shapes_of_metadata_are_whole_numbers(shape: str) -> None:
-    text = encode_metadata([])[:-2] + '{"dtype": "float32", "shape": SHAPE, "data": "AAAAAAAAAAA="}]}'
+    text = encode_metadata({CONSTANT_KEY: []})[:-2] + '{"dtype": "float32", "shape": SHAPE, "data": "AAAAAAAAAAA="}]}'
     assert decode_metadata(text.replace("SHAPE", "[2]"))
     with pytest.raises(MetadataError, match="must have dtype, shape and data"):
         decode_metadata(text.replace("SHAPE", shape))
