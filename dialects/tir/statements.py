@@ -31,7 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 from .. import assembly as asm
 from ..assembly import parse_optional_value, parse_value
 from .expressions import check_indices, element_type, parse_access, print_access
-from .types import BufferType
+from .types import BufferType, HandleType
 
 
 @irdl_op_definition
@@ -81,7 +81,10 @@ class EvaluateOp(IRDLOperation):
 
 @irdl_op_definition
 class LetOp(IRDLOperation):
-    """`%x = tir.let %v : i32 -> i32`: gives an expression a name, evaluated here once (TVM's LetStmt)."""
+    """`%x = tir.let %v : i32 -> i32`: gives an expression a name, evaluated here once (TVM's LetStmt).
+
+    Its result is of the type of the value; an address may be said to be that of other elements.
+    """
 
     name = "tir.let"
     value = operand_def()
@@ -89,8 +92,13 @@ class LetOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 
-    def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[value.type])
+    def __init__(self, value: SSAValue, dtype: Attribute | None = None):
+        super().__init__(operands=[value], result_types=[dtype or value.type])
+
+    def verify_(self) -> None:
+        t = self.result.type
+        if t != self.value.type and not (isinstance(t, HandleType) and isinstance(self.value.type, HandleType)):
+            raise VerifyException(f"{self.name}: a value of {self.value.type} has a name of {t}")
 
 
 @irdl_op_definition

@@ -209,9 +209,10 @@ def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
     return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
 
 
-def pointer_variable(dtype: str = "void", storage_scope: str = "global") -> Var:
-    """A variable that is an address of elements of a data type, of any for `void`."""
-    t = tir.HANDLE if dtype == "void" else tir.HandleType(dtype_of(dtype), StringAttr(storage_scope))
+def pointer_variable(dtype: str | None, storage_scope: str) -> Var:
+    """A variable that is an address of elements of a data type, of `void`, or of None: of anything."""
+    element = tir.VOID if dtype == "void" else dtype and dtype_of(dtype)
+    t = tir.HandleType(element, StringAttr(storage_scope)) if element else tir.HANDLE
     return Var.of(placeholder_value(t, "handle"))
 
 

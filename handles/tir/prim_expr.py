@@ -261,10 +261,9 @@ class Var(PrimExpr):
     def type_annotation(self) -> Type:
         """The type: a scalar's, or a pointer's."""
         t = self.ssa.type
-        if not isinstance(t, tir.HandleType):
-            return PrimType(dtype_name(t))
-        element = "void" if t == tir.HANDLE else dtype_name(t.dtype)
-        return PointerType(PrimType(element), t.scope.data)
+        if not isinstance(t, tir.HandleType) or t.element is None:
+            return PrimType("handle" if isinstance(t, tir.HandleType) else dtype_name(t))
+        return PointerType(PrimType("void" if t.element == tir.VOID else dtype_name(t.element)), t.scope.data)
 
 
 class SizeVar(PrimExpr):

@@ -390,13 +390,14 @@ def _type_annotation(p: TirCalls, site: CallSite) -> SSAValue:
 
 
 def _handle(p: TirCalls, site: CallSite) -> FreshVar:
-    """`T.handle("float32", "global")`: an address of such elements, or of anything."""
+    """`T.handle("float32", "global")`: an address of such elements, of `"void"` ones too, or of anything."""
     dtype, scope, _ = site.bind("dtype= storage_scope= is_size_var=")
-    if dtype in (None, "void"):
+    if dtype is None:
         return FreshVar(HANDLE)
     if scope is not None and not isinstance(scope, str):
         raise site.error("the scope is a string", found=describe(scope))
-    return FreshVar(tir.HandleType(p.dtype(dtype, site.node), StringAttr(scope or "global")))
+    element = tir.VOID if dtype == "void" else p.dtype(dtype, site.node)
+    return FreshVar(tir.HandleType(element, StringAttr(scope or "global")))
 
 
 def _target(p: TirCalls, site: CallSite) -> Any:

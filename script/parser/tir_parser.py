@@ -262,8 +262,10 @@ class TirParser(TirAttributes):
         if imm is not None and (is_float(dtype) or not is_float(imm.dtype)):
             value = self.cast(value, dtype, node)
         given = self.type_of(value, node)
-        if given != dtype and not (isinstance(given, HandleType) and isinstance(dtype, HandleType)):
-            raise self.error(node.value, "the value is not of the annotated type", expected=dtype, found=given)
+        if given != dtype:
+            if not (isinstance(given, HandleType) and isinstance(dtype, HandleType)):
+                raise self.error(node.value, "the value is not of the annotated type", expected=dtype, found=given)
+            value = self.emit(tir.LetOp(self.expr(value, node), dtype), node)
         self.assign(node.target, self.expr(value, node) if isinstance(value, Access) else value, node)
 
     def _augmented(self, node: ast.AugAssign) -> None:

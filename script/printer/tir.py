@@ -20,7 +20,7 @@ from .document import Document, Expr, Level, atom, infix
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
 from .names import NameScope
 from .symbolic import symbolic
-from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
+from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end, type_name
 from .undeclared import statement_of, undeclared
 
 _KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
@@ -168,7 +168,7 @@ class TIRPrinter:
         name = self.doc.tir("handle")
         if t.element is None:
             return name
-        return f"{name}({string(dtype_name(t.element))}, {string(t.scope.data)})"
+        return f"{name}({string(type_name(t.element))}, {string(t.scope.data)})"
 
     def _define(self, value: SSAValue, fallback: str) -> str:
         name = self._names.define(name_of(value) or fallback)
@@ -215,8 +215,8 @@ class TIRPrinter:
     def _end(self, last: Operation | None, ops: Iterable[Operation]) -> None:
         """Where nothing was printed, or nothing after what holds for all that follows, the statement that does so."""
         if last is None or _opens_scope(last):
-            zero = next((op.value for op in reversed(list(ops)) if _does_nothing(op)), None)
-            text = "0" if zero is None else self._values[zero].text
+            zeros = [self._values[op.value].text for op in ops if isinstance(op, tir.EvaluateOp) and _does_nothing(op)]
+            text = zeros[-1] if zeros else "0"
             self.doc.line(f"{self.doc.tir('evaluate')}({text})")
 
     def _statements(self, ops: Iterable[Operation]) -> Operation | None:
@@ -589,8 +589,8 @@ def _opens_scope(op: Operation) -> bool:
     return isinstance(op, _SCOPES) and not _belongs_to_block(op)
 
 
-def _does_nothing(op: Operation) -> bool:
-    return isinstance(op, tir.EvaluateOp) and isinstance(op.value.type, IntegerType) and constant_of(op.value) == 0
+def _does_nothing(op: tir.EvaluateOp) -> bool:
+    return isinstance(op.value.type, IntegerType) and constant_of(op.value) == 0
 
 
 def _belongs_to_block(op: Operation) -> bool:

@@ -102,7 +102,7 @@ def _select(p: ExpressionPrinter, op: tir.SelectOp) -> Expr:
 
 def _cast(p: ExpressionPrinter, op: Any) -> Expr:
     name = "Cast" if isinstance(op, tir.CastOp) else "reinterpret"
-    return call(p.doc.tir(name), atom(string(_type_name(op.result.type))), p.value(op.value))
+    return call(p.doc.tir(name), atom(string(type_name(op.result.type))), p.value(op.value))
 
 
 def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
@@ -172,7 +172,7 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     """By its own name where that says all of it, else by `T.call_intrin`."""
     name = op.func.data
     args = [p.value(a) for a in op.call_args]
-    dtype = atom(string(_type_name(op.result.type)))
+    dtype = atom(string(type_name(op.result.type)))
     if op.address() is not None:
         return call(p.doc.tir(name), *args)
     row = tir.INTRINSICS.get(name)
@@ -191,7 +191,7 @@ def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
         return False
     gives = op.result.type
     if row.result not in _RULES:
-        return _type_name(gives) == row.result
+        return type_name(gives) == row.result
     if not all(map(is_dtype, {*types, gives})) or len(set(types)) > 1:
         return False
     if row.floats and not is_float(types[0]):
@@ -225,7 +225,7 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
-        said = [atom(string(_type_name(dtype))), atom(string(op.func.data))]
+        said = [atom(string(type_name(dtype))), atom(string(op.func.data))]
         first = op.call_args[0] if op.call_args else None
         if name in _COUNTED and first is not None and first.type == ui32 and constant_of(first) is not None:
             said.append(p.literal(len(op.call_args), ui32))  # one that is there is taken for the count
@@ -234,7 +234,7 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
     return printed
 
 
-def _type_name(dtype: Attribute) -> str:
+def type_name(dtype: Attribute) -> str:
     """The name of a type, of addresses and of nothing too."""
     return "handle" if isinstance(dtype, tir.HandleType) else "void" if dtype == tir.VOID else dtype_name(dtype)
 
@@ -243,7 +243,7 @@ def _device_call(p: ExpressionPrinter, op: tir.DeviceCallOp) -> Expr:
     """The dtype stands where the intrinsic has it, or nowhere."""
     name, dtype = op.func.data, op.result.type
     args = [p.value(a) for a in op.call_args]
-    named = _type_name(dtype)
+    named = type_name(dtype)
     if tir.DEVICE_INTRINSICS[name].result == tir.FIRST:
         args.insert(0, atom(string(named)))
     elif tir.DEVICE_INTRINSICS[name].result == tir.LAST:

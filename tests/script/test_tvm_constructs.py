@@ -232,6 +232,23 @@ def test_a_condition_that_always_holds_is_none() -> None:
     assert_structural_equal(with_condition, parse_source(TIR + "    " + plain.format(""), "t.py"))
 
 
+def test_addresses_are_of_what_their_annotation_says():
+    text = """@T.prim_func
+def f(p: T.handle("void"), q: T.handle, A: T.Buffer((4,), "float32")):
+    r: T.handle("float16") = T.address_of(A[0])
+    T.call_extern("int32", "g", p, q, r)
+"""
+    module = parse_source(text)
+    printed = print_script(module)
+    assert 'p: T.handle("void", "global"), q: T.handle,' in printed
+    assert 'r: T.handle("float16", "global") = T.address_of(A[0])' in printed
+    assert_structural_equal(parse_source(printed), module)
+    assert_structural_equal(parse_mlir(str(module)), module)
+    assert (
+        T.handle("void").type_annotation.element_type.dtype == "void" and T.handle().type_annotation.dtype == "handle"
+    )
+
+
 def test_the_address_of_a_declared_buffer_is_where_it_was_declared() -> None:
     body = "    h = T.allocate([4], 'float32')\n    X = T.decl_buffer((4,), 'float32', data=h)\n"
     twice = body + "    Y = T.decl_buffer((4,), 'float32', data={})\n    Y[0] = X[0]"

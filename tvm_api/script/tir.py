@@ -52,8 +52,8 @@ def cast(value: Any, dtype: str, span: object = None) -> PrimExpr:
     return _prim_expr.convert(value).astype(dtype)
 
 
-def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
-    """An opaque pointer, as the annotation of a parameter."""
+def handle(dtype: str | None = None, storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
+    """A pointer to elements of a data type, to `void`, or to anything."""
     return _intrinsics.pointer_variable(dtype, storage_scope)
 
 
