@@ -55,6 +55,9 @@ class CallBase(asm.FormattedOp):
 class _DestinationPassing(CallBase):
     """Calls that write into outputs made by the caller: the result is a tensor or a tuple of tensors of known shape."""
 
+    ANY_DTYPE: ClassVar[bool] = False
+    """Whether the dtype of an output may be unknown: nothing can make it, yet passes may look at the call."""
+
     @property
     def output_types(self) -> list[Attribute]:
         """The outputs, one for each destination argument."""
@@ -63,7 +66,8 @@ class _DestinationPassing(CallBase):
 
     def _verify_outputs(self) -> None:
         for t in self.output_types:
-            if not (isinstance(t, TensorType) and t.dims is not None and t.element is not None):
+            known = isinstance(t, TensorType) and t.dims is not None and (self.ANY_DTYPE or t.element is not None)
+            if not known:
                 raise VerifyException(f"{self.name}: an output must be a tensor of known shape and dtype, found {t}")
 
 
@@ -182,6 +186,7 @@ class CallDPSPackedOp(_DestinationPassing):
     """Call a packed function, or a `tir.func` by name, in destination passing style. Trusted to be pure."""
 
     name = "relax.call_dps_packed"
+    ANY_DTYPE: ClassVar[bool] = True
     func = prop_def(StringAttr)
     traits = traits_def(Pure())
     FORMAT: ClassVar = (asm.string("func"), asm.values("args"), RESULT)

@@ -15,6 +15,7 @@ from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax import OPERATORS
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
+from ...ir.functions.outputs import outputs_to_make
 from ...ir.locations import location_of
 from ..environment import Environment, Implementation
 from ..scalars import InterpreterError
@@ -166,7 +167,7 @@ class RelaxSemantics:
 
     def outputs(self, op: Any) -> list[Any]:
         """New arrays for the outputs of a call in destination passing style."""
-        return [np.zeros(self.env.shape(t.dims), numpy_dtype(t.element)) for t in op.output_types]
+        return [np.zeros(self.env.shape(t.dims), numpy_dtype(t.element)) for t in outputs_to_make(op)]
 
     def result(self, op: Any, outputs: list[Any]) -> PythonValues:
         return (tuple(outputs) if isinstance(op.result.type, TupleType) else outputs[0],)

@@ -38,6 +38,7 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
 from ...dialects.relax.memory import tensor_bytes
+from ...ir.functions.outputs import outputs_to_make
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 
@@ -115,7 +116,7 @@ def _outputs(op: Any, block: Block, places: Sequence[SSAValue | None]) -> list[S
     """The tensors that a call writes: those given, new ones for None."""
     outputs: list[SSAValue] = []
     name = name_of(op.result)
-    for i, (type, value) in enumerate(zip(op.output_types, places, strict=True)):
+    for i, (type, value) in enumerate(zip(outputs_to_make(op), places, strict=True)):
         if value is None:
             tensor = host.TensorOp(type)
             _add(block, op, tensor)

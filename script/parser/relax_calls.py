@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, cast
 
-from xdsl.dialects.builtin import FloatAttr, TupleType, f32, f64, i1
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType, f32, f64, i1
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
 from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_of, float_attr, is_float
-from ...dialects.names import name_of
+from ...dialects.names import name_of, set_name
 from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.composite import COMPOSITES, expand
 from ...dialects.relax.devices import device_of
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING
 from ...dialects.relax.reduction import ReduceOp
+from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr
 from ...dialects.sym.expr import Const, SymExpr, i32
@@ -224,8 +225,8 @@ def _call_args(p: RelaxEvaluator, site: CallSite, args: Any) -> list[SSAValue]:
     return [p.value(a, site.node) for a in items]
 
 
-def _out_sinfo(p: RelaxEvaluator, site: CallSite, value: Any) -> Attribute:
-    """The outputs' struct info, a tuple where there are several."""
+def _out_sinfo(p: RelaxEvaluator, site: CallSite, value: Any, any_dtype: bool = False) -> Attribute:
+    """The outputs' struct info, a tuple where there are several; `any_dtype` where the dtype may be unknown."""
     if isinstance(value, list | tuple):
         items = [p.as_struct_info(v, site.node) for v in cast("list[Any]", value)]
         outputs: list[Attribute] = items
@@ -234,7 +235,7 @@ def _out_sinfo(p: RelaxEvaluator, site: CallSite, value: Any) -> Attribute:
         result = p.as_struct_info(value, site.node)
         outputs = list(result.types) if isinstance(result, TupleType) else [result]
     for t in outputs:
-        if not (isinstance(t, TensorType) and t.dims is not None and t.element is not None):
+        if not (isinstance(t, TensorType) and t.dims is not None and (any_dtype or t.element is not None)):
             raise site.error("an output must be a tensor of known shape and dtype", found=t)
     return result
 
@@ -350,6 +351,25 @@ def _invoke_closure(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return p.call_value(closure, replace(site, args=values, kwargs=kwargs))
 
 
+def _make_closure(p: RelaxEvaluator, site: CallSite) -> SSAValue:
+    """`R.make_closure(cls.f, (x,))`: a local function that calls f with what it is given and then x."""
+    func, args = site.bind("func args")
+    name, last = _callee(p, site, func), _call_args(p, site, args)
+    t = p.module.callable_type(name)
+    if not last or t is None or not isinstance(t.params, ArrayAttr):
+        return p.value(GlobalRef(name), site.node)
+    first = list(t.params)[: max(len(t.params) - len(last), 0)]
+    block = Block(arg_types=first)
+    for i, arg in enumerate(block.args):
+        set_name(arg, f"arg{i}")
+    values = [*block.args, *last]
+    result = derive_result("the call", t, [v.type for v in values])
+    call = relax.CallOp(name, values, result)
+    set_name(call.result, "gv")
+    block.add_ops([call, relax.ReturnOp(call.result)])
+    return p.emit(relax.ClosureOp(Region(block), result, pure=t.pure), site.node)
+
+
 def _call_dps_packed(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     func, args, sinfo = site.bind("func args out_sinfo")
     if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
@@ -357,7 +377,7 @@ def _call_dps_packed(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     if not isinstance(func, str):
         raise site.error("the first argument must be the name of a packed function", found=describe(func))
     values = _call_args(p, site, args)
-    return p.emit(relax.CallDPSPackedOp(func, values, _out_sinfo(p, site, sinfo)), site.node)
+    return p.emit(relax.CallDPSPackedOp(func, values, _out_sinfo(p, site, sinfo, any_dtype=True)), site.node)
 
 
 def _packed(
@@ -589,6 +609,7 @@ CALLS: dict[str, Builder] = {
     "call_tir_inplace": _call_tir_inplace,
     "call_dps_packed": _call_dps_packed,
     "vm.call_tir_dyn": _call_tir_dyn,
+    "make_closure": _make_closure,
     "invoke_closure": _invoke_closure,
     "invoke_pure_closure": _invoke_closure,
     "call_packed": _packed(relax.CallPackedOp),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType, f32, i1, i32, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
@@ -269,6 +269,8 @@ class RelaxPrinter:
             merged = source not in _last_copies(region.block) and self._merges(op.result, source, region.block)
             if merged:
                 self._hints[source] = self._given[source] = name
+                if isinstance(source.owner, relax.DataflowOp):
+                    self._given[source.owner.output_op.values_[cast(OpResult, source).index]] = name
             self.doc.line(head, op if region is op.then_region else None)
             with self.doc.indented(), self._names.frame():
                 for inner in region.block.ops:

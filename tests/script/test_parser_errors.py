@@ -185,7 +185,6 @@ SIGNATURES: list[tuple[str, str, str]] = [
     ("@R.function\ndef f(x: 3):", "return x", "struct info is expected"),
     ("@R.function\ndef f(*x):", "return x", "plain parameters only"),
     ("@R.function\ndef f(x: R.Object = 3):", "return x", "plain parameters only"),
-    ("@R.function\ndef f(x: R.Tensor((3,))) -> R.Tensor((4,)):", "return x", "does not return what it declares"),
     ("@T.prim_func\ndef f(A):", "A[0] = 1", "parameter 'A' has no type"),
     ("@T.prim_func\ndef f(A: T.Bufer((4,))):", "A[0] = 1", "T has no 'Bufer'"),
     ("@T.prim_func\ndef f(A: T.Buffer(4, 'float32', foo=1)):", "A[0] = 1", "no argument is called 'foo'"),

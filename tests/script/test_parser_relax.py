@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16, f32, i1, i32, i64
 
+from tirax.diagnostics import DTypeError
 from tirax.dialects import relax
 from tirax.dialects.names import name_of
 from tirax.dialects.relax import CallableType, PrimType, ShapeType, TensorType
 from tirax.dialects.sym.expr import Var
+from tirax.interpreter import interpret
 from tirax.ir.verification.verify import verify_module
-from tirax.script import parse_function, parse_source, print_script
+from tirax.script import ScriptError, parse_function, parse_source, print_script
 
 PARAMETERS = 'x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")'
 SIGNATURE = f"@R.function\ndef f({PARAMETERS}):\n"
@@ -362,3 +364,60 @@ class Module:
     module = parse_source(text)
     (call,) = (op for op in module.walk() if isinstance(op, relax.CallOp))
     assert call.result.type == TensorType.of([Var("n") + 1], f32)
+
+
+def test_the_body_is_right_where_the_declared_result_contradicts_it():
+    text = "@R.function\ndef f(x: R.Tensor((3,))) -> R.Tensor((4,)):\n    return x"
+    with pytest.warns(UserWarning, match=r"'f' returns !relax.tensor<\[3\]>, not !relax.tensor<\[4\]> as it declares"):
+        op = parse_function(text)
+    assert isinstance(op, relax.FuncOp) and op.ret_type == TensorType.of([3])
+
+
+def test_a_branch_may_end_with_a_dataflow_block():
+    block = """with R.dataflow():
+        a = R.{0}(x)
+        z = R.add(a, y)
+        R.output(z)"""
+    op = function(f"c = R.const(True)\nif c:\n    {block.format('exp')}\nelse:\n    {block.format('sin')}\nreturn z")
+    branch = next(o for o in op.walk() if isinstance(o, relax.IfOp))
+    assert name_of(branch.result) == "z"
+    assert [o.name for o in branch.else_region.block.ops] == ["relax.dataflow", "relax.yield"]
+    text = print_script(op.parent_op())
+    assert print_script(parse_source(text)) == text
+    with pytest.raises(ScriptError, match="a branch must end with a binding"):
+        hidden = block.format("exp").replace("R.output(z)", "R.output(a)")
+        function(f"c = R.const(True)\nif c:\n    {hidden}\nelse:\n    {hidden}\nreturn a")
+
+
+def test_outputs_of_packed_functions_may_be_of_unknown_dtype():
+    op = function('return R.call_dps_packed("f", (x,), out_sinfo=R.Tensor((n, 4)))'.replace("n,", "4,"))
+    assert op.ret_type == TensorType.of([4, 4])
+    with pytest.raises(ScriptError, match="known shape and dtype"):
+        function('return R.call_dps_packed("f", (x,), out_sinfo=R.Tensor(ndim=2))')
+    with pytest.raises(DTypeError, match="unknown dtype"):
+        interpret(op.parent_op(), "f", [np.zeros((1, 4), np.float32)] * 2 + [np.zeros((4, 8), np.float32)])
+
+
+CLOSURES = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        cls = Module
+        closure = R.make_closure(cls.f, ARGS)
+        z = R.invoke_closure(closure, (PASSED), sinfo_args=R.Tensor((3,), "float32"))
+        return z
+
+    @R.function(private=True)
+    def f(a: R.Tensor((3,), "float32"), b: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        c = R.subtract(a, b)
+        return c
+"""
+
+
+@pytest.mark.parametrize(("args", "passed"), [("()", "x, y"), ("(y,)", "x,"), ("(x, y)", "")])
+def test_closures_of_functions_of_the_module(args: str, passed: str):
+    module = parse_source(CLOSURES.replace("ARGS", args).replace("PASSED", passed))
+    verify_module(module)
+    x, y = np.arange(3, dtype=np.float32), np.full(3, 5, np.float32)
+    np.testing.assert_array_equal(interpret(module, "main", [x, y]), x - y)

@@ -57,7 +57,9 @@ def _certain_cast(op: relax.MatchCastOp) -> SSAValue | None:
 
 
 def _tuple_again(op: relax.TupleOp) -> SSAValue | None:
-    # (t[0], t[1]) -> t where t has two fields
+    # y = (t[0], t[1]) -> t where t has two fields; a tuple that is no binding stays as it is written
+    if name_of(op.result) is None:
+        return None
     sources = [f.owner for f in op.fields_]
     if not sources or not all(isinstance(s, relax.TupleGetItemOp) for s in sources):
         return None

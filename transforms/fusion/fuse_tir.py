@@ -104,6 +104,7 @@ def _replace_call(call: relax.CallOp, fused: FusedFunction) -> None:
     scalars: list[SymExpr] = []
     for arg in call.call_args:
         _flatten(call, arg, args, scalars)
+    args = [a for a, is_input in zip(args, fused.kept, strict=True) if is_input]
     name, result = call.callee_name, call.result.type
     new: Operation
     if any(i >= 0 for i in fused.inplace):

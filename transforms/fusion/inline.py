@@ -37,11 +37,13 @@ class NotFusable(Exception):
 class FusedFunction:
     """A tensor function, and how it is called: fields of tuples and shapes passed one by one.
 
-    `inplace` has for each result the position of the input buffer that holds it, -1 for a buffer of its own.
+    `inplace` has for each result the position of the input buffer that holds it, -1 for a buffer of its own. `kept`
+    says of each tensor that is passed whether it is an input: fields of tuples that nothing uses are none.
     """
 
     func: tir.FuncOp
     inplace: tuple[int, ...]
+    kept: tuple[bool, ...]
 
 
 def fuse_function(func: relax.FuncOp, functions: FunctionLookup) -> FusedFunction:
@@ -102,6 +104,7 @@ class _Fuser:
     def __init__(self, functions: FunctionLookup):
         self._functions = functions
         self._inputs: list[_Buffer] = []
+        self._fields: set[_Buffer] = set()
         self._scalars: list[Var] = []
         self._local: list[_Buffer] = []
         self._calls: list[_Call] = []
@@ -127,7 +130,9 @@ class _Fuser:
 
     def _input_buffers(self, name: str, t: Attribute) -> list[_Buffer]:
         if isinstance(t, TupleType):
-            return [b for i, f in enumerate(t.types) for b in self._input_buffers(f"{name}_{i}", f)]
+            fields = [b for i, f in enumerate(t.types) for b in self._input_buffers(f"{name}_{i}", f)]
+            self._fields.update(fields)
+            return fields
         buffer = _Buffer(name, _buffer_type(t))
         self._inputs.append(buffer)
         return [buffer]
@@ -239,6 +244,7 @@ class _Fuser:
 
     def build(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> FusedFunction:
         """The tensor function with these results."""
+        kept = self._drop_unused_fields(results)
         position = {b: i for i, b in enumerate(self._inputs)}
         inplace = tuple(position.get(r, -1) for r in results)
         outputs = [r for r in results if r not in position]
@@ -255,7 +261,14 @@ class _Fuser:
         name = func.sym_name.data
         attrs = function_attrs(func)
         fused = tir.FuncOp(name, Region(block), private=True, attrs=attrs, handle_names=handles)
-        return FusedFunction(fused, inplace)
+        return FusedFunction(fused, inplace, kept)
+
+    def _drop_unused_fields(self, results: Sequence[_Buffer]) -> tuple[bool, ...]:
+        """Leave out inputs that are fields of tuples and that nothing uses; which stay."""
+        used = {*results, *(b for call in self._calls for b in call.buffers)}
+        kept = tuple(b in used or b not in self._fields for b in self._inputs)
+        self._inputs = [b for b, stays in zip(self._inputs, kept, strict=True) if stays]
+        return kept
 
     def _check_results(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> None:
         types = func.ret_type.types.data if isinstance(func.ret_type, TupleType) else (func.ret_type,)

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...ir.functions.lookup import relax_functions
+from ...ir.functions.outputs import outputs_to_make
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_to
@@ -47,7 +48,7 @@ def _rewrite(call: Any, emit: Emit) -> SSAValue:
         given = [call.args[i] if i >= 0 else None for i in call.indices]
     made: list[SSAValue] = []
     outputs: list[SSAValue] = []
-    for t, value in zip(call.output_types, given, strict=True):
+    for t, value in zip(outputs_to_make(call), given, strict=True):
         if value is None:
             value = emit.named("alloc", relax.memory.AllocTensor.make(*_allocation(emit, t)))
             made.append(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 from xdsl.context import Context
@@ -33,14 +34,15 @@ class AdjustMatmulOrder(Pass):
     the function's attributes `tir_var_lower_bound` and `tir_var_upper_bound` say; an inner product
     that something else uses, too, costs nothing where it stands. One of weights (the parameters after the first
     `num_input`) stays, for they are multiplied ahead of time, and so does a product that does not accumulate in the
-    dtype of its factors.
+    dtype of its factors. Without `batches` a product of many matrices counts as one, as if there were one of each.
     """
 
     name = "adjust-matmul-order"
+    batches: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         # A new order may make another one cheaper; since each is cheaper than the one before, this comes to an end.
-        while apply_rules(op, {"relax.matmul": _matmul}):
+        while apply_rules(op, {"relax.matmul": partial(_matmul, batches=self.batches)}):
             pass
 
 
@@ -82,15 +84,15 @@ def _bounds(op: Operator) -> dict[str, Interval]:
     return {} if func is None else variable_bounds(func)
 
 
-def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
+def _matmul(op: Operator, emit: Emit, batches: bool) -> SSAValue | None:
     left, right = _inner(op, op.operands[1]), _inner(op, op.operands[0])
     if left is not None and (x := _factor(op, op.operands[0])) is not None:
         a, b, shared = left
-        if _pays(_costs(x, a, b), _bounds(op), to_left=True, shared=shared):
+        if _pays(_costs(x, a, b, batches), _bounds(op), to_left=True, shared=shared):
             return emit("matmul", emit("matmul", x.value, a.emit(emit)), b.emit(emit))
     if right is not None and (b := _factor(op, op.operands[1])) is not None:
         x, a, shared = right
-        if _pays(_costs(x, a, b), _bounds(op), to_left=False, shared=shared):
+        if _pays(_costs(x, a, b, batches), _bounds(op), to_left=False, shared=shared):
             return emit("matmul", x.emit(emit), emit("matmul", a.emit(emit), b.value))
     return None
 
@@ -137,23 +139,23 @@ class _Costs:
     right: tuple[SymExpr, SymExpr]
 
 
-def _costs(x: _Factor, a: _Factor, b: _Factor) -> _Costs | None:
+def _costs(x: _Factor, a: _Factor, b: _Factor, batches: bool) -> _Costs | None:
     vectors = any(len(f.dims) == 1 for f in (x, b))
     if len(a.dims) < 2 or (vectors and any(len(f.dims) > 2 for f in (x, a, b))):
         return None
     # A vector is a row where it comes first, a column where it comes last.
     rows = x.dims if len(x.dims) > 1 else (Const(1), *x.dims)
     columns = b.dims if len(b.dims) > 1 else (*b.dims, Const(1))
-    left, right = _product(rows, a.dims), _product(a.dims, columns)
+    left, right = _product(rows, a.dims, batches), _product(a.dims, columns, batches)
     if left is None or right is None:
         return None
-    outer_left, outer_right = _product(left[0], columns), _product(rows, right[0])
+    outer_left, outer_right = _product(left[0], columns, batches), _product(rows, right[0], batches)
     if outer_left is None or outer_right is None:
         return None
     return _Costs((left[1], outer_left[1]), (right[1], outer_right[1]))
 
 
-def _product(a: Dims, b: Dims) -> tuple[Dims, SymExpr] | None:
+def _product(a: Dims, b: Dims, batches: bool) -> tuple[Dims, SymExpr] | None:
     """The sizes of a product and its multiplications; None where it is not known how leading sizes broadcast."""
     rank = max(len(a), len(b)) - 2
     batch: list[SymExpr] = []
@@ -162,7 +164,7 @@ def _product(a: Dims, b: Dims) -> tuple[Dims, SymExpr] | None:
             return None
         batch.append(n if m.constant == 1 else m)
     dims = (*batch, a[-2], b[-1])
-    return dims, product([*dims, a[-1]])
+    return dims, product([*(dims if batches else dims[-2:]), a[-1]])
 
 
 def _padded(dims: Dims, rank: int) -> list[SymExpr]:

@@ -38,11 +38,12 @@ class CombineParallelMatmul(Pass):
     is the same of relu, gelu and silu. Matrices must differ, be of one rank, dtype and batch, and not depend on another
     of the products. One of them, which comes last, may have a symbolic number of columns: `split` says where to, in
     constants. `check(x, weights, biases, bindings)`, with handles, may refuse. Only products of one dataflow block are
-    combined.
+    combined. Without `mixed_batches` none with matrices of one rank are where their batches differ.
     """
 
     name = "combine-parallel-matmul"
     check: Check | None = field(default=None, compare=False)
+    mixed_batches: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite_functions(op, self._function)
@@ -58,7 +59,7 @@ class CombineParallelMatmul(Pass):
             if isinstance(op, Operator) and op.name == "relax.matmul" and (key := _family(op)) is not None:
                 families.setdefault(key, []).append(op)
         changed = False
-        for products in families.values():
+        for products in families.values() if self.mixed_batches else _of_equal_batches(families.values()):
             if len(products) > 1:
                 group = _Group(block, products)
                 if len(group.branches) > 1 and self._wanted(group, dataflow):
@@ -83,6 +84,22 @@ def _family(op: Operator) -> Hashable:
     if t.dims is None or len(t.dims) < 2 or out.dims is None:
         return None
     return x, t.dims[:-1], t.element, out.element, out.rank
+
+
+def _of_equal_batches(families: Iterable[list[Operator]]) -> list[list[Operator]]:
+    """The families where no other has the same tensor and matrices of the same rank, but of another batch."""
+    batches: dict[Hashable, set[Hashable]] = {}
+    keyed = [(products, *_batch(products[0])) for products in families]
+    for _, key, batch in keyed:
+        batches.setdefault(key, set()).add(batch)
+    return [products for products, key, _ in keyed if len(batches[key]) == 1]
+
+
+def _batch(op: Operator) -> tuple[Hashable, Hashable]:
+    """The tensor with the rank of the matrix, and the batch of the matrix."""
+    x, weights = op.operands
+    assert isinstance(weights.type, TensorType) and weights.type.dims is not None
+    return (x, len(weights.type.dims)), weights.type.dims[:-2]
 
 
 @dataclass

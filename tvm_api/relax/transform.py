@@ -31,6 +31,8 @@ _PASSES = {
     "UpdateParamStructInfo": "transforms.functions.update_param_struct_info",
 }
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "AdjustMatmulOrder": {"batches": False},
+    "CombineParallelMatmul": {"mixed_batches": False},
     "LegalizeOps": {"tvm_forms": True},
     "RewriteDataflowReshape": {"outputs": False},
 }

@@ -107,6 +107,8 @@ def test_canonicalize_takes_the_tuple_whose_fields_are_all_there_in_order(parse,
       %u = relax.tuple({fields})
       relax.return %u : {result} }}"""
     assert count(CanonicalizeBindings()(parse(text)), relax.TupleOp) == tuples
+    written_in_place = parse(text.replace("%u", "%0"))
+    assert count(CanonicalizeBindings()(written_in_place), relax.TupleOp) == 1
 
 
 def test_canonicalize_gives_what_leaves_a_block_its_outer_name(parse):

@@ -192,6 +192,21 @@ def test_combine_parallel_matmul(case):
         assert block_of(after) == wanted
 
 
+def test_products_with_mixed_batches_may_be_left():
+    matrices = [tensor("a", 2, 16, 4), tensor("b", 3, 16, 4), tensor("c", 2, 16, 4), A.replace("a", "d", 1)]
+    before = program(
+        [X, *matrices, tensor("e", 16, 2)],
+        *(f"{p} = R.matmul(x, {m})" for p, m in zip("pqrst", "abcde", strict=True)),
+        "p, q, r, s, t",
+    )
+    counts = []
+    for mixed in (True, False):
+        after = CombineParallelMatmul(mixed_batches=mixed)(before)
+        assert_same_meaning(before.op, after.op)
+        counts.append(after.script().count("R.matmul"))
+    assert counts == [3, 4]
+
+
 def test_combine_is_asked():
     text = (
         [X, tensor("y", "'n'", 16), A, B, C, D],
@@ -305,6 +320,16 @@ def test_bounds_of_sizes_say_which_order_is_cheaper(bound, order):
     assert_same_meaning(before.op, after.op)
     first = "lv = R.matmul(x, a)" if order == "(x a) b" else "p = R.matmul(a, b)"
     assert block_of(after)[0] == first
+
+
+def test_batches_may_be_left_out_of_the_costs():
+    """As TVM counts: x (a b) of `n` products of one row takes 64 * k * 64 and more, (x a) b 128 * k."""
+    sizes = [tensor("x", '"n"', 1, 64), tensor("a", 64, '"k"'), tensor("b", '"k"', 64)]
+    before = program(sizes, "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o")
+    assert block_of(AdjustMatmulOrder(batches=True)(before)) == block_of(before)
+    after = AdjustMatmulOrder(batches=False)(before)
+    assert block_of(after)[0] == "lv = R.matmul(x, a)"
+    assert_same_meaning(before.op, after.op)
 
 
 TRANSPOSED = {
