@@ -241,8 +241,8 @@ from ...handles.tir.script_builder import func_ret as func_ret
 from ...tvm_api.script._in_scripts import get_active_lane_mask as get_active_lane_mask
 from ...tvm_api.script._in_scripts import grid as grid
 class handle(PrimExpr):
-    """An opaque pointer, as the annotation of a parameter."""
-    def __init__(self, dtype: Any = 'void', storage_scope: Any = 'global', **kwargs: Any) -> None: ...
+    """A pointer to elements of a data type, to `void`, or to anything."""
+    def __init__(self, dtype: Any = None, storage_scope: Any = 'global', **kwargs: Any) -> None: ...
 from ...handles.tir.intrinsics import handle_add_byte_offset as handle_add_byte_offset
 def hypot(x1: Any, x2: Any) -> Any:
     """hypot(x1, x2)"""
