@@ -2,9 +2,10 @@
 
 A parallel loop calls `tirax_parallel_for(function, context, begin, end, grain, limit)`, which calls
 `function(context, from, to)` on disjoint parts that make up `begin … end` and returns when all are done. The caller
-works, too. Parts are handed out one after another (a fetch-and-add each), so a thread that the system holds back delays
-nothing but the part it has. There are fewer threads where a part would be smaller than `grain` iterations, and one (the
-caller, by a plain call) where
+works, too. Each thread has a share of neighbouring iterations, so that what lies behind each other in memory is read by
+one of them. It takes that part by part (a fetch-and-add each), then what is left of the others', so a thread that the
+system holds back delays nothing but the part it has. There are fewer threads where a part would be smaller than `grain`
+iterations, and one (the caller, by a plain call) where
 
 - the whole range is not longer than `grain`,
 - threads were held back, so that the caller waited for them longer than they saved of late: for 16 times what was lost

@@ -2,16 +2,17 @@
 
 @job = internal global i32 0, align 128        ; counts the loops; workers wait for it to change
 @tickets = internal global i32 0, align 128    ; how many workers may still join the loop
-@next = internal global i64 0, align 128       ; the first iteration that is not handed out
+; Each share: the first iteration that is not handed out, and its end.
+@shares = internal global [64 x [16 x i64]] zeroinitializer, align 128
 @finished = internal global i32 0, align 128   ; how many workers joined the loop and are through
 @sleepers = internal global i32 0, align 128   ; how many workers sleep, or are about to
 @busy = internal global i32 0, align 128       ; whether a loop has the pool
 @waiting = internal global i32 0               ; whether the caller sleeps, or is about to
 @threads = internal global i32 1
 @started = internal global i32 0               ; how many workers there are
-@function = internal global ptr null           ; these four: the loop
+@function = internal global ptr null           ; these four, and the shares: the loop
 @context = internal global ptr null
-@end = internal global i64 0
+@share_count = internal global i32 1
 @part = internal global i64 1
 @alone_until = internal global i64 0           ; before this time (ns) loops run on the caller: workers were held back
 @saved = internal global double 0.0            ; what threads saved of late (ns), beside the caller alone
@@ -43,19 +44,27 @@ define internal void @wake(ptr %word) {
   ret void
 }
 
-; Run parts until none is left; how many iterations that were.
-define internal i64 @work() {
+; Run parts until none is left, first those of this thread's share; how many iterations that were.
+define internal i64 @work(i32 %thread) {
 entry:
   %f = load ptr, ptr @function
   %c = load ptr, ptr @context
-  %end = load i64, ptr @end
   %part = load i64, ptr @part
+  %shares = load i32, ptr @share_count
+  %first = urem i32 %thread, %shares
+  br label %share
+share:
+  %which = phi i32 [%first, %entry], [%next, %through]
+  %before = phi i64 [0, %entry], [%sum, %through]
+  %place = getelementptr [64 x [16 x i64]], ptr @shares, i64 0, i32 %which
+  %last = getelementptr i64, ptr %place, i64 1
+  %end = load i64, ptr %last
   br label %take
 take:
-  %sum = phi i64 [0, %entry], [%sum1, %run]
-  %from = atomicrmw add ptr @next, i64 %part monotonic
+  %sum = phi i64 [%before, %share], [%sum1, %run]
+  %from = atomicrmw add ptr %place, i64 %part monotonic
   %some = icmp slt i64 %from, %end
-  br i1 %some, label %run, label %done
+  br i1 %some, label %run, label %through
 run:
   %after = add i64 %from, %part
   %to = call i64 @llvm.smin.i64(i64 %after, i64 %end)
@@ -63,12 +72,17 @@ run:
   %ran = sub i64 %to, %from
   %sum1 = add i64 %sum, %ran
   br label %take
+through:
+  %one = add i32 %which, 1
+  %next = urem i32 %one, %shares
+  %around = icmp eq i32 %next, %first
+  br i1 %around, label %done, label %share
 done:
   ret i64 %sum
 }
 
-; Whether this worker may join the loop: takes a ticket.
-define internal i1 @join() {
+; The ticket with which this worker joins the loop, 1 or more; 0: it may not.
+define internal i32 @join() {
 entry:
   %first = load atomic i32, ptr @tickets acquire, align 4
   br label %try
@@ -83,9 +97,9 @@ take:
   %taken = extractvalue {i32, i1} %pair, 1
   br i1 %taken, label %yes, label %try
 yes:
-  ret i1 true
+  ret i32 %have
 none:
-  ret i1 false
+  ret i32 0
 }
 
 ; Look for a while, then sleep, until the word is no longer this value; %flag counts or says who sleeps. Who spins gives
@@ -135,10 +149,11 @@ entry:
   br label %loop
 loop:
   %seen = load atomic i32, ptr @job acquire, align 4
-  %joined = call i1 @join()
+  %ticket = call i32 @join()
+  %joined = icmp ne i32 %ticket, 0
   br i1 %joined, label %run, label %idle
 run:
-  call i64 @work()
+  call i64 @work(i32 %ticket)
   atomicrmw add ptr @finished, i32 1 seq_cst
   %asleep = load atomic i32, ptr @waiting seq_cst, align 4
   %someone = icmp ne i32 %asleep, 0
@@ -192,8 +207,35 @@ define internal i32 @helpers(i64 %count, i64 %grain, i64 %limit) {
   ret i32 %result
 }
 
+; Divide a loop among so many threads, evenly.
+define internal void @divide(i64 %begin, i64 %count, i32 %threads) {
+entry:
+  %shares = call i32 @llvm.smin.i32(i32 %threads, i32 64)
+  store i32 %shares, ptr @share_count
+  %wide = zext i32 %shares to i64
+  %even = udiv i64 %count, %wide
+  %rest = urem i64 %count, %wide
+  br label %share
+share:
+  %i = phi i64 [0, %entry], [%i1, %share]
+  %from = phi i64 [%begin, %entry], [%to, %share]
+  %longer = icmp ult i64 %i, %rest
+  %more = zext i1 %longer to i64
+  %size = add i64 %even, %more
+  %to = add i64 %from, %size
+  %place = getelementptr [64 x [16 x i64]], ptr @shares, i64 0, i64 %i
+  %last = getelementptr i64, ptr %place, i64 1
+  store i64 %to, ptr %last
+  store atomic i64 %from, ptr %place monotonic, align 8
+  %i1 = add i64 %i, 1
+  %all = icmp eq i64 %i1, %wide
+  br i1 %all, label %done, label %share
+done:
+  ret void
+}
+
 ; Tell the workers of a loop. The share of a thread is cut into four parts, so that threads which are held back do not
-; decide the time.
+; decide the time: others take what is left of it.
 define internal void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers) {
 entry:
   %count = sub i64 %end, %begin
@@ -206,9 +248,8 @@ entry:
   %part = call i64 @llvm.smax.i64(i64 %even, i64 %grain)
   store ptr %f, ptr @function
   store ptr %c, ptr @context
-  store i64 %end, ptr @end
   store i64 %part, ptr @part
-  store atomic i64 %begin, ptr @next monotonic, align 8
+  call void @divide(i64 %begin, i64 %count, i32 %several)
   store atomic i32 0, ptr @finished monotonic, align 4
   store atomic i32 %helpers, ptr @tickets seq_cst, align 4
   atomicrmw add ptr @job, i32 1 seq_cst
@@ -331,7 +372,7 @@ together:
   %helpers = call i32 @start(i32 %wanted)
   call void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers)
   %published = call i64 @now()
-  %ran = call i64 @work()
+  %ran = call i64 @work(i32 0)
   %worked = call i64 @now()
   call void @collect(i32 %helpers)
   call void @judge(i64 %begun, i64 %published, i64 %worked, i64 %ran, i64 %count)
