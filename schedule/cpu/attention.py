@@ -20,6 +20,10 @@ weight; keys that it allows to no query of a tile are not looked at. A query tha
 all keys are one tile there is nothing to be corrected by c.
 
 Where few queries look at keys and values in memory there is little to compute: these are asked for piece by piece.
+Where there are few heads, too, the keys of each are divided into parts, and what these give is put together in the end:
+
+    for each head, for p in parts:  m[p], l[p], o[p] = …                    on several threads
+    for each head:                  m = max(m[p]); c[p] = exp(m[p] - m);  O[i, d] = sum(o[p] * c[p]) / sum(l[p] * c[p])
 
 The stages of a tile are written by the rules of the other stages: both products by microkernels, keys being turned
 around in registers on their way into a panel.
@@ -38,10 +42,10 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Bindings, Cloner, LoopBuilder
+from ..loop_builder import Bindings, Cloner, LoopBuilder, unfused
 from ..rewrite import erase_if_unread
 from . import microkernel as mk
 from .attention_form import Attention, attention_of, reach
@@ -60,6 +64,8 @@ _WHOLE = 256
 """So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
 _ASKED = 16
 """So many keys are one piece, while which memory brings those of the next one."""
+_PARTS = 16
+"""So many parts of all heads keep threads busy evenly."""
 _ENDING, _ENDING_FEW = 64, 32
 """So many queries where a mask ends what they look at: what is above its diagonal is computed in vain. Fewer, where
 there are few or any number of them."""
@@ -67,12 +73,13 @@ there are few or any number of them."""
 
 @dataclass(frozen=True)
 class AttentionPlan(Plan):
-    """Tiles of `queries` by `keys` scores, whose stages the rules write for `machine`."""
+    """Tiles of `queries` by `keys` scores, whose stages the rules write for `machine`; of the keys `parts`."""
 
     attention: Attention
     machine: Machine
     queries: int
     keys: int
+    parts: int
 
 
 def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
@@ -85,7 +92,8 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
         return None
     row, column = attention.row, attention.column
     queries = _queries(row.extent.constant, bool(reach(attention, row.expr, row.expr)[1]))
-    return AttentionPlan(attention, machine, queries, _keys(column.extent.constant, machine))
+    keys = _keys(column.extent.constant, machine)
+    return AttentionPlan(attention, machine, queries, keys, _parts(attention, keys))
 
 
 def _queries(rows: int | None, ends: bool) -> int:
@@ -104,8 +112,20 @@ def _keys(columns: int | None, machine: Machine) -> int:
     return most if columns is None else max(1, min(columns, most))
 
 
+def _parts(attention: Attention, keys: int) -> int:
+    """Into how many parts the keys of a head are divided: one, but where few queries of few heads look at many keys."""
+    rows, columns = attention.row.extent.constant, attention.column.extent.constant
+    heads = product(it.extent for it in attention.outer).constant
+    if rows is None or rows >= FEWEST_ROWS or heads is None or not (columns is None or columns > keys):
+        return 1
+    return max(1, -(-_PARTS // max(1, heads)))
+
+
 def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
     """The loops of a plan."""
+    if plan.parts > 1:
+        _emit_parts(loops, plan)
+        return
     row, size = plan.attention.row, plan.queries
 
     def head(where: Bindings) -> None:
@@ -117,6 +137,30 @@ def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
         loops.loop(count, tile, dtype=row.dtype, name="queries")
 
     loops.nest(plan.attention.outer, {}, head)
+
+
+def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
+    """The loops of a plan that divides the keys of a head."""
+    attention, dtype = plan.attention, plan.attention.row.dtype
+    extents = [*(it.extent for it in attention.outer), Const(plan.parts, dtype)]
+    gathered = _Gathered.of(loops, plan, product(extents))
+
+    def tile(where: Bindings) -> _Tile:
+        return _Tile(loops, plan, where, loops.value(Const(0, dtype)), attention.row.extent)
+
+    def part(v: SSAValue) -> None:
+        *head, number = unfused(Var(v, dtype), extents)
+        where = {it: loops.value(at, it.dtype) for it, at in zip(attention.outer, head, strict=True)}
+        tile(where).emit_part(number, v, gathered)
+
+    def head(where: Bindings) -> None:
+        first: SymExpr = Const(0, dtype)
+        for it in attention.outer:
+            first = first * it.extent + Var(where[it], dtype)
+        tile(where).emit_gathered(first * plan.parts, gathered)
+
+    loops.loop(product(extents), part, dtype=dtype, name="part")
+    loops.nest(attention.outer, {}, head)
 
 
 def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> SymExpr:
@@ -141,6 +185,26 @@ def _in_row(buffer: SSAValue, i: SSAValue) -> Place:
     """Elements of row i of a buffer of one dimension or two."""
     rank = len(cast(BufferType, buffer.type).dims) - 1
     return lambda inner, v: (buffer, [i, *v[:rank]])
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What the parts of the keys of all heads give: a row each of maxima, of totals and of mixed values."""
+
+    top: SSAValue
+    total: SSAValue
+    mixed: SSAValue
+
+    @classmethod
+    def of(cls, loops: LoopBuilder, plan: AttentionPlan, count: SymExpr) -> _Gathered:
+        """Buffers for so many parts."""
+        attention = plan.attention
+        rows = [count, plan.queries]
+        return cls(
+            loops.scratch(rows, element_type(attention.top.buffer)),
+            loops.scratch(rows, element_type(attention.total.buffer)),
+            loops.scratch([*rows, attention.lane.extent], element_type(attention.mix.buffer)),
+        )
 
 
 @dataclass
@@ -170,25 +234,70 @@ class _Tile:
         if known is not None and known <= self.plan.keys:
             self._only(self._reach()[1])
         else:
-            self._several(*self._reach())
+            begin, end = self._reach()
+            keys = Const(self.plan.keys, self.index)
+            self._several(floordiv(begin, keys) * keys, end)
+            self._each_row(self._norm)
+            self._write([(self.rows, False), (self.attention.lane.extent, False)], self._result, self._result_place)
         erase_if_unread(self.mixed)
 
-    def _several(self, begin: SymExpr, end: SymExpr) -> None:
-        """Tiles of keys."""
+    def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
+        """Go over the keys of a part, and keep what they give in a row."""
+        loops, pieces = self.loops, self.plan.parts * _ASKED
+        begin, end = self._reach()
+        each = floordiv(maximum(end - begin, Const(0, self.index)) + (pieces - 1), Const(pieces, self.index)) * _ASKED
+        first = Var(loops.value(begin + number * each, self.index), self.index)
+        self._several(first, Var(loops.value(minimum(first + each, end), self.index), self.index))
+        for mine, kept in ((self.top, gathered.top), (self.total, gathered.total), (self.mixed, gathered.mixed)):
+            lanes = [(self.attention.lane.extent, False)] if kept is gathered.mixed else []
+            self._write(
+                [(self.rows, False), *lanes],
+                lambda inner, v, mine=mine: inner.load(mine, v),
+                lambda inner, v, kept=kept: (kept, [row, *v]),
+            )
+
+    def emit_gathered(self, first: SymExpr, gathered: _Gathered) -> None:
+        """Put together what the parts gave, whose rows begin with `first`."""
+        parts, attention, begin = Const(self.plan.parts, self.index), self.attention, self.loops.value(first)
+
+        def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            old, other = inner.load(self.top, v[:1]), inner.load(gathered.top, [inner.sum(begin, v[1]), v[0]])
+            return inner.op(tir.MaxOp(old, other, nnan=True))
+
+        def factor(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            return self._power(inner, inner.load(gathered.top, [inner.sum(begin, v[1]), v[0]]), v[0])
+
+        def scaled(sums: SSAValue, kept: SSAValue) -> Write:
+            def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+                *place, p = v
+                value = inner.load(kept, [inner.sum(begin, p), *place])
+                more = inner.op(tir.MulOp(inner.load(self.scores, [place[0], p]), value))
+                return inner.op(tir.AddOp(inner.load(sums, place), more))
+
+            return term
+
+        rows, lanes, sums = (self.rows, False), (attention.lane.extent, False), (parts, True)
+        self._write([rows, sums], larger, _at(self.top, 1), _begin_of(attention.top))
+        self._write([rows, (parts, False)], factor, _at(self.scores, 2))
+        self._write([rows, sums], scaled(self.total, gathered.total), _at(self.total, 1), _begin_of(attention.total))
+        self._each_row(self._norm)
+        mixed, result = scaled(self.mixed, gathered.mixed), (self._result, self._result_place)
+        self._write([rows, lanes, sums], mixed, _at(self.mixed, 2), _begin_of(attention.mix), result)
+        erase_if_unread(self.mixed)
+
+    def _several(self, first: SymExpr, end: SymExpr) -> None:
+        """Tiles of keys, from `first` to before `end`."""
         loops, keys, dtype = self.loops, self.plan.keys, self.index
         self.before = self._buffer([self.plan.queries], self.attention.top.buffer, "top_before")
         self.factor = self._buffer([self.plan.queries], self.attention.top.buffer, "correction")
         self._start()
-        skipped = floordiv(begin, Const(keys, dtype))
-        count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
+        count = maximum(floordiv(end - first + (keys - 1), Const(keys, dtype)), Const(0, dtype))
 
         def tile(v: SSAValue) -> None:
-            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)), dtype)
+            at = loops.value(add(mul(Var(v, dtype), Const(keys, dtype)), first), dtype)
             self._step(at, _part(end, at, keys, dtype))
 
         loops.loop(count, tile, dtype=dtype, name="keys")
-        self._each_row(self._norm)
-        self._write([(self.rows, False), (self.attention.lane.extent, False)], self._result, self._result_place)
 
     def _reach(self) -> tuple[SymExpr, SymExpr]:
         """From which key on, and before which one, a query of the tile may look at keys."""
@@ -344,8 +453,12 @@ class _Tile:
 
     def _correction(self, inner: LoopBuilder, i: SSAValue) -> SSAValue:
         """c[i] = exp(m[i] - n[i])"""
+        return self._power(inner, inner.load(self.before, [i]), i)
+
+    def _power(self, inner: LoopBuilder, shifted: SSAValue, i: SSAValue) -> SSAValue:
+        """exp(shifted - n[i])"""
         cloner = inner.cloner()
-        cloner.replace(self.attention.shifted, inner.load(self.before, [i]))
+        cloner.replace(self.attention.shifted, shifted)
         self._put_top(cloner, inner.load(self.top, [i]))
         return cloner(self.attention.power.result)
 
@@ -353,10 +466,7 @@ class _Tile:
         """s[i, j] = exp(s[i, j] - n[i])"""
 
         def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            cloner = inner.cloner()
-            cloner.replace(self.attention.shifted, inner.load(self.scores, [i, v[0]]))
-            self._put_top(cloner, inner.load(self.top, [i]))
-            return cloner(self.attention.power.result)
+            return self._power(inner, inner.load(self.scores, [i, v[0]]), i)
 
         self._write([(extent, False)], power, _in_row(self.scores, i))
 
