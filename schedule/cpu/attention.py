@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -42,7 +43,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul, product
+from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum, minimum, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder, unfused
@@ -62,10 +63,10 @@ _FEWEST_KEYS, _MOST_KEYS = 64, 512
 """Between them as many as scores of a tile, in f32, take a quarter of the second-level cache."""
 _WHOLE = 256
 """So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
-_ASKED = 16
-"""So many keys are one piece, while which memory brings those of the next one."""
-_PARTS = 16
-"""So many parts of all heads keep threads busy evenly."""
+_ASKED, _AHEAD = 4, 16
+"""So many keys are one piece, while which memory brings as many, that come so many later."""
+_PARTS, _KEYS_OF_PART = 16, 128
+"""So many parts of all heads keep threads busy evenly; so many keys at a time are one's."""
 _ENDING, _ENDING_FEW = 64, 32
 """So many queries where a mask ends what they look at: what is above its diagonal is computed in vain. Fewer, where
 there are few or any number of them."""
@@ -93,7 +94,8 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
     row, column = attention.row, attention.column
     queries = _queries(row.extent.constant, bool(reach(attention, row.expr, row.expr)[1]))
     keys = _keys(column.extent.constant, machine)
-    return AttentionPlan(attention, machine, queries, keys, _parts(attention, keys))
+    parts = _parts(attention, keys)
+    return AttentionPlan(attention, machine, queries, keys if parts == 1 else min(keys, _KEYS_OF_PART), parts)
 
 
 def _queries(rows: int | None, ends: bool) -> int:
@@ -163,6 +165,11 @@ def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
     loops.nest(attention.outer, {}, head)
 
 
+def _rounded_up(count: SymExpr, size: int) -> SymExpr:
+    """How many pieces of a size there are, with what is left over."""
+    return floordiv(count + (size - 1), Const(size, count.dtype))
+
+
 def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> SymExpr:
     """How much of a tile of `size` from `first` there is."""
     if extent.constant is not None and extent.constant % size == 0:
@@ -227,6 +234,8 @@ class _Tile:
         self.mixed = self._buffer([queries, self.attention.lane.extent], self.attention.mix.buffer, "mixed")
         cloner = loops.cloner(self.where)
         self.batch = [(it.var, cloner(index)) for it, index in self.attention.batch]
+        self.piece: SSAValue | None = None
+        """The first key of the piece that is looked at, if it is one."""
 
     def emit(self) -> None:
         """Go over all keys that a query of the tile may look at, and store what was mixed."""
@@ -234,20 +243,15 @@ class _Tile:
         if known is not None and known <= self.plan.keys:
             self._only(self._reach()[1])
         else:
-            begin, end = self._reach()
-            keys = Const(self.plan.keys, self.index)
-            self._several(floordiv(begin, keys) * keys, end)
+            self._several(*self._reach())
             self._each_row(self._norm)
             self._write([(self.rows, False), (self.attention.lane.extent, False)], self._result, self._result_place)
         erase_if_unread(self.mixed)
 
     def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
         """Go over the keys of a part, and keep what they give in a row."""
-        loops, pieces = self.loops, self.plan.parts * _ASKED
         begin, end = self._reach()
-        each = floordiv(maximum(end - begin, Const(0, self.index)) + (pieces - 1), Const(pieces, self.index)) * _ASKED
-        first = Var(loops.value(begin + number * each, self.index), self.index)
-        self._several(first, Var(loops.value(minimum(first + each, end), self.index), self.index))
+        self._several(begin, end, number, self.plan.parts)
         for mine, kept in ((self.top, gathered.top), (self.total, gathered.total), (self.mixed, gathered.mixed)):
             lanes = [(self.attention.lane.extent, False)] if kept is gathered.mixed else []
             self._write(
@@ -285,16 +289,18 @@ class _Tile:
         self._write([rows, lanes, sums], mixed, _at(self.mixed, 2), _begin_of(attention.mix), result)
         erase_if_unread(self.mixed)
 
-    def _several(self, first: SymExpr, end: SymExpr) -> None:
-        """Tiles of keys, from `first` to before `end`."""
+    def _several(self, begin: SymExpr, end: SymExpr, number: SymExpr | int = 0, parts: int = 1) -> None:
+        """Tiles of keys; of so many parts, which take turns, those of one."""
         loops, keys, dtype = self.loops, self.plan.keys, self.index
         self.before = self._buffer([self.plan.queries], self.attention.top.buffer, "top_before")
         self.factor = self._buffer([self.plan.queries], self.attention.top.buffer, "correction")
         self._start()
-        count = maximum(floordiv(end - first + (keys - 1), Const(keys, dtype)), Const(0, dtype))
+        skipped = floordiv(begin, Const(keys, dtype))
+        left = _rounded_up(end, keys) - skipped - number
+        count = maximum(left if parts == 1 else _rounded_up(left, parts), Const(0, dtype))
 
         def tile(v: SSAValue) -> None:
-            at = loops.value(add(mul(Var(v, dtype), Const(keys, dtype)), first), dtype)
+            at = loops.value(mul(add(Var(v, dtype) * parts + number, skipped), Const(keys, dtype)), dtype)
             self._step(at, _part(end, at, keys, dtype))
 
         loops.loop(count, tile, dtype=dtype, name="keys")
@@ -347,8 +353,9 @@ class _Tile:
 
     def _step(self, at: SSAValue, extent: SymExpr) -> None:
         """One tile of keys."""
-        if (self.rows.constant or FEWEST_ROWS) < FEWEST_ROWS:
-            self._scores_with_asking(at, extent)
+        few = (self.rows.constant or FEWEST_ROWS) < FEWEST_ROWS
+        if few:
+            self._in_pieces(at, extent, self._asked_scores)
         else:
             self._scores(at, extent)
         self._each_row(lambda i: self._top(i, extent, lambda inner, _: inner.load(self.before, [i])))
@@ -360,24 +367,40 @@ class _Tile:
             self._sum(i, extent, lambda inner, _: self._corrected(inner, self.total, i))
 
         self._each_row(row)
-        self._mix(at, extent, lambda inner, v: self._corrected(inner, self.mixed, v[0], v[1]), None)
+
+        def corrected(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            return self._corrected(inner, self.mixed, v[0], v[1])
+
+        if few:
+            self._write([(self.rows, False), (self.attention.lane.extent, False)], corrected, _at(self.mixed, 2))
+            self._in_pieces(at, extent, self._more_mixed)
+        else:
+            self._mix(at, extent, corrected, None)
 
     def _each_row(self, body: Callable[[SSAValue], object]) -> None:
         self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.attention.row.var))
 
-    def _scores_with_asking(self, at: SSAValue, extent: SymExpr) -> None:
-        """As `_scores`, piece by piece; memory brings the keys of the next one and the values of this one meanwhile."""
+    def _in_pieces(self, at: SSAValue, extent: SymExpr, body: Callable[[SSAValue, SSAValue, SymExpr], object]) -> None:
+        """`body` for pieces of a tile of keys: the first key of it, where it is in the tile, and how many there are."""
         loops, dtype = self.loops, self.index
 
         def piece(begin: SymExpr, size: SymExpr) -> None:
-            first = loops.value(begin, dtype)
-            mine, following = (loops.value(add(Var(at, dtype), begin + more), dtype) for more in (0, _ASKED))
-            self._ask(self._keys_far, following)
-            self._ask(self._values_far, mine)
-            self._scores(mine, size, first)
+            self.piece = loops.value(add(Var(at, dtype), begin), dtype)
+            body(self.piece, loops.value(begin, dtype), size)
+            self.piece = None
 
-        column = replace(self.attention.column, extent=extent)
-        mk.whole_and_rest(loops, column, _ASKED, piece, "piece")
+        mk.whole_and_rest(loops, replace(self.attention.column, extent=extent), _ASKED, piece, "piece")
+
+    def _asked_scores(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
+        """The scores of a piece, while memory brings keys of a later one and the values of this one."""
+        following = self.loops.value(add(Var(mine, self.index), _AHEAD), self.index)
+        self._ask(self._keys_far, following)
+        self._ask(self._values_far, mine)
+        self._scores(mine, size, begin)
+
+    def _more_mixed(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
+        """o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) over a piece."""
+        self._mix_with(None, mine, size, _at_begin(self.mixed), None, begin)
 
     def _ask(self, loads: Sequence[tuple[tir.LoadOp, Iter]], first: SSAValue) -> None:
         """Ask for the rows of `_ASKED` keys from one on, which lie behind each other."""
@@ -515,13 +538,20 @@ class _Tile:
             self.loops.branch_at_least(self.rows, FEWEST_ROWS, lambda: mix(copied=True), lambda: mix(copied=False))
 
     def _mix_with(
-        self, values: SSAValue | None, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None
+        self,
+        values: SSAValue | None,
+        at: SSAValue,
+        extent: SymExpr,
+        begin: Write,
+        epilogue: tuple[Write, Place] | None,
+        first: SSAValue | None = None,
     ) -> None:
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             i, d, j = v
             cloner = self._cloner(inner, i, j, at)
             cloner.replace(self.attention.lane.var, d)
-            cloner.replace(self.attention.weight, inner.load(self.scores, [i, j]))
+            place = j if first is None else inner.sum(first, j)
+            cloner.replace(self.attention.weight, inner.load(self.scores, [i, place]))
             if values is not None:
                 cloner.replace(self.attention.value, inner.load(values, [j, d]))
             cloner.replace(self.attention.updates[1].old.result, inner.load(self.mixed, [i, d]))
@@ -558,7 +588,32 @@ class _Tile:
             cloner.replace(var, value)
         cloner.replace(self.attention.row.var, inner.sum(self.first, i))
         cloner.replace(self.attention.column.var, inner.sum(at, j))
+        if self.piece is not None:
+            self._replace_pages(cloner, inner, i, self.piece)
         return cloner
+
+    def _replace_pages(self, cloner: Cloner, inner: LoopBuilder, i: SSAValue, piece: SSAValue) -> None:
+        """Let all keys of a piece read the page of the first one."""
+        zero = inner.const(0, self.index)
+        for page in self._pages:
+            first = inner.cloner()
+            for var, value in self.batch:
+                first.replace(var, value)
+            first.replace(self.attention.row.var, inner.sum(self.first, i))
+            first.replace(self.attention.column.var, inner.sum(piece, zero))
+            for it, index in self.attention.score_places:
+                first.replace(it.var, first(index))
+            cloner.replace(page.result, first(page.result))
+
+    @cached_property
+    def _pages(self) -> list[tir.LoadOp]:
+        """Where it is looked up which rows keys and values are: the same for all keys of a piece."""
+        if self.plan.keys % _ASKED:
+            return []
+        mixed, scored = self.attention.column, self.attention.score_places[-1][0]
+        far = [(load, scored) for load, _ in self._keys_far] + [(load, mixed) for load, _ in self._values_far]
+        below = [(page, column) for load, column in far for index in load.indices for page in loads_below(index)]
+        return [page for page, column in below if all(_is_of_piece(index, column) for index in page.indices)]
 
     def _corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
         return inner.op(tir.MulOp(inner.load(buffer, [*place]), inner.load(self.factor, [place[0]])))
@@ -595,6 +650,21 @@ def _is_row(load: tir.LoadOp, along: Iter, column: Iter) -> bool:
     if isinstance(load.buffer.owner, tir.AllocBufferOp) or not is_in_order(load, along) or len(load.indices) < 2:
         return False
     return depends_on(load.indices[-2], [column.var])
+
+
+def _is_of_piece(index: SSAValue, column: Iter) -> bool:
+    """Whether an index is the same for all keys of a piece: a quotient by a multiple of its size, if of keys at all."""
+    if not depends_on(index, [column.var]):
+        return True
+    expr = sym_expr_of(index)
+    if not isinstance(expr, Op) or expr.kind != "floordiv" or expr.args[0] != column.expr:
+        return False
+    return (expr.args[1].constant or 1) % _ASKED == 0
+
+
+def _at_begin(buffer: SSAValue) -> Write:
+    """What stands there: a sum goes on."""
+    return lambda inner, v: inner.load(buffer, v[: len(cast(BufferType, buffer.type).dims)])
 
 
 def _begin_of(stage: Stage) -> Write:

@@ -323,7 +323,10 @@ class _Report:
 
     def _test(self, statement: Operation, load: tir.LoadOp, sides: Sides, indices: Indices) -> None:
         """The test before a statement; lanes of a vector are looked at one by one, in a loop before."""
-        loop, ops = statement.parent_op(), self._tested(load, sides, indices)
+        ops = self._tested(load, sides, indices)
+        if len(self._numbers) == 1:
+            statement = _outermost_with(statement, ops)
+        loop = statement.parent_op()
         if not isinstance(loop, tir.ForOp) or loop.kind is not tir.ForKind.VECTORIZED:
             insert = inserter(statement)
             for op in ops:
@@ -334,6 +337,27 @@ class _Report:
         for op in body.walk():
             op.operands = [body.block.args[0] if v is loop.loop_var else v for v in op.operands]
         inserter(loop)(tir.ForOp(loop.min, loop.extent, body, tir.ForKind.SERIAL))
+
+
+def _outermost_with(statement: Operation, test: Sequence[Operation]) -> Operation:
+    """The outermost loop around a statement in front of which a test says the same: each runs once at least."""
+    ops = [inner for op in test for inner in op.walk()]
+    own = {result for op in ops for result in op.results}
+    used = {operand for op in ops for operand in op.operands} - own
+    read = {op.buffer for op in ops if isinstance(op, tir.LoadOp)}
+    while isinstance(loop := statement.parent_op(), tir.ForOp) and _runs(loop):
+        inside = {loop.loop_var, *(result for op in loop.body.block.ops for result in op.results)}
+        stored = {op.buffer for op in loop.body.walk() if isinstance(op, tir.StoreOp)}
+        if used & inside or read & stored:
+            break
+        statement = loop
+    return statement
+
+
+def _runs(loop: tir.ForOp) -> bool:
+    """Whether a loop on one thread runs, whatever sizes are."""
+    extent = loop.extent
+    return loop.kind is not tir.ForKind.PARALLEL and isinstance(extent, SymExpr) and (extent.constant or 0) > 0
 
 
 Sides = tuple[tuple[tir.IfThenElseOp | tir.LetInOp, bool], ...]
