@@ -126,7 +126,8 @@ class Sleeping:
     """Loops of 16 iterations that sleep: 2 ms each on the caller, `helper` seconds on other threads."""
 
     def __init__(self) -> None:
-        self.caller, self.seen = threading.get_ident(), set[int]()
+        self.caller, self.seen = threading.get_ident(), dict[int, list[int]]()
+        """The threads, and where the parts began that they ran."""
 
     def threads(self, helper: float = 0.002) -> set[int]:
         """Run one; the threads that it ran on."""
@@ -134,13 +135,25 @@ class Sleeping:
         self.seen.clear()
 
         def part(_, begin, end):
-            self.seen.add(threading.get_ident())
+            self.seen.setdefault(threading.get_ident(), []).append(begin)
             time.sleep(0.002 if threading.get_ident() == self.caller else helper)
 
         body = ctypes.CFUNCTYPE(None, pointer, i64, i64)(part)
         kind = ctypes.CFUNCTYPE(None, type(body), pointer, i64, i64, i64, i64)
         kind(thread_pool.parallel_for_address())(body, None, 0, 16, 1, 0)
         return set(self.seen)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the pool is of Linux")
+def test_a_thread_runs_neighbours():
+    """The caller the first half, another thread the second; then what is left of the other one's."""
+    loop = Sleeping()
+    set_num_threads(2)
+    loop.threads()
+    for thread, begins in loop.seen.items():
+        assert (begins[0] < 8) == (thread == loop.caller)
+        halves = [begin // 8 for begin in begins]
+        assert halves == sorted(halves, reverse=thread != loop.caller)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pool is of Linux")

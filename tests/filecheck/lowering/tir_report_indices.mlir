@@ -24,6 +24,48 @@ tir.func @gather(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.
   // CHECK: tir.assert %{{.*}}, "an index is outside of A: 0 <= index < n"
 }
 
+// What is the same in all iterations of a loop that runs is looked at once, before it.
+// CHECK-LABEL: tir.func @rows
+tir.func @rows(%A: !tir.buffer<[n, 8], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m, 8], f32>) {
+  // CHECK: tir.for %i = 0 to m {
+  // CHECK: tir.or
+  // CHECK: tir.for %j = 0 to 8 {
+  // CHECK-NOT: tir.or
+  // CHECK: tir.assert
+  tir.for %i = 0 to m {
+    tir.for %j = 0 to 8 {
+      %k = tir.load %I[%i] : i64
+      %x = tir.load %A[%k, %j] : f32
+      tir.store %x, %B[%i, %j]
+    }
+  }
+}
+
+// It may be another one where the loop stores indices, and is not looked at where the loop may not run.
+// CHECK-LABEL: tir.func @changing
+tir.func @changing(%A: !tir.buffer<[n, l], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m, l], f32>) {
+  %two = tir.const 2 : i64
+  // CHECK: tir.for %i = 0 to m {
+  // CHECK-NEXT: tir.for %j = 0 to l {
+  // CHECK: tir.or
+  // CHECK: tir.for %i_1 = 0 to 8 {
+  // CHECK: tir.or
+  // CHECK: tir.store %{{.*}}, %I
+  tir.for %i = 0 to m {
+    tir.for %j = 0 to l {
+      %k = tir.load %I[%i] : i64
+      %x = tir.load %A[%k, %j] : f32
+      tir.store %x, %B[%i, %j]
+    }
+  }
+  tir.for %i_1 = 0 to 8 {
+    %k = tir.load %I[%two] : i64
+    %x = tir.load %A[%k, %two] : f32
+    tir.store %x, %B[%i_1, %two]
+    tir.store %i_1, %I[%two]
+  }
+}
+
 // Where a choice has it that nothing is read, nothing is outside.
 // CHECK-LABEL: tir.func @choice
 tir.func @choice(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m], f32>) {

@@ -37,7 +37,7 @@
 // CHECK:             tir.store %{{.*}}, %T_transpose[
 
 // PLAN:      sched.sequence @attention {
-// PLAN-NEXT:   sched.rule "attention" on "T_batch_matmul_NT" then "T_transpose_3" {queries = 64, keys = 512}
+// PLAN-NEXT:   sched.rule "attention" on "T_batch_matmul_NT" then "T_transpose_3" {queries = 64, keys = 512, parts = 1}
 // PLAN-NEXT: }
 relax.func @main(
   %q: !relax.tensor<[1, 1024, 2, 64], f32>, %k: !relax.tensor<[1, 1024, 2, 64], f32>, %v: !relax.tensor<[1, 1024, 2, 64], f32>
@@ -49,11 +49,29 @@ relax.func @main(
 // One query has no scores to save.
 // CHECK-LABEL: tir.func private @attention1(
 // CHECK-NOT:     %scores
-// CHECK:         relax.func @one
 // PLAN-NOT:      "attention"
 relax.func @one(
   %q: !relax.tensor<[1, 1, 2, 64], f32>, %k: !relax.tensor<[1, 1024, 2, 64], f32>, %v: !relax.tensor<[1, 1024, 2, 64], f32>
 ) -> !relax.tensor<[1, 1, 2, 64], f32> {
   %y = relax.nn.attention %q, %k, %v : !relax.tensor<[1, 1, 2, 64], f32>
   relax.return %y : !relax.tensor<[1, 1, 2, 64], f32>
+}
+
+// Of few queries and heads the keys are looked at in parts, a tile each in turn, and put together in the end.
+// CHECK-LABEL: tir.func private @attention2(
+// CHECK:         %[[TOPS:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[16, 3], f32>
+// CHECK:         tir.for %part = 0 to 16 {
+// CHECK:           tir.for %keys = 0 to
+// CHECK:             tir.for %piece = 0 to
+// CHECK:           tir.store %{{.*}}, %[[TOPS]][%part
+// CHECK:         tir.for %v_ax2 = 0 to 2 {
+// CHECK:           tir.load %[[TOPS]]
+// CHECK:           tir.store %{{.*}}, %T_transpose[
+// PLAN:      sched.sequence @attention2 {
+// PLAN-NEXT:   sched.rule "attention" {{.*}} {queries = 3, keys = 128, parts = 8}
+relax.func @some(
+  %q: !relax.tensor<[1, 3, 2, 64], f32>, %k: !relax.tensor<[1, 1024, 2, 64], f32>, %v: !relax.tensor<[1, 1024, 2, 64], f32>
+) -> !relax.tensor<[1, 3, 2, 64], f32> {
+  %y = relax.nn.attention %q, %k, %v : !relax.tensor<[1, 3, 2, 64], f32>
+  relax.return %y : !relax.tensor<[1, 3, 2, 64], f32>
 }

@@ -56,6 +56,10 @@ CASES = {
     "groups": Case(((1, 33, 4, 16), (1, 40, 2, 16), (1, 40, 2, 16)), each=2),
     "one query": Case(heads(1, "m", 2, 64), {}, ({"m": 0}, {"m": 1}, {"m": 600})),
     "one of all": Case(heads(1, 1, 1, 1)),
+    "parts of keys": Case(heads(3, "m", 2, 16), {}, tuple({"m": m} for m in (0, 1, 129, 2100))),
+    "window in parts": Case(
+        heads(5, "m", 1, 16), {"causal_mask": "BottomRight", "window_size": 300}, ({"m": 5}, {"m": 150}, {"m": 700})
+    ),
 }
 
 
