@@ -114,6 +114,12 @@ def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 
+def host_triple() -> str:
+    """The triple of this machine, whose vendor says nothing of code: LLVM's own builds call that of a PC `pc`."""
+    triple = _host()[0]
+    return triple.replace("-unknown-linux", "-pc-linux") if _is_x86(triple) else triple
+
+
 _current: ContextVar[tuple[Target, ...]] = ContextVar("tirax_targets", default=())
 
 

@@ -10,53 +10,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from .. import target as _cpu
 from ..diagnostics import UnsupportedError, unknown_name
+from ..dialects.tir.targets import KINDS, TargetAttr, TargetKind, keys_of, kind_of, option, parsed
 from ..runtime import Device
 from ..target import TargetError
 
-
-@dataclass(frozen=True)
-class TargetKind:
-    """What a target is of: its name, the number that TVM gives such devices, and the keys that go with it."""
-
-    name: str
-    default_device_type: int
-    default_keys: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _gpu(name: str, number: int) -> TargetKind:
-    return TargetKind(name, number, (name, "gpu"))
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        TargetKind("llvm", 1, ("cpu",)),
-        TargetKind("c", 1, ("cpu",)),
-        TargetKind("composite", 1, ()),
-        TargetKind("hybrid", 1, ()),
-        TargetKind("test", 1, ()),
-        TargetKind("ext_dev", 12, ()),
-        TargetKind("hexagon", 14, ("hexagon", "cpu")),
-        TargetKind("nvptx", 2, ("cuda", "gpu")),
-        _gpu("cuda", 2),
-        _gpu("opencl", 4),
-        _gpu("vulkan", 7),
-        _gpu("metal", 8),
-        _gpu("rocm", 10),
-        _gpu("webgpu", 15),
-    )
-}
-"""The kinds of targets by their names."""
-
-_LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
 _UNDERSTOOD = frozenset(
     (
         "mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math", "l1d-size", "l2-size", "l3-size", "keys",
@@ -71,34 +32,6 @@ _LLVM_OPTIONS = _UNDERSTOOD | frozenset(
         "from_device", "feature", "system-lib", "runtime",
     )
 )  # fmt: skip
-
-
-def _nvidia(arch: str, registers: int = 65536, **more: Any) -> dict[str, Any]:
-    limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
-    return {"kind": "cuda", "keys": ["cuda", "gpu"], "arch": arch, **limits, "registers_per_block": registers, **more}
-
-
-def _server(cpu: str, cores: int) -> dict[str, Any]:
-    return {"kind": "llvm", "mcpu": cpu, "num-cores": cores}
-
-
-TAGS: dict[str, dict[str, Any]] = {
-    "nvidia/geforce-rtx-2080-ti": _nvidia("sm_75"),
-    "nvidia/geforce-rtx-3070": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-3090": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-3090-ti": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-4090": _nvidia("sm_89", l2_cache_size_bytes=75497472),
-    "nvidia/jetson-nano": _nvidia("sm_53", 32768),
-    "nvidia/nvidia-a100": _nvidia("sm_80", l2_cache_size_bytes=41943040),
-    "nvidia/nvidia-h100": _nvidia("sm_90", l2_cache_size_bytes=52428800),
-    "nvidia/nvidia-v100": _nvidia("sm_70"),
-    "nvidia/tesla-t4": _nvidia("sm_75"),
-    "aws/cpu/c5.large": _server("skylake-avx512", 1),
-    "aws/cpu/c5.9xlarge": _server("skylake-avx512", 18),
-    "aws/cpu/c5.12xlarge": _server("cascadelake", 24),
-    "aws/cpu/c5.24xlarge": _server("cascadelake", 48),
-}
-"""Well-known devices: their limits are facts of their makers' data sheets."""
 
 
 class Features:
@@ -132,15 +65,13 @@ class Target(_cpu.Target):
         config = _config(target)
         given_host = config.pop("host", None) if host is None else host
         config.pop("host", None)
-        kind = KINDS.get(str(config["kind"]))
-        if kind is None:
-            raise unknown_name("target kind", str(config["kind"]), [*KINDS, *TAGS])
-        attrs = {key: _value(key, value) for key, value in config.items() if key != "kind"}
+        kind = kind_of(config)
+        attrs = {key: option(key, value) for key, value in config.items() if key != "kind"}
         if kind.name == "llvm":
             _refuse_unknown(attrs)
         self._set("kind", kind)
         self._set("attrs", attrs)
-        self._set("keys", _keys(kind, attrs))
+        self._set("keys", keys_of({"kind": kind.name, **attrs}))
         self._set("host", None if given_host is None else Target(given_host))
         if kind.name == "composite":
             attrs["devices"] = [Target(d) for d in attrs.get("devices", ())]
@@ -164,9 +95,9 @@ class Target(_cpu.Target):
         listed = {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in options.items()}
         return " ".join([self.kind.name, *(f"-{k}={shlex.quote(v)}" for k, v in listed.items())])
 
-    def __tirax_script_value__(self) -> str:
-        """What it means in a script: the text that describes it."""
-        return str(self)
+    def __tirax_script_value__(self) -> TargetAttr:
+        """What it means in a script, and as an attribute."""
+        return TargetAttr.of(_config(self), None if self.host is None else self.host.__tirax_script_value__().config)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "attrs" not in vars(self):
@@ -276,61 +207,23 @@ def _config(target: Any) -> dict[str, Any]:
     if isinstance(target, Target):
         devices = {"devices": [str(d) for d in target.attrs["devices"]]} if "devices" in target.attrs else {}
         return {"kind": target.kind.name, **target.attrs, **devices, "host": target.host}
+    if isinstance(target, TargetAttr):
+        return target.config
     if isinstance(target, _cpu.Target):
         return dict(target.export())
     if isinstance(target, Mapping):
-        config = dict(cast("Mapping[str, Any]", target))
-        if "kind" not in config:
-            raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=config)
-        return config
+        return dict(cast("Mapping[str, Any]", target))
     if not isinstance(target, str):
         raise TargetError("a target", expected="a text, a dictionary or a target", found=type(target).__name__)
     if target.lstrip().startswith("{"):
         return _config(json.loads(target))
-    return _parsed(target)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """The dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
-    try:
-        parts = shlex.split(text)
-    except ValueError as error:
-        raise TargetError(f"target string {text!r}: {error}") from None
-    if not parts:
-        raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
-    kind, *rest = parts
-    config: dict[str, Any] = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
-    while rest:
-        name, equals, value = rest.pop(0).partition("=")
-        if not name.startswith("-"):
-            raise TargetError(f"'{name}' in target '{text}'", expected="an option, such as -mcpu=native")
-        if not equals:
-            if not rest or rest[0].startswith("-"):
-                raise TargetError(f"option {name} in target '{text}' has no value", expected=f"{name}=…")
-            value = rest.pop(0)
-        config[name.lstrip("-")] = value
-    return config
-
-
-def _value(key: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        raise TargetError(f"the option {key} of a target", expected="a value or a list", found=value)
-    if key in _LISTS:
-        return [v for v in value.split(",") if v] if isinstance(value, str) else list(value)
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return int(value.lower() == "true")
-    return int(value) if isinstance(value, str) and value.removeprefix("-").isdecimal() else value
+    return parsed(target)
 
 
 def _refuse_unknown(attrs: Mapping[str, Any]) -> None:
     for name in attrs:
         if name not in _LLVM_OPTIONS:
             raise unknown_name("target option", f"-{name}", [f"-{o}" for o in sorted(_LLVM_OPTIONS)])
-
-
-def _keys(kind: TargetKind, attrs: Mapping[str, Any]) -> list[str]:
-    device = [str(attrs["device"])] if "device" in attrs else []
-    return list(dict.fromkeys([*attrs.get("keys", ()), *device, *kind.default_keys]))
 
 
 def _named(kind: str, fixed: str = "") -> Callable[..., Target]:

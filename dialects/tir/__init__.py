@@ -18,6 +18,8 @@ from .masked import *  # noqa: F403
 from .masked import MaskedLoadOp
 from .reductions import *  # noqa: F403
 from .statements import *  # noqa: F403
+from .targets import *  # noqa: F403
+from .targets import TargetAttr
 from .types import *  # noqa: F403
 from .types import BufferType, HandleType, ReadBufferAttr
 
@@ -29,4 +31,8 @@ EXPRESSION_OPS: list[type[Operation]] = [
     MaskedLoadOp,
 ]
 
-Tir = Dialect("tir", [op for file in _FILES for op in operations_in(file)], [BufferType, HandleType, ReadBufferAttr])
+Tir = Dialect(
+    "tir",
+    [op for file in _FILES for op in operations_in(file)],
+    [BufferType, HandleType, ReadBufferAttr, TargetAttr],
+)

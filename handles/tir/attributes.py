@@ -13,20 +13,22 @@ from ...diagnostics import TiraxError
 from ...dialects.attributes import from_attr, to_attr
 from ...dialects.dtypes import dtype_of
 from ...dialects.relax.data import TensorDataAttr
+from ...dialects.tir import TargetAttr
 from ...runtime.ndarray import array
-from ...target import Target
+from ...target import Target as CPUTarget
+from ..target import Target
 from .prim_expr import PrimExpr
 
 
 def attr_of(value: Any) -> Attribute | None:
-    """A Python value, an array, a scalar constant, a target (its text), or a list or mapping of them, as an attribute.
+    """A Python value, an array, a scalar constant, a target, or a list or mapping of them, as an attribute.
 
     Raises `TiraxError` for what cannot be one.
     """
     if value is None or isinstance(value, Attribute | bool | int | float | str):
         return to_attr(value)
-    if isinstance(value, Target):
-        return to_attr(str(value))
+    if isinstance(value, CPUTarget):
+        return Target(value).__tirax_script_value__()
     if isinstance(value, list | tuple):
         return to_attr([attr_of(v) for v in cast("Sequence[Any]", value)])
     if isinstance(value, Mapping):
@@ -45,6 +47,8 @@ def value_of(attr: Attribute) -> Any:
     """What `attr_of` was given; arrays are copies."""
     if isinstance(attr, TensorDataAttr):
         return array(attr.numpy())
+    if isinstance(attr, TargetAttr):
+        return Target(attr)
     if isinstance(attr, ArrayAttr):
         return [value_of(a) for a in cast("ArrayAttr[Attribute]", attr)]
     return from_attr(attr)

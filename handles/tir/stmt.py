@@ -32,7 +32,7 @@ from ...ir.rewriting.copy import copied, free_aliases, is_expression, plant
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
-from .attributes import attr_of
+from .attributes import attr_of, value_of
 from .buffers import Buffer, Param, Stmt, note_given
 from .domains import (
     ITER_KINDS,
@@ -390,7 +390,7 @@ class AttrStmt(_Built):
             return expr_node(tir.ConstOp(0, tx.i32).result)
         if isinstance(on, SSAValue):
             return Buffer(on) if isinstance(on.type, tir.BufferType) else expr_node(on)
-        return from_attr(on)
+        return value_of(on)
 
     @property
     def attr_key(self) -> str:

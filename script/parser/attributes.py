@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.attributes import require_names, to_attr
 from ...dialects.relax import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, i1
-from ...dialects.tir import BufferType, ReadBufferAttr
+from ...dialects.tir import BufferType, ReadBufferAttr, TargetAttr
 from .source import Source
 from .values import Imm, describe
 
@@ -39,7 +39,7 @@ def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] |
     if noted is not None and isinstance(value, SSAValue) and isinstance(value.type, BufferType):
         noted.append(value)
         return ReadBufferAttr(len(noted) - 1)
-    if isinstance(value, TensorDataAttr):
+    if isinstance(value, TensorDataAttr | TargetAttr):
         return value
     if isinstance(value, bool | int | float | str):
         return cast(Attribute, to_attr(value))

@@ -95,7 +95,7 @@ class TirAttributes(TirFunctions):
             return None
         if isinstance(value, CommReducer):
             return reducer_value(self, value, node)
-        if isinstance(value, str | dict):
+        if isinstance(value, str | dict | tir.TargetAttr):
             return attribute(self.source, node, value)
         if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
             return value

@@ -16,6 +16,7 @@ from ...dialects.dtypes import DTYPES, bit_width, dtype_name, dtype_of, is_float
 from ...dialects.names import set_name
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.tir.types import HANDLE
+from .attributes import plain_value
 from .folding import as_sym, fold_symbolic
 from .tir_expr import TirEvaluator, convert, element, promote
 from .tir_reduce import comm_reducer, reduce
@@ -400,12 +401,22 @@ def _handle(p: TirCalls, site: CallSite) -> FreshVar:
     return FreshVar(tir.HandleType(element, StringAttr(scope or "global")))
 
 
-def _target(p: TirCalls, site: CallSite) -> Any:
-    """`T.target("llvm")` among attributes: the string, or dictionary, itself."""
-    given, _ = site.bind("target_config host=")
+def _target(p: TirCalls, site: CallSite) -> tir.TargetAttr:
+    """`T.target("llvm")` among attributes."""
+    given, host = site.bind("target_config host=")
     if not isinstance(given, str | dict):
         raise site.error("a target is a string or a dictionary", found=describe(given))
-    return cast(Any, given)
+    with p.source.located(site.node):
+        return tir.TargetAttr.of(_config(given), None if host is None else _config(host))
+
+
+def _config(value: Any) -> Any:
+    """What describes a target, with numbers in place of typed constants, and its host as a dictionary."""
+    if isinstance(value, tir.TargetAttr):
+        return value.config
+    if isinstance(value, dict):
+        return {k: _config(v) for k, v in cast("dict[str, Any]", value).items()}
+    return plain_value(value)
 
 
 def _meta_var(p: TirCalls, site: CallSite) -> MetaVar:

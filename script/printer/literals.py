@@ -25,7 +25,7 @@ from xdsl.ir import Attribute
 from ...diagnostics import DTypeError, UnsupportedError
 from ...dialects.dtypes import DTYPES, dtype_name
 from ...dialects.relax import TensorDataAttr
-from ...dialects.tir import ReadBufferAttr
+from ...dialects.tir import ReadBufferAttr, TargetAttr
 from ..metadata import CONSTANT_KEY, STRING_KEY
 from .document import Document, Expr, atom
 
@@ -153,6 +153,10 @@ def _array(doc: Document, attr: Attribute, tir: bool) -> str:
     return "[" + ", ".join(attribute(doc, a, tir) for a in cast("ArrayAttr[Attribute]", attr)) + "]"
 
 
+def _target(doc: Document, attr: TargetAttr) -> str:
+    return dictionary(doc, attr.described.data, tir=True)
+
+
 _ATTRIBUTES: dict[type[Attribute], Printed] = {
     IntegerAttr: _integer,
     FloatAttr: lambda doc, attr, tir: _float(cast(FloatAttr, attr).value.data),
@@ -165,6 +169,7 @@ _ATTRIBUTES: dict[type[Attribute], Printed] = {
     SymbolRefAttr: lambda doc, attr, tir: string(cast(SymbolRefAttr, attr).string_value()),
     ReadBufferAttr: lambda doc, attr, tir: doc.read_buffers[cast(ReadBufferAttr, attr).index.data],
     TensorDataAttr: lambda doc, attr, tir: doc.metadata(CONSTANT_KEY, attr),
+    TargetAttr: lambda doc, attr, tir: f"{doc.tir('target')}({_target(doc, cast(TargetAttr, attr))})",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, NoneAttr, StringAttr, i1
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -126,7 +126,7 @@ class TIRPrinter:
         with self.doc.indented():
             attrs = shown_attrs(func.func_attrs, self.doc.function_name(func))
             if attrs:
-                self.doc.line(f"{self.doc.tir('func_attr')}({self._function_attributes(attrs)})")
+                self.doc.line(f"{self.doc.tir('func_attr')}({dictionary(self.doc, attrs, tir=True)})")
             for buffer, handle in matches:
                 text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
@@ -136,15 +136,6 @@ class TIRPrinter:
             with self.doc.collecting(body):
                 self._root(func)
             self.doc.lines += self.declared + body
-
-    def _function_attributes(self, attrs: Mapping[str, Attribute]) -> str:
-        """The attributes of the function, in which a target is not just a string."""
-        target = attrs.get("target")
-        text = dictionary(self.doc, attrs, tir=True)
-        if not isinstance(target, StringAttr | DictionaryAttr):
-            return text
-        given = attribute(self.doc, target, tir=True)
-        return text.replace(f'"target": {given}', f'"target": {self.doc.tir("target")}({given})', 1)
 
     def _param(self, func: tir.FuncOp, i: int, param: SSAValue, matches: list[tuple[SSAValue, str]]) -> str:
         t = param.type

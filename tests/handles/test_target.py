@@ -7,7 +7,9 @@ import pytest
 from tirax import target as cpu_target
 from tirax import tvm_api as tvm
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
-from tirax.handles.target import TAGS, Target, arm_cpu, cuda, mali
+from tirax.dialects.tir.targets import TAGS
+from tirax.handles.target import Target, arm_cpu, cuda, mali
+from tirax.script import parse_mlir
 from tirax.target import TargetError
 from tirax.tvm_api.script import relax as R
 from tirax.tvm_api.script import tir as T
@@ -107,8 +109,9 @@ def test_targets_as_attributes():
         T.func_attr({"target": target, "other": tvm.target.Target("cuda", host="llvm"), "third": T.target("llvm")})
         T.evaluate(0)
 
-    assert [noted.attrs[key] for key in ("target", "other", "third")] == ["llvm -num-cores=2", "cuda", "llvm"]
-    assert noted.with_attr("fourth", target).attrs["fourth"] == str(target)
+    targets = [target, Target("cuda", host="llvm"), Target("llvm")]
+    assert [noted.attrs[key] for key in ("target", "other", "third")] == targets
+    assert noted.with_attr("fourth", target).attrs["fourth"] == target
 
 
 def test_host_functions_are_bound_to_the_host():
@@ -121,9 +124,33 @@ def test_host_functions_are_bound_to_the_host():
         return {key: attrs[key] for key in attrs if key != "global_symbol"}
 
     host = kernel.with_attr("tir.is_host_func", 1)
-    assert bound(kernel, Target("cuda", host="llvm")) == {"target": "cuda"}
-    assert bound(host, Target("cuda")) == {"target": "llvm"}
-    assert bound(host, Target("cuda", host="llvm -num-cores=2")) == {"target": "llvm -num-cores=2"}
+    assert bound(kernel, Target("cuda", host="llvm")) == {"target": Target("cuda", host="llvm")}
+    assert bound(host, Target("cuda")) == {"target": Target("llvm", host="llvm")}
+    own = "llvm -num-cores=2"
+    assert bound(host, Target("cuda", host=own)) == {"target": Target(own, host=own)}
+
+
+def test_printed_targets_say_what_goes_without_saying():
+    @T.prim_func
+    def noted():
+        T.func_attr(
+            {"a": T.target("nvidia/nvidia-a100", host="llvm -mtriple=aarch64-linux-gnu"), "b": T.target("vulkan")}
+        )
+        T.evaluate(0)
+
+    text = noted.script()
+    for part in (
+        '"a": T.target({"arch": "sm_80", "host": {"keys": ["cpu"], "kind": "llvm", "mtriple": "aarch64-linux-gnu", ',
+        '"keys": ["cuda", "gpu"], "kind": "cuda", "l2_cache_size_bytes": 41943040, "max_num_threads": 1024, ',
+        '"b": T.target({"keys": ["vulkan", "gpu"], "kind": "vulkan", "tag": ""})',
+    ):
+        assert part in text
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), noted)
+    own = noted.with_attr("b", Target("llvm"))
+    assert tvm.script.from_source(own.script()).attrs["b"] == Target("llvm")
+    assert parse_mlir(str(tvm.IRModule({"f": own}).op)).is_structurally_equivalent(tvm.IRModule({"f": own}).op)
+    with pytest.raises(NameLookupError, match="unknown target kind 'abacus'"):
+        tvm.script.from_source(text.replace('"vulkan"', '"abacus"'))
 
 
 def test_numbers_of_devices():

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, VectorType
@@ -161,12 +161,14 @@ def _target_of(op: Operation) -> Target | str | None:
     return Target.current()
 
 
-def _noted_target(op: Operation) -> str | None:
+def _noted_target(op: Operation) -> Target | str | None:
     about: Attribute | SSAValue | None = None
     if isinstance(op, tir.AttrOp) and op.key.data == "target":
         about = op.on
     elif isinstance(op, tir.FuncOp) and op.func_attrs is not None:
         about = op.func_attrs.data.get("target")
+    if isinstance(about, tir.TargetAttr):
+        return Target(cast(Any, about.config)) if about.config["kind"] == "llvm" else None
     return about.data if isinstance(about, StringAttr) else None
 
 

@@ -44,7 +44,10 @@ class VerifyMemory(Pass):
 def outside_of_threads(func: tir.FuncOp) -> tir.LoadOp | tir.StoreOp | None:
     """The first access of a device's memory that no loop over threads is around; None where there is none."""
     target = None if func.func_attrs is None else func.func_attrs.data.get("target")
-    if not isinstance(target, StringAttr) or not target.data.startswith(_DEVICES):
+    if not isinstance(target, StringAttr | tir.TargetAttr):
+        return None
+    kind = target.data if isinstance(target, StringAttr) else str(target.config["kind"])
+    if not kind.startswith(_DEVICES):
         return None
     accesses = (op for op in func.walk() if isinstance(op, tir.LoadOp | tir.StoreOp))
     return next((op for op in accesses if not _in_threads(op)), None)

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute
 
+from ...dialects import tir
 from ...handles.tir.prim_func import PrimFunc
 from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions, with_attr
@@ -18,22 +19,29 @@ HOST_FUNC = "tir.is_host_func"
 
 @dataclass(frozen=True)
 class BindTarget(Pass):
-    """Give the attribute `target`, the text of a target, to the tensor functions that have none.
+    """Give the attribute `target` to the tensor functions that have none.
 
-    Functions with `tir.is_host_func` get that of the target's host (`llvm` where it has none) instead of that note.
+    Functions with `tir.is_host_func` get the target's host (`llvm` where it has none) instead of that note.
     """
 
     name = "bind-target"
     target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        host = getattr(self.target, "host", None) or "llvm"
+        target, host = self._targets()
         for func in functions(op):
             attrs: Mapping[str, Attribute] = {} if func.func_attrs is None else func.func_attrs.data
             if "target" not in attrs:
                 kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
                 func.func_attrs = kept if kept.data else None
-                with_attr(func, "target", str(host if HOST_FUNC in attrs else self.target))
+                with_attr(func, "target", host if HOST_FUNC in attrs else target)
+
+    def _targets(self) -> tuple[tir.TargetAttr, tir.TargetAttr]:
+        """The target, and that of the host, which is its own host."""
+        described = getattr(self.target, "__tirax_script_value__", None)
+        target = tir.TargetAttr.of(self.target) if described is None else described()
+        host = target.config.get("host", {"kind": "llvm"})
+        return target, tir.TargetAttr.of(host, host)
 
 
 ENTRY = "tir.is_entry_func"

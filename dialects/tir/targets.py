@@ -1,0 +1,206 @@
+"""Targets as attributes: what a function is for, `#tir.target<{kind = "llvm", "num-cores" = 8 : i64}>`.
+
+A configuration says what differs from what goes without saying of its kind; printed programs say all of it, as TVM:
+
+    T.target({"arch": "sm_80", "keys": ["cuda", "gpu"], "kind": "cuda", "max_num_threads": 1024, "tag": "", …})
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+
+from ...diagnostics import unknown_name
+from ...target import TargetError, host_triple
+from ..attributes import from_attr, to_attr
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """What a target is of: its name, the number that TVM gives such devices, and the keys that go with it."""
+
+    name: str
+    default_device_type: int
+    default_keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _gpu(name: str, number: int) -> TargetKind:
+    return TargetKind(name, number, (name, "gpu"))
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        TargetKind("llvm", 1, ("cpu",)),
+        TargetKind("c", 1, ("cpu",)),
+        TargetKind("composite", 1, ()),
+        TargetKind("hybrid", 1, ()),
+        TargetKind("test", 1, ()),
+        TargetKind("ext_dev", 12, ()),
+        TargetKind("hexagon", 14, ("hexagon", "cpu")),
+        TargetKind("nvptx", 2, ("cuda", "gpu")),
+        _gpu("cuda", 2),
+        _gpu("opencl", 4),
+        _gpu("vulkan", 7),
+        _gpu("metal", 8),
+        _gpu("rocm", 10),
+        _gpu("webgpu", 15),
+    )
+}
+"""The kinds of targets by their names."""
+
+
+def _nvidia(arch: str, registers: int = 65536, **more: Any) -> Config:
+    limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
+    return {"kind": "cuda", "keys": ["cuda", "gpu"], "arch": arch, **limits, "registers_per_block": registers, **more}
+
+
+def _server(cpu: str, cores: int) -> Config:
+    return {"kind": "llvm", "mcpu": cpu, "num-cores": cores}
+
+
+TAGS: dict[str, Config] = {
+    "nvidia/geforce-rtx-2080-ti": _nvidia("sm_75"),
+    "nvidia/geforce-rtx-3070": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-3090": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-3090-ti": _nvidia("sm_86"),
+    "nvidia/geforce-rtx-4090": _nvidia("sm_89", l2_cache_size_bytes=75497472),
+    "nvidia/jetson-nano": _nvidia("sm_53", 32768),
+    "nvidia/nvidia-a100": _nvidia("sm_80", l2_cache_size_bytes=41943040),
+    "nvidia/nvidia-h100": _nvidia("sm_90", l2_cache_size_bytes=52428800),
+    "nvidia/nvidia-v100": _nvidia("sm_70"),
+    "nvidia/tesla-t4": _nvidia("sm_75"),
+    "aws/cpu/c5.large": _server("skylake-avx512", 1),
+    "aws/cpu/c5.9xlarge": _server("skylake-avx512", 18),
+    "aws/cpu/c5.12xlarge": _server("cascadelake", 24),
+    "aws/cpu/c5.24xlarge": _server("cascadelake", 48),
+}
+"""Well-known devices: their limits are facts of their makers' data sheets."""
+_LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
+
+
+def parsed(text: str) -> Config:
+    """The dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
+    try:
+        parts = shlex.split(text)
+    except ValueError as error:
+        raise TargetError(f"target string {text!r}: {error}") from None
+    if not parts:
+        raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
+    kind, *rest = parts
+    config: Config = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not name.startswith("-"):
+            raise TargetError(f"'{name}' in target '{text}'", expected="an option, such as -mcpu=native")
+        if not equals:
+            if not rest or rest[0].startswith("-"):
+                raise TargetError(f"option {name} in target '{text}' has no value", expected=f"{name}=…")
+            value = rest.pop(0)
+        config[name.lstrip("-")] = value
+    return config
+
+
+def kind_of(config: Mapping[str, Any]) -> TargetKind:
+    """The kind of a target. Raises `NameLookupError` for one that there is not, `TargetError` where none is said."""
+    if "kind" not in config:
+        raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=config)
+    kind = KINDS.get(str(config["kind"]))
+    if kind is None:
+        raise unknown_name("target kind", str(config["kind"]), [*KINDS, *TAGS])
+    return kind
+
+
+def option(key: str, value: Any) -> Any:
+    """The value of an option, of which texts say `8` and `true`, and lists as `a,b`."""
+    if isinstance(value, Mapping):
+        raise TargetError(f"the option {key} of a target", expected="a value or a list", found=cast(Config, value))
+    if key in _LISTS:
+        return [v for v in value.split(",") if v] if isinstance(value, str) else list(value)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return int(value.lower() == "true")
+    return int(value) if isinstance(value, str) and value.removeprefix("-").isdecimal() else value
+
+
+def keys_of(config: Mapping[str, Any]) -> list[str]:
+    """The keys that are said, the device, and those of the kind."""
+    device = [str(config["device"])] if "device" in config else []
+    return list(dict.fromkeys([*config.get("keys", ()), *device, *kind_of(config).default_keys]))
+
+
+_CUDA: Config = {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 32}
+
+
+def _implied(config: Mapping[str, Any]) -> Config:
+    """What goes without saying of a target. A tag is another way of writing its configuration."""
+    limits = _CUDA if config["kind"] == "cuda" else {}
+    triple = {"mtriple": host_triple()} if config["kind"] == "llvm" else {}
+    without_keys = {k: v for k, v in config.items() if k != "keys"}
+    return {"tag": "", "keys": keys_of(without_keys), **limits, **triple}
+
+
+def _without_implied(config: Mapping[str, Any]) -> Config:
+    kind_of(config)
+    said = {k: option(k, v) for k, v in config.items() if k not in ("host", "tag")}
+    implied = _implied(said)
+    kept = {k: v for k, v in said.items() if implied.get(k) != v}
+    host = cast("str | Config | None", config.get("host"))
+    return kept if host is None else {**kept, "host": _without_implied(parsed(host) if isinstance(host, str) else host)}
+
+
+def _described(config: Mapping[str, Any]) -> Config:
+    keys = {"keys": keys_of(config)}
+    host = {"host": _described(config["host"])} if "host" in config else {}
+    return {**_implied(config), **config, **keys, **host}
+
+
+def _attribute(value: Any) -> Attribute:
+    if isinstance(value, Mapping):
+        return DictionaryAttr({k: _attribute(v) for k, v in cast(Config, value).items()})
+    return cast(Attribute, to_attr(value))
+
+
+def _plain(attr: Attribute) -> Any:
+    if isinstance(attr, DictionaryAttr):
+        return {k: _plain(v) for k, v in attr.data.items()}
+    return [_plain(a) for a in cast("ArrayAttr[Attribute]", attr)] if isinstance(attr, ArrayAttr) else from_attr(attr)
+
+
+@irdl_attr_definition
+class TargetAttr(ParametrizedAttribute):
+    """What a function is compiled for, or was scheduled for."""
+
+    name = "tir.target"
+    given: DictionaryAttr
+
+    @classmethod
+    def of(cls, target: str | Mapping[str, Any], host: object = None) -> TargetAttr:
+        """Of a text, a tag or a dictionary, and a host. Raises `TargetError`, `NameLookupError` for an unknown kind."""
+        config = parsed(target) if isinstance(target, str) else dict(target)
+        return cls(
+            cast(DictionaryAttr, _attribute(_without_implied(config if host is None else {**config, "host": host})))
+        )
+
+    @property
+    def config(self) -> Config:
+        """What differs from what goes without saying."""
+        return cast(Config, _plain(self.given))
+
+    @property
+    def described(self) -> DictionaryAttr:
+        """All of it, as TVM exports a target."""
+        return cast(DictionaryAttr, _attribute(_described(self.config)))
+
+
+__all__ = ["TargetAttr"]
