@@ -27,17 +27,32 @@ _LARGE = 1 << 25
 """Bytes of weights from which on a model is compiled in a process of its own."""
 
 
+def _score(decoder: Decoder) -> dict[str, Any]:
+    prefill = decoder.specs("sequences")["prefill"]
+    return {"score": {**prefill, "tokens": Tensor(("sequences", "length"), "int32")}}
+
+
+KINDS: dict[str, Callable[[Decoder], dict[str, Any]]] = {
+    "single": Decoder.specs,
+    "decode": lambda decoder: {"decode": decoder.specs("sequences")["decode"]},
+    "score": _score,
+}
+"""What is compiled together: the functions of a decoder for one sequence, a step of several, all logits."""
+
+
 @dataclass(frozen=True)
 class CompiledDecoder:
     """The steps of a model: any number of tokens of one sequence, one token of one, one token each of several.
 
     Each kind is compiled when it is first used; what was compiled before comes from the cache of executables.
-    `weights` are the parameters of `decoder` by name.
+    `weights` are the parameters of `decoder` by name. `compile_elsewhere` has another process compile a kind, which
+    needs nothing of this one: then what making it takes is not taken here.
     """
 
     decoder: Decoder
     weights: Mapping[str, Array]
     target: str | None = None
+    compile_elsewhere: Callable[[str], None] | None = None
 
     @property
     def config(self) -> TransformerConfig:
@@ -65,6 +80,22 @@ class CompiledDecoder:
         """Compile now what one sequence needs."""
         self._single.jit()
 
+    def compiled(self, kind: str) -> Executable:
+        """The functions of a kind, a row of `KINDS`; of how they were made nothing is kept."""
+        target = Target.host() if self.target is None else Target(self.target)
+        compile_elsewhere = self.compile_elsewhere if self._is_large else None
+        executable = build_described(
+            self._description(kind),
+            _ROOMS,
+            lambda: self._module(KINDS[kind](self.decoder)),
+            target,
+            apart=self._is_large,
+            elsewhere=None if compile_elsewhere is None else lambda: compile_elsewhere(kind),
+        )
+        gc.collect()
+        release_memory()
+        return executable
+
     def bound(self) -> Executable:
         """`prefill` and `decode` of one sequence, of tokens and the cache alone: weights are constants inside."""
         mod = self._module(self.decoder.specs())
@@ -84,29 +115,15 @@ class CompiledDecoder:
 
     @cached_property
     def _single(self) -> Executable:
-        return self._built("single", self.decoder.specs)
+        return self.compiled("single")
 
     @cached_property
     def _batch(self) -> Executable:
-        return self._built("decode", lambda: {"decode": self.decoder.specs("sequences")["decode"]})
+        return self.compiled("decode")
 
     @cached_property
     def _scores(self) -> Executable:
-        def spec() -> dict[str, Any]:
-            prefill = self.decoder.specs("sequences")["prefill"]
-            return {"score": {**prefill, "tokens": Tensor(("sequences", "length"), "int32")}}
-
-        return self._built("score", spec)
-
-    def _built(self, kind: str, spec: Callable[[], dict[str, Any]]) -> Executable:
-        """The functions of a spec; of how they were made nothing is kept."""
-        target = Target.host() if self.target is None else Target(self.target)
-        executable = build_described(
-            self._description(kind), _ROOMS, lambda: self._module(spec()), target, apart=self._is_large
-        )
-        gc.collect()
-        release_memory()
-        return executable
+        return self.compiled("score")
 
     def _description(self, kind: str) -> str | None:
         """All that decides what the functions of a kind are; None where the class of the decoder is somebody else's."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..frontend.language import LanguageModelFile, TransformerConfig, load_language_model
 from ..frontend.language.tokenizers import Tokenizer
-from ..frontend.nn.llm.decoder import Decoder, Formats, layout_of
 from ..runtime.kv_cache import PAGE_SIZE, PagedKVCache
-from ..target import Target
+from .apart import Settings, compile_apart, decoder_of
 from .compiled import CompiledDecoder
 from .sampling import Sampling
 from .session import ContextOverflowError, Session
 from .stopping import Writer
-from .weights import formats_of, prepared
+from .weights import prepared
 
 Array = np.ndarray[Any, Any]
 GREEDY = Sampling()
@@ -56,11 +56,13 @@ class LanguageModel:
         they are first used. Raises what `frontend.language.load_language_model` does, `DTypeError` for another dtype,
         `UnsupportedError` for weights of a format that is none of `BLOCK_FORMATS`.
         """
+        settings = Settings(cache_dtype, activation, dequantize, page_size, target)
         file = load_language_model(path)
-        machine = Target.host() if target is None else Target(target)
-        formats = Formats() if dequantize else formats_of(file.weights, activation, machine)
-        decoder = Decoder(file.config, layout_of(file.config, page_size, cache_dtype), formats)
-        return LanguageModel(file, CompiledDecoder(decoder, prepared(file.config, file.weights, formats), target))
+        decoder = decoder_of(file, settings)
+        weights = prepared(file.config, file.weights, decoder.formats)
+        return LanguageModel(
+            file, CompiledDecoder(decoder, weights, target, partial(compile_apart, file.path, settings))
+        )
 
     @property
     def config(self) -> TransformerConfig:

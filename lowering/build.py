@@ -67,15 +67,25 @@ def build(
 
 
 def build_described(
-    description: str | None, rooms: tuple[str, ...], module: Callable[[], Any], target: Target, *, apart: bool = False
+    description: str | None,
+    rooms: tuple[str, ...],
+    module: Callable[[], Any],
+    target: Target,
+    *,
+    apart: bool = False,
+    elsewhere: Callable[[], None] | None = None,
 ) -> Executable:
     """As `build` of what `module` gives, which is asked for where the cache has no executable of that description.
 
-    `description` and the sources of `rooms` (folders of tirax) say all that the module depends on; None says nothing.
+    `elsewhere` may put it there before, in another process that makes the module itself. `description` and the sources
+    of `rooms` (folders of tirax) say all that the module depends on; None says nothing.
     """
     pipeline = "default-cpu"
     entry = None if description is None else described_entry(description, rooms, PIPELINES[pipeline], target)
     executable = None if entry is None else entry.load()
+    if executable is None and entry is not None and elsewhere is not None:
+        elsewhere()
+        executable = entry.load()
     if executable is None:
         executable = build(module(), target, pipeline=pipeline, apart=apart)
         if entry is not None:

@@ -26,7 +26,7 @@ def asked(monkeypatch):
     """What is asked of the cache and of other processes, in the place of compiling it: (description, apart)."""
     rows = []
 
-    def build_described(description, rooms, module, target, *, apart):
+    def build_described(description, rooms, module, target, *, apart, elsewhere):
         rows.append((description, apart))
         return object()
 

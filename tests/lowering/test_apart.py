@@ -43,3 +43,9 @@ def test_a_described_program_is_made_once(own_cache):
     check(building.build_described("a product", ("frontend",), made, target))
     with pytest.raises(TiraxError, match="made again"):
         building.build_described("another one", ("frontend",), made, target)
+    described = "what another process makes", ("frontend",)
+    check(
+        building.build_described(
+            *described, made, target, elsewhere=lambda: building.build_described(*described, module, target)
+        )
+    )
