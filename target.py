@@ -200,6 +200,11 @@ class Target:
         """Whether there are instructions that multiply and add with one rounding."""
         return "fma" in self.features or not _is_x86(self.triple)
 
+    @property
+    def compresses_vectors(self) -> bool:
+        """Whether an instruction moves lanes of a vector that a mask takes to its beginning."""
+        return "avx512f" in self.features
+
     @staticmethod
     def host() -> Target:
         """This machine."""

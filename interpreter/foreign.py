@@ -149,6 +149,11 @@ def _dot(a: str, b: str) -> Callable[..., Any]:
     return run
 
 
+def _compress(lanes: Any, mask: Any, otherwise: Any) -> Any:
+    """The lanes that the mask takes, in a row, then the other vector's."""
+    return np.concatenate([lanes[mask], otherwise[mask.sum() :]])
+
+
 _BY_NAME = {
     **{name: name for name in ("sqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin")},
     **{name: name for name in ("acos", "atan", "atan2", "sinh", "cosh", "tanh", "pow", "ldexp", "copysign", "fabs")},
@@ -170,6 +175,7 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
     "llvm.umax": np.maximum,
     "llvm.smin": np.minimum,
     "llvm.umin": np.minimum,
+    "llvm.experimental.vector.compress": _compress,
     "llvm.x86.avx512.vpdpbusd": _dot("uint8", "int8"),
     "llvm.x86.avx512bf16.dpbf16ps": _dot("bfloat16", "bfloat16"),
     "llvm.aarch64.neon.sdot.v4i32": _dot("int8", "int8"),

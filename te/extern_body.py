@@ -141,6 +141,12 @@ class Statements:
         cell.set(value)
         return cell
 
+    def let(self, name: str, value: PrimExpr) -> PrimExpr:
+        """`value` as it is here, under a name."""
+        self._add(op := tir.LetOp(self._place(value)))
+        set_name(op.result, name)
+        return PrimExpr(self._stand_in(op.result, name))
+
     def array(self, name: str, dtype: Attribute, extent: int) -> Array:
         """New variables, as many as `extent`, of this place alone; each has to be set before it is read."""
         return Array(self, self._allocated(name, dtype, extent), dtype)
@@ -158,14 +164,20 @@ class Statements:
         self._block = outside
 
     @contextmanager
-    def loop(self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False) -> Iterator[PrimExpr]:
-        """`for name in range(extent)`, an int64 where computed; the iterations do not meet where `parallel`."""
+    def loop(
+        self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False, written_out: bool = False
+    ) -> Iterator[PrimExpr]:
+        """`for name in range(extent)`, an int64 where computed; the iterations do not meet where `parallel`.
+
+        A loop that is `written_out` has a constant extent, and is written out when LLVM has it.
+        """
         bound = extent if isinstance(extent, SymExpr) else self._place(extent)
         dtype = bound.dtype if isinstance(bound, SymExpr) else i64
         body = Block(arg_types=[dtype])
         set_name(body.args[0], name)
         kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
-        self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind))
+        annotations: dict[str, Any] | None = {tir.WRITTEN_OUT_LATE: True} if written_out else None
+        self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind, annotations=annotations))
         with self._inside(body):
             yield PrimExpr(self._stand_in(body.args[0], name))
 

@@ -20,6 +20,7 @@ from ..te.tensor import Tensor
 from .manipulation import reshape
 from .radix_sort import RadixSort, by_bits, has_ordered_bits
 from .util import normalize_axis, unit_like, wide_type
+from .vector_sort import VectorSort, element, key, key_type, room
 
 _RUN = 32
 """So many elements are sorted by counting: merging them takes five passes of some thirty cycles an element."""
@@ -203,6 +204,23 @@ def argsort(x: Tensor, axis: int, descending: bool, dtype: Attribute, valid_coun
 def sort(x: Tensor, axis: int, descending: bool) -> Tensor:
     """The elements in sorted order along `axis`."""
     return _sorted(x, normalize_axis(axis, x.ndim), sorted_order(x, normalize_axis(axis, x.ndim), descending), None)
+
+
+def sort_in_vectors(x: Tensor, axis: int, descending: bool) -> Tensor:
+    """As `sort`, of types that `vector_sort` has: -0 before 0, both after each other; equal NaN in any order."""
+    axis = normalize_axis(axis, x.ndim)
+    outer, extent = [d for n, d in enumerate(x.dims) if n != axis], x.dims[axis]
+
+    def body(b: Statements, out: Tensor, keys: Tensor) -> None:
+        with b.loops("i", outer, parallel=True) as rest:
+            with b.loop("i", extent) as i:
+                b.store(keys, (*rest, tx.const(0, i64), i), key(x(*_at(rest, axis, i)), descending))
+            VectorSort(b, keys, rest).sort(from_sym(extent).astype(i64))
+            with b.loop("i", extent) as i:
+                b.store(out, _at(rest, axis, i), element(keys(*rest, tx.const(0, i64), i), x.type, descending))
+
+    halves = [*outer, Const(2, extent.dtype), room(extent, x.type)]
+    return filled([("sorted", x.dims, x.type), ("keys", halves, key_type(x.type))], [x], body, "sort_generic")[0]
 
 
 def _sorted(x: Tensor, axis: int, order: Tensor, count: SymExpr | None) -> Tensor:

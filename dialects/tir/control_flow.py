@@ -57,6 +57,10 @@ _SEGMENTS = {(a, b): DenseArrayBase.from_list(i32, (a, b)) for a in (0, 1) for b
 """How many bounds are values -> the sizes of the operand segments; made once, as loops are made often."""
 
 
+WRITTEN_OUT_LATE = "tirax.written_out_late"
+"""The annotation of a loop that LLVM writes out: its arrays are registers then, and the program stays small here."""
+
+
 @irdl_op_definition
 class ForOp(IRDLOperation):
     """A loop from `min`, `extent` times.

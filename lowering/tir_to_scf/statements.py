@@ -49,6 +49,7 @@ from .values import Values
 LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
 """Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
+_WRITTEN_OUT = DictionaryAttr({"unroll.full": UnitAttr()})
 _LAZY = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.ShuffleOp, tir.StringImmOp, tir.YieldOp, tir.ReturnOp, tir.EvaluateOp, ValueOp,
@@ -158,7 +159,9 @@ def _serial(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue,
     _loop_body(op, at, block)
     block.add_op(scf.YieldOp())
     loop = at.emit.append(scf.ForOp(first, end, at.emit.index(1), [], Region(block)))
-    if at.memory.vector_accesses > vectors:
+    if op.annotations is not None and tir.WRITTEN_OUT_LATE in op.annotations.data:
+        loop.attributes[LOOP_ANNOTATION] = _WRITTEN_OUT
+    elif at.memory.vector_accesses > vectors:
         loop.attributes[LOOP_ANNOTATION] = _AS_IT_IS
 
 

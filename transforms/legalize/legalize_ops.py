@@ -55,6 +55,7 @@ from . import (  # noqa: F401
 )
 from .legalize_rules import BUILDERS, Emit, Rule, known_shape, rule_of
 from .requirements import extent_check
+from .target_forms import target_forms
 from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
 from .unequal import fill_operands
 
@@ -69,7 +70,7 @@ class LegalizeOps(Pass):
     `customize_legalize_map` gives rules by operator name that go before the built-in ones; what they build is legalized
     again. Operators named in `skip_ops` and those of unknown shape stay. `enable_warning` warns of operators without a
     rule. `tvm_forms` writes operators as TVM does where that is another value for infinities and NaN, or rounds in
-    another way (`tvm_forms.py` lists them).
+    another way (`tvm_forms.py` lists them). Some operators have a rule of their own for a `target` (`target_forms.py`).
     """
 
     name: ClassVar[str] = "legalize-ops"
@@ -77,6 +78,7 @@ class LegalizeOps(Pass):
     skip_ops: tuple[str, ...] = ()
     enable_warning: bool = False
     tvm_forms: bool = False
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalizer = _Legalizer(op, self)
@@ -151,7 +153,7 @@ class _Legalizer:
         self.custom: dict[str, CustomRule] = dict(options.customize_legalize_map or {})
         self.skipped = set(options.skip_ops)
         self.warn = options.enable_warning
-        self.forms: Mapping[str, Rule] = FORMS if options.tvm_forms else {}
+        self.forms: Mapping[str, Rule] = FORMS if options.tvm_forms else target_forms(options.target)
         self.tvm_forms = options.tvm_forms
         for known in (self.custom, self.skipped):
             for name in known:
