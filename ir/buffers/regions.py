@@ -8,6 +8,7 @@ the reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -85,11 +86,14 @@ class _Relaxed(Intervals):
 class _Detector:
     """Walks the body of a block; expressions are read as trees, each value once."""
 
-    def __init__(self, bounds: Mapping[SSAValue, Ends | None] | None = None, apart: bool = False) -> None:
+    def __init__(
+        self, bounds: Mapping[SSAValue, Ends | None] | None = None, apart: bool = False, by_address: bool = False
+    ) -> None:
         self.reads = _Accesses()
         self.writes = _Accesses()
         self.hidden = _Accesses()
         self._escaped = [self.hidden] if apart else [self.reads, self.writes]
+        self._by_address = by_address
         self._relaxed = _Relaxed(bounds or {})
         self._bounds = self._relaxed.bounds
         self.interval = self._relaxed.ends
@@ -205,11 +209,24 @@ class _Detector:
 
     def _whole(self, kinds: Sequence[_Accesses], buffer: SSAValue) -> None:
         rank = buffer.type.rank if isinstance(buffer.type, tir.BufferType) else 0
+        rank = 1 if self._by_address else rank
         for accesses in kinds:
             self._add(accesses, buffer, [None] * rank)
 
     def _access(self, accesses: _Accesses, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-        self._add(accesses, buffer, [self._index(i) for i in indices])
+        if self._by_address:
+            self._add(accesses, buffer, [self._address_of(buffer, indices)])
+        else:
+            self._add(accesses, buffer, [self._index(i) for i in indices])
+
+    def _address_of(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> Ends | None:
+        """Where an element is, counted from the first one of the buffer."""
+        if buffer in self._matched or not all(isinstance(index.type, IntegerType) for index in indices):
+            return None
+        total: SymExpr = Const(0)
+        for index, stride in zip(indices, cast(tir.BufferType, buffer.type).layout_strides(), strict=True):
+            total = total + self._expr(index) * stride
+        return self.interval(total)
 
     def _add(self, accesses: _Accesses, buffer: SSAValue, dims: _Dims) -> None:
         matched = self._matched.get(buffer)
@@ -222,6 +239,8 @@ class _Detector:
         self, accesses: _Accesses, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]
     ) -> None:
         dims: _Dims = []
+        if self._by_address:
+            return self._whole([accesses], buffer)
         for start, extent in zip(starts, extents, strict=True):
             first = self.interval(self._expr(start))
             dims.append(None if first is None else (first[0], first[1] + extent - 1))
@@ -420,6 +439,16 @@ def accessed(block: Block) -> tuple[Accessed, Accessed]:
     their regions.
     """
     return accessed_by(list(block.ops))
+
+
+def addresses(block: Block) -> tuple[Accessed, Accessed]:
+    """As `accessed`, with one interval for each buffer: of elements counted from its first one.
+
+    Of `A[i // 64, i % 64]` that says more than intervals of two indices.
+    """
+    detector = _Detector(by_address=True)
+    detector.visit_block(block)
+    return detector.reads.dims, detector.writes.dims
 
 
 def accessed_apart(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:

@@ -27,7 +27,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
-from ...ir.buffers.regions import Ends, accessed
+from ...ir.buffers.regions import Accessed, Ends, accessed, addresses
 from ...ir.passes.transform import Pass
 from ...target import Target
 from .chunked_loops import can_be_cut, cut_into_chunks
@@ -171,7 +171,10 @@ def _work(op: Operation) -> int | None:
 
 def _is_independent(loop: tir.ForOp) -> bool:
     """Whether iterations touch disjoint parts of each buffer that they write."""
-    reads, writes = accessed(loop.body.block)
+    return any(_is_apart(loop, *by(loop.body.block)) for by in (accessed, addresses))
+
+
+def _is_apart(loop: tir.ForOp, reads: Accessed, writes: Accessed) -> bool:
     var = _variable(loop.loop_var)
     return all(
         _is_disjoint([dims, *([reads[buffer]] if buffer in reads else [])], var) for buffer, dims in writes.items()

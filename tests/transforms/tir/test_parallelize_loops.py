@@ -64,6 +64,16 @@ CASES = {
                 Y[i * 2, j] = A[i * 2 + 1, j]
                 Y[i * 2 + 1, j] = A[i * 2, j]
 """, ["i"]),
+    "parts of rows by their addresses": ("""
+        for line in range(n * 4):
+            for i in range(16):
+                Y[(line * 16 + i) // 64, (line * 16 + i) % 64] = A[(line * 16 + i) // 64, (line * 16 + i) % 64]
+""", ["line"]),
+    "parts of rows that overlap by their addresses": ("""
+        for line in range(n * 4 - 1):
+            for i in range(17):
+                Y[(line * 16 + i) // 64, (line * 16 + i) % 64] = A[line // 4, i]
+""", []),
     "rows that overlap": ("""
         for i in range(n - 1):
             for j in range(64):
