@@ -207,8 +207,10 @@ def sort(x: Tensor, axis: int, descending: bool) -> Tensor:
 
 
 def sort_in_vectors(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """As `sort`, of types that `vector_sort` has: -0 before 0, both after each other; equal NaN in any order."""
+    """As `sort`, of types that `vector_sort` has: -0 comes before 0, NaN in any order. Short rows are merged."""
     axis = normalize_axis(axis, x.ndim)
+    if by_bits(x.dims[axis]) is False:
+        return sort(x, axis, descending)
     outer, extent = [d for n, d in enumerate(x.dims) if n != axis], x.dims[axis]
 
     def body(b: Statements, out: Tensor, keys: Tensor) -> None:

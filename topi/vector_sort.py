@@ -43,8 +43,8 @@ def is_sorted_in_vectors(dtype: Attribute | None) -> bool:
 
 
 def room(extent: SymExpr, dtype: Attribute) -> SymExpr:
-    """How many keys one of two halves has room for: vectors that begin in a row end in it."""
-    return extent + _VECTOR_BITS // bit_width(dtype) * _REGISTERS[-1]
+    """How many keys one of two halves has room for: vectors that begin in a row, or at its end, end in it."""
+    return extent + _VECTOR_BITS // bit_width(dtype)
 
 
 def key_type(dtype: Attribute) -> IntegerType:
@@ -127,11 +127,12 @@ class VectorSort:
     def small(self, part: _Part, network: _Network) -> None:
         """Sort a part that the network's vectors hold: what they hold besides comes behind it."""
         for at in network.each():
-            network.set(at, tx.select(self.before(at, part.size), self.vector(0, part.first + at), part.highest))
+            keys = self.vector(0, part.first + tx.minimum(at, part.size))
+            network.set(at, tx.select(self.before(at, part.size), keys, part.highest))
         network.sort()
         network.transpose()
         for at in network.each():
-            place = self.statements.let("place", network.place(at))
+            place = self.statements.let("place", tx.minimum(network.place(at), part.size))
             self.put_some(0, part.first + place, network.vector(at), self.before(place, part.size))
 
     def large(self, part: _Part, sample: _Network, parts: _Parts) -> None:

@@ -118,8 +118,13 @@ def test_legalized_for_a_target(axis: int) -> None:
 
 
 def test_meaning_on_the_interpreter(check: Check) -> None:
-    row = numbers("int64", 1, 20)
+    row = numbers("int64", 1, 70)
     check(lambda x: sort_in_vectors(x, 1, False), [row], np.sort(row, 1))
+
+
+def test_short_rows_are_merged() -> None:
+    x = te.placeholder((5, 60), "float32", name="x")
+    assert "compress" not in te.create_prim_func([x, sort_in_vectors(x, 1, False)]).script()
 
 
 def test_narrow_types_are_sorted_by_their_bits() -> None:
