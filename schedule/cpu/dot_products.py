@@ -54,6 +54,7 @@ from .panels import FEWEST_ROWS
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, address, constant_slope, element_type, is_in_order, loads_below, tree, update_of
+from .turns import Turn, turn_of
 
 _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
@@ -449,19 +450,19 @@ class _Strip:
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
-    def ask_for_next(self, panels: DotPanels, step: _Step, turn: SymExpr) -> None:
-        """Ask for one line of what the next panel has at a step: the lines take turns."""
-        lane, loops = self.plan.lane, self.loops
+    def ask_for_next(self, panels: DotPanels, step: _Step, turn: Turn) -> None:
+        """Ask for one line of the next panel."""
+        lane, k, loops, group = self.plan.lane, self.plan.k, self.loops, self.plan.dot.group
         last = floordiv(lane.extent - 1, panels.width)
         if last.constant == 0:
             return
         line = LINE_BITS // bit_width(element_type(panels.load.buffer))
-        lines = max(1, panels.width * self.plan.dot.group // line)
+        which, at = turn.line(max(1, panels.width * group // line), sym_expr_of(step.at), k.extent // group)
         following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
         cloner = loops.cloner({**self.where, **step.taps})
         _, *middle, _, _ = panels.load.indices
-        at = [loops.value(following, lane.dtype), *map(cloner, middle), step.at]
-        ask_for(loops.insert, panels.load.buffer, [*at, loops.value(mul(floormod(turn, lines), line), lane.dtype)])
+        place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
+        ask_for(loops.insert, panels.load.buffer, [*place, loops.value(mul(which, line), lane.dtype)])
 
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""
@@ -530,12 +531,9 @@ class _Tile:
 
     def _ask_for_next(self, step: _Step) -> None:
         """Ask for a line of the next panel; not for steps that are left."""
-        plan, first = self.plan, self.rows.first
-        if plan.panels is None or not plan.asks_ahead or first is None or step.taken < plan.dot.group:
-            return
-        several = [sym_expr_of(self.where[it]) for it in plan.above if it.extent.constant not in (1, 2, 3)]
-        turn = several[-1] if several else floordiv(sym_expr_of(first), self.rows.size)
-        self.strip.ask_for_next(plan.panels, step, turn)
+        plan, turn = self.plan, turn_of({it: self.where[it] for it in self.plan.above}, self.rows)
+        if plan.panels is not None and plan.asks_ahead and turn is not None and step.taken == plan.dot.group:
+            self.strip.ask_for_next(plan.panels, step, turn)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""

@@ -15,13 +15,14 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
+from ...dialects.sym.expr import Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from ..rewrite import depends_on
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, constant_slope, element_type
+from .turns import Turn
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,17 @@ class Panels:
     place: SSAValue
     load: tir.LoadOp
 
-    def ask_for_next(self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: SymExpr) -> None:
-        """Ask for one line of what the next panel has where this one is read: the lines take turns."""
+    def ask_for_next(self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter) -> None:
+        """Ask for one line of the next panel, whose lines are read along `step`."""
         last = floordiv(self.lane.extent - 1, self.width)
         if last.constant == 0:
             return
         line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
         following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
-        cloner = loops.cloner(where)
+        which, at = turn.line(max(1, self.width // line), sym_expr_of(where[step]), step.extent)
+        cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
         cloner.replace(self.number, loops.value(following, self.lane.dtype))
-        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), self.lane.dtype))
+        cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
         ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:

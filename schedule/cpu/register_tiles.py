@@ -36,6 +36,7 @@ from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .sliding_windows import sliding_tap, sliding_tile
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
+from .turns import turn_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 
@@ -135,10 +136,13 @@ def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Par
     count = moving[0].extent.constant if len(moving) == 1 else None
     sizes = {load.buffer: mk.byte_count(load.buffer) for load in stage.loads if load.buffer is not stage.buffer}
     size, others = sizes.pop(loads[0].buffer), list(sizes.values())
-    if count is None or size is None or 2 * size <= machine.caches.l2 or None in others:
+    if count is None or size is None or 2 * size <= machine.caches.l2:
         return None
-    if 2 * size // count + sum(other or 0 for other in others) <= machine.caches.l2:
+    unknown = machine.caches.l2 // 4
+    if 2 * size // count + sum(unknown if other is None else other for other in others) <= machine.caches.l2:
         return _Parts(moving[0], loads[0])
+    if None in others:
+        return None
     steps = _steps(machine, stage, size // count)
     return None if steps is None else _Parts(moving[0], loads[0], steps)
 
@@ -291,12 +295,6 @@ class _Piece:
     steps: int
 
 
-def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
-    """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
-    several = [sym_expr_of(value) for it, value in outer.items() if it.extent.constant not in (1, 2, 3)]
-    return several[-1] if several else floordiv(sym_expr_of(first_row), rows)
-
-
 @dataclass
 class _Tile:
     """So many rows of a strip; the other iterators are at `outer`."""
@@ -415,11 +413,7 @@ class _Tile:
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""
         plan = self.plan
-        if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
-            turn = _turn(self.outer, self.rows.first, self.rows.size)
-            plan.panels.ask_for_next(self.loops, {**self.outer, **ks}, self.strip.first, turn)
-        elif plan.parts is not None:
-            self._ask_for_next_part(plan.parts, ks)
+        self._ask_for_what_is_next(ks)
 
         def element(where: Bindings, at: list[SSAValue]) -> None:
             where = {**where, **ks}
@@ -431,27 +425,43 @@ class _Tile:
 
         self._elements(element)
 
+    def _ask_for_what_is_next(self, ks: Bindings) -> None:
+        """Ask for one line of the next panel, or part, if tiles do."""
+        plan = self.plan
+        if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
+            turn = turn_of(self.outer, self.rows)
+            if turn is not None:
+                step = plan.stage.reduce[-1]
+                plan.panels.ask_for_next(self.loops, {**self.outer, **ks}, self.strip.first, turn, step)
+        elif plan.parts is not None:
+            self._ask_for_next_part(plan.parts, ks)
+
     def _ask_for_next_part(self, parts: _Parts, ks: Bindings) -> None:
-        """Ask for one line of what the next part has where this step reads: tiles of rows take turns."""
-        loops, plan, first = self.loops, self.plan, self.rows.first
-        if first is None:
+        """Ask for one line of the next part, along the last loop of the reduction."""
+        loops, plan, turn = self.loops, self.plan, turn_of({}, self.rows)
+        if turn is None:
             return
-        it, load = parts.it, parts.load
+        it, load, k = parts.it, parts.load, plan.stage.reduce[-1]
         line = LINE_BITS // bit_width(element_type(load.buffer))
-        turn = floormod(floordiv(sym_expr_of(first), self.rows.size), max(1, plan.width // line))
-        ahead, ks = (Const(1, it.dtype), ks) if self.piece is None else self._next_piece(self.piece, it, ks)
+        ahead, begin, steps = Const(1, it.dtype), Const(0, k.dtype), k.extent
+        if self.piece is not None:
+            (ahead, begin), steps = self._next_piece(self.piece, it, k), Const(self.piece.steps, k.dtype)
+        which, step = turn.line(max(1, plan.width // line), self._in_piece(ks[k]), steps)
         following = minimum(Var(self.outer[it], it.dtype) + ahead, it.extent - 1)
-        where = {it: loops.value(following, it.dtype), plan.lane: loops.value(turn * line, plan.lane.dtype)}
-        cloner = loops.cloner({**self.outer, **ks, **where})
+        where = {it: following, k: begin + step, plan.lane: which * line}
+        cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
         ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
 
-    def _next_piece(self, piece: _Piece, it: Iter, ks: Bindings) -> tuple[SymExpr, Bindings]:
-        """How many parts further this step of the next piece is, and where: after the last piece comes the first."""
-        (k,) = self.plan.stage.reduce
-        count, number = (k.extent.constant or 0) // piece.steps, Var(piece.number, k.dtype) + 1
-        step = sym_expr_of(ks[k]) + (floormod(number, count) - number + 1) * piece.steps
-        last = floordiv(Var(piece.number, it.dtype) + 1, count)
-        return last, {k: self.loops.value(step, k.dtype)}
+    def _in_piece(self, step: SSAValue) -> SymExpr:
+        """The number of a step of the reduction in its piece, if it goes in pieces."""
+        piece, at = self.piece, sym_expr_of(step)
+        return at if piece is None else at - Var(piece.number, at.dtype) * piece.steps
+
+    def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
+        """How many parts further the next piece is, and its first step: after the last piece comes the first."""
+        count = (k.extent.constant or 0) // piece.steps
+        following = Var(piece.number, k.dtype) + 1
+        return floordiv(Var(piece.number, it.dtype) + 1, count), floormod(following, count) * piece.steps
 
     def _ask_for_results(self) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,8 @@ from .te_calls import call_tensor_functions
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
 _VECTORS, _FEW_VECTORS = 4, 2
 """Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
+_PIXELS_OF_A_TILE = 14
+"""So many rows of two vectors fit 32 registers: weights are read once for them all, not for every six."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,10 @@ class PackConvolutions(Pass):
     y = conv2d(x, w, "NHWC")  ->  y = call_tir(packed_conv2d, (x, p))    p[o // n, dy, dx, i, o % n] = w[dy, dx, i, o]
 
     n, which divides the output channels, is as wide as a tile of registers for `target`, or narrower where the panels
-    were too large for the cache. A kernel that is transposed first is packed as it was given. Convolutions in groups
-    stay, and those of other numbers than of 32 and 64 bits, but those of bfloat16 and of bytes that there are
-    instructions for: their kernels are packed in steps of these, in the layout NCHW too (`pack_dots`).
+    were too large for the cache, or a narrower tile holds a whole row of the image. A kernel that is transposed first
+    is packed as it was given. Convolutions in groups stay, and those of other numbers than of 32 and 64 bits, but those
+    of bfloat16 and of bytes that there are instructions for: their kernels are packed in steps of these, in the layout
+    NCHW too (`pack_dots`).
     """
 
     name = "pack-convolutions"
@@ -67,7 +71,7 @@ def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any
         return None
     outer, inner, *window = conv.kernel_places()
     panels = kernel.transpose(*window, inner, outer)
-    width = _width(target, panels)
+    width = _width(target, panels, _pixels(conv, panels.shape[:-2]))
     if width is None:
         return None
     packed = insert_before(op, relax.ConstantOp(_packed(panels, width, element)).named_after(weight)).result
@@ -87,14 +91,23 @@ def _has_channels_last(conv: Convolution) -> bool:
     return conv.data_places()[1] == last and conv.out_places()[1] == last
 
 
-def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:
+def _pixels(conv: Convolution, window: tuple[int, ...]) -> int | None:
+    """How many neighbouring pixels of the result the same weights meet: a row, None where that is not known or more."""
+    dims = cast(TensorType, conv.results[0].type).dims
+    if dims is None or (math.prod(window) == 1 and set(conv.attr("strides")) == {1}):
+        return None
+    return dims[-2].constant
+
+
+def _width(target: Target, kernel: np.ndarray[Any, Any], pixels: int | None) -> int | None:
     """So many output channels make a panel; None where no number of whole vectors divides them.
 
     The panel that is read and the next one, which is asked for meanwhile, fit the cache where those of two vectors do.
     """
     column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
-    widest = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
+    few = pixels is not None and pixels <= _PIXELS_OF_A_TILE and channels % (_FEW_VECTORS * lanes) == 0
+    widest = _VECTORS if target.vector_registers >= 32 and not few else _FEW_VECTORS
     widths = [v * lanes for v in range(widest, 0, -1) if channels % (v * lanes) == 0]
     fitting = [w for w in widths if w * column <= 3 * target.caches.l2 // 4]
     with_next = [w for w in fitting if w == channels or (2 * w * column <= target.caches.l2 and w > lanes)]
