@@ -213,16 +213,19 @@ def sort_in_vectors(x: Tensor, axis: int, descending: bool) -> Tensor:
         return sort(x, axis, descending)
     outer, extent = [d for n, d in enumerate(x.dims) if n != axis], x.dims[axis]
 
+    third = room(extent, x.type)
+
     def body(b: Statements, out: Tensor, keys: Tensor) -> None:
         with b.loops("i", outer, parallel=True) as rest:
             with b.loop("i", extent) as i:
-                b.store(keys, (*rest, tx.const(0, i64), i), key(x(*_at(rest, axis, i)), descending))
-            VectorSort(b, keys, rest).sort(from_sym(extent).astype(i64))
+                b.store(keys, (*rest, i), key(x(*_at(rest, axis, i)), descending))
+            VectorSort(b, keys, rest, from_sym(third).astype(i64)).sort(from_sym(extent).astype(i64))
             with b.loop("i", extent) as i:
-                b.store(out, _at(rest, axis, i), element(keys(*rest, tx.const(0, i64), i), x.type, descending))
+                ordered = keys(*rest, i + from_sym(third * 2))
+                b.store(out, _at(rest, axis, i), element(ordered, x.type, descending))
 
-    halves = [*outer, Const(2, extent.dtype), room(extent, x.type)]
-    return filled([("sorted", x.dims, x.type), ("keys", halves, key_type(x.type))], [x], body, "sort_generic")[0]
+    specs = [("sorted", x.dims, x.type), ("keys", [*outer, third * 3], key_type(x.type))]
+    return filled(specs, [x], body, "sort_generic")[0]
 
 
 def _sorted(x: Tensor, axis: int, order: Tensor, count: SymExpr | None) -> Tensor:

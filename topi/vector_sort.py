@@ -1,6 +1,7 @@
 """Sorting integers in vectors: quicksort by stores of compressed vectors, and a network for parts of some vectors.
 
     divide:    keys[left …] = compress(v, v <= pivot),  spare[right …] = compress(v, v > pivot)    for each vector v
+               what was left free behind each side is where it puts its right side next; so nothing is moved back
     network:   bitonic, on as many vectors as registers hold; most of its steps exchange whole vectors
 
 A pivot is the median of a sample. After an unfair division it is the middle between the least and the greatest value
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from xdsl.dialects.builtin import IntegerType, VectorType, f32, f64, i32, i64
 from xdsl.ir import Attribute
@@ -43,7 +44,7 @@ def is_sorted_in_vectors(dtype: Attribute | None) -> bool:
 
 
 def room(extent: SymExpr, dtype: Attribute) -> SymExpr:
-    """How many keys one of two halves has room for: vectors that begin in a row, or at its end, end in it."""
+    """How many keys a third of a row has room for: vectors that begin in it, or at its end, end in it."""
     return extent + _VECTOR_BITS // bit_width(dtype)
 
 
@@ -87,11 +88,12 @@ def _least_number(dtype: Attribute) -> PrimExpr:
 
 @dataclass(frozen=True)
 class VectorSort:
-    """Sorts the first of two halves of rows of `keys`; the other one is for what is moved meanwhile."""
+    """Sorts a row of `keys`, whose thirds are of `room` each: keys, what is moved meanwhile, sorted keys."""
 
     statements: Statements
     keys: Tensor
     rest: Indices
+    room: PrimExpr
 
     @property
     def dtype(self) -> IntegerType:
@@ -107,7 +109,7 @@ class VectorSort:
         b = self.statements
         networks = [self.network("registers", count) for count in _REGISTERS]
         sample, parts = self.network("sample", 1), _Parts(b, self.dtype)
-        parts.put(tx.const(0, i64), _Part(tx.const(0, i64), size, *_range(self.dtype), tx.const(0, i64)))
+        parts.put(tx.const(0, i64), _Part(tx.const(0, i64), self.room, self.room * 2, size, *_range(self.dtype)))
         parts.count.set(1)
         with b.repeat_while(tx.less(0, parts.count.value)):
             parts.count.set(parts.count.value - 1)
@@ -118,6 +120,8 @@ class VectorSort:
                 fewer = network.size
             with b.when(tx.logical_and(tx.less(fewer, part.size), tx.less(part.low, part.high))):
                 self.large(part, sample, parts)
+            with b.when(tx.logical_and(tx.less(fewer, part.size), tx.equal(part.low, part.high))):
+                self.equal(part)
 
     def network(self, name: str, registers: int) -> _Network:
         """A network of so many vectors."""
@@ -127,26 +131,32 @@ class VectorSort:
     def small(self, part: _Part, network: _Network) -> None:
         """Sort a part that the network's vectors hold: what they hold besides comes behind it."""
         for at in network.each():
-            keys = self.vector(0, part.first + tx.minimum(at, part.size))
+            keys = self.vector(part.first + tx.minimum(at, part.size))
             network.set(at, tx.select(self.before(at, part.size), keys, part.highest))
         network.sort()
         network.transpose()
         for at in network.each():
             place = self.statements.let("place", tx.minimum(network.place(at), part.size))
-            self.put_some(0, part.first + place, network.vector(at), self.before(place, part.size))
+            self.put_some(part.out + place, network.vector(at), self.before(place, part.size))
+
+    def equal(self, part: _Part) -> None:
+        """Write a part of keys that are equal."""
+        with self.statements.loop("i", part.size) as i:
+            self.statements.store(self.keys, (*self.rest, part.out + i), part.low)
 
     def large(self, part: _Part, sample: _Network, parts: _Parts) -> None:
         """Divide a part, and leave both sides to be sorted."""
         b = self.statements
         pivot = b.let("pivot", self.pivot(part, sample))
-        middle = self.divide(part, pivot)
-        left, right = b.let("left_size", middle - part.first), b.let("right_size", part.end - middle)
+        left = self.divide(part, pivot)
+        right = b.let("right_size", part.size - left)
         greater = b.let("greater", tx.less(left, right).astype(i64))
         is_unfair = tx.less(tx.minimum(left, right), tx.floordiv(part.size, _UNFAIR))
         unfair = b.let("times", tx.select(is_unfair, part.unfair + 1, 0))
+        places = (part.first, part.spare + right, part.out), (part.spare, part.first + left, part.out + left)
         sides = (
-            _Part(part.first, middle, part.low, pivot, unfair * (1 - greater)),
-            _Part(middle, part.end, pivot + 1, part.high, unfair * greater),
+            _Part(*places[0], left, part.low, pivot, unfair * (1 - greater)),
+            _Part(*places[1], right, pivot + 1, part.high, unfair * greater),
         )
         for side, place in zip(sides, (greater, 1 - greater), strict=True):
             parts.put(parts.count.value + place, side)
@@ -157,7 +167,7 @@ class VectorSort:
         b = self.statements
         step = b.let("step", tx.floordiv(part.size, self.lanes))
         places = _ramp(tx.const(0, i64), self.lanes) * step + (part.first + tx.floordiv(step, 2))
-        sample.set(tx.const(0, i64), self.keys(*self.rest, tx.const(0, i64), places))
+        sample.set(tx.const(0, i64), self.keys(*self.rest, places))
         sample.sort()
         median = b.let("median", sample.array(tx.const(self.lanes // 2 - 1, i64)))
         middle = (part.low & part.high) + ((part.low ^ part.high) >> 1)
@@ -166,36 +176,26 @@ class VectorSort:
         return tx.minimum(tx.select(is_median, median, middle), part.high - 1)
 
     def divide(self, part: _Part, pivot: PrimExpr) -> PrimExpr:
-        """Put what is greater than the pivot behind the others; where it begins."""
+        """Keys that are not greater than the pivot stay, the others go to the spare room; how many stay."""
         b = self.statements
-        left = b.cell("left", i64, part.first)
+        left = b.cell("left", i64, 0)
         whole = b.let("whole", tx.floordiv(part.size, self.lanes))
         with b.loop("c", whole) as c:
-            at = b.let("at", part.first + c * self.lanes)
-            v = b.let("v", self.vector(0, at))
+            at = b.let("at", c * self.lanes)
+            v = b.let("v", self.vector(part.first + at))
             is_left = b.let("is_left", tx.less_equal(v, pivot))
-            self.put(0, left.value, self.compress(v, is_left))
-            self.put(1, at - left.value, self.compress(v, tx.logical_not(is_left)))
+            self.put(part.first + left.value, self.compress(v, is_left))
+            self.put(part.spare + (at - left.value), self.compress(v, tx.logical_not(is_left)))
             left.set(left.value + _count(is_left))
-        at = b.let("at", part.first + whole * self.lanes)
-        v = b.let("v", self.vector(0, at))
-        inside = b.let("inside", self.before(at - part.first, part.size))
-        is_left = b.let("is_left", tx.logical_and(inside, tx.less_equal(v, pivot)))
-        moved = b.let("moved", _count(is_left))
-        self.put(1, at - left.value, self.compress(v, tx.logical_and(inside, tx.less(pivot, v))))
-        self.put_some(0, left.value, self.compress(v, is_left), self.before(tx.const(0, i64), moved))
-        middle = b.let("middle", left.value + moved)
-        self.copy_back(middle, part.end - middle)
-        return middle
-
-    def copy_back(self, first: PrimExpr, size: PrimExpr) -> None:
-        """Copy what stands in the second half to `first` in the first one."""
-        b = self.statements
-        whole = b.let("whole", tx.floordiv(size, self.lanes))
-        with b.loop("c", whole) as c:
-            self.put(0, first + c * self.lanes, self.vector(1, c * self.lanes))
         at = b.let("at", whole * self.lanes)
-        self.put_some(0, first + at, self.vector(1, at), self.before(at, size))
+        v = b.let("v", self.vector(part.first + at))
+        inside = b.let("inside", self.before(at, part.size))
+        is_left = b.let("is_left", tx.logical_and(inside, tx.less_equal(v, pivot)))
+        is_right = b.let("is_right", tx.logical_and(inside, tx.less(pivot, v)))
+        some = b.let("some", left.value)
+        for first, side in ((part.first + some, is_left), (part.spare + (at - some), is_right)):
+            self.put_some(first, self.compress(v, side), self.before(tx.const(0, i64), _count(side)))
+        return b.let("left_size", some + _count(is_left))
 
     def of(self, dtype: Attribute) -> VectorType[Attribute]:
         """A vector of as many lanes as keys have."""
@@ -206,17 +206,17 @@ class VectorSort:
         lane = tx.cast(self.dtype, _ramp(tx.const(0, i64), self.lanes))
         return tx.less(lane, tx.minimum(tx.maximum(size - first, 0), self.lanes).astype(self.dtype))
 
-    def vector(self, half: int, first: PrimExpr) -> PrimExpr:
+    def vector(self, first: PrimExpr) -> PrimExpr:
         """The keys from `first` on."""
-        return self.keys(*self.rest, tx.const(half, i64), _ramp(first, self.lanes))
+        return self.keys(*self.rest, _ramp(first, self.lanes))
 
-    def put(self, half: int, first: PrimExpr, value: PrimExpr) -> None:
+    def put(self, first: PrimExpr, value: PrimExpr) -> None:
         """Store keys from `first` on."""
-        self.statements.store(self.keys, (*self.rest, tx.const(half, i64), _ramp(first, self.lanes)), value)
+        self.statements.store(self.keys, (*self.rest, _ramp(first, self.lanes)), value)
 
-    def put_some(self, half: int, first: PrimExpr, value: PrimExpr, lanes: PrimExpr) -> None:
+    def put_some(self, first: PrimExpr, value: PrimExpr, lanes: PrimExpr) -> None:
         """Store some lanes; the others stay as they are."""
-        self.put(half, first, tx.select(lanes, value, self.vector(half, first)))
+        self.put(first, tx.select(lanes, value, self.vector(first)))
 
     def compress(self, value: PrimExpr, lanes: PrimExpr) -> PrimExpr:
         """Some lanes in a row, then zeros."""
@@ -239,18 +239,18 @@ def _range(integer: IntegerType) -> tuple[PrimExpr, PrimExpr]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Keys from `first` to `end`, none of them less than `low` or greater than `high`."""
+    """`size` keys from `first` on, none of them less than `low` or greater than `high`."""
 
     first: PrimExpr
-    end: PrimExpr
+    spare: PrimExpr
+    """Where as many places are free."""
+    out: PrimExpr
+    """Where they are to be when they are sorted."""
+    size: PrimExpr
     low: PrimExpr
     high: PrimExpr
-    unfair: PrimExpr
+    unfair: PrimExpr = field(default_factory=lambda: tx.const(0, i64))
     """How many of the last divisions left it nearly all keys."""
-
-    @property
-    def size(self) -> PrimExpr:
-        return self.end - self.first
 
     @property
     def highest(self) -> PrimExpr:
@@ -258,25 +258,27 @@ class _Part:
         return tx.max_value(self.low.type)
 
 
+_NAMES = tuple(f.name for f in fields(_Part))
+
+
 class _Parts:
     """Parts that wait, `count` of them: the last one is the next."""
 
     def __init__(self, b: Statements, dtype: IntegerType):
         self._statements = b
-        kinds = {"firsts": i64, "ends": i64, "lows": dtype, "highs": dtype, "unfairs": i64}
-        self._arrays = [b.array(name, kind, _PARTS) for name, kind in kinds.items()]
+        kinds = dict(zip(_NAMES, (i64, i64, i64, i64, dtype, dtype, i64), strict=True))
+        self._arrays = {name: b.array(f"{name}s", kind, _PARTS) for name, kind in kinds.items()}
         self.count = b.cell("parts", i64, 0)
 
     def put(self, place: PrimExpr, part: _Part) -> None:
         """Note a part."""
-        for array, value in zip(self._arrays, (part.first, part.end, part.low, part.high, part.unfair), strict=True):
-            array.set(place, value)
+        for name, array in self._arrays.items():
+            array.set(place, getattr(part, name))
 
     def take(self) -> _Part:
         """The part behind the last one that is counted."""
-        b, names = self._statements, ("first", "end", "low", "high", "unfair")
-        arrays = zip(names, self._arrays, strict=True)
-        return _Part(*(b.let(name, array(self.count.value)) for name, array in arrays))
+        let, place = self._statements.let, self.count.value
+        return _Part(*(let(name, array(place)) for name, array in self._arrays.items()))
 
 
 @dataclass(frozen=True)
