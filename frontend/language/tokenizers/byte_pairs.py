@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from .base import SpecialTokens
 from .merging import merged
 from .splitting import split
+from .text_index import TextIndex
 from .vocabulary import Vocabulary, VocabularyTokenizer
 
 _MOST_KEPT = 1 << 15
@@ -40,7 +41,7 @@ class BytePairTokenizer(VocabularyTokenizer):
         whole_words: bool,
     ):
         super().__init__(vocabulary, special)
-        self._ranks = dict(zip(reversed(merges), range(len(merges) - 1, -1, -1)))
+        self._ranks = TextIndex(merges)
         self._splitting = splitting
         self._whole_words = whole_words
         self._kept: dict[str, list[int]] = {}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .base import SpecialTokens, TextStream, Tokenizer, TokenizerError
+from .text_index import TextIndex
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Kinds of tokens (`tokenizer.ggml.token_type`)."""
@@ -24,9 +25,9 @@ class Vocabulary:
     unknown: int | None
 
     @cached_property
-    def ids(self) -> dict[str, int]:
+    def ids(self) -> TextIndex:
         """Number by text; the last where a text is listed twice."""
-        return {text: i for i, text in enumerate(self.texts)}
+        return TextIndex(self.texts, last=True)
 
     def of_kinds(self, *kinds: int) -> dict[str, int]:
         """The tokens of some kinds that have a text, by it."""

@@ -1,0 +1,45 @@
+"""Where texts are in a sequence: what a dict with its numbers would say, in a fifth of the memory that it takes."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class TextIndex:
+    """The places of texts in a sequence, which is kept; of equal ones that of the first, or of the `last`.
+
+    A look takes a microsecond: hashes in order are searched.
+    """
+
+    def __init__(self, texts: Sequence[str], *, last: bool = False):
+        hashes = np.fromiter(map(hash, texts), np.int64, len(texts))
+        order = np.argsort(-1 - hashes if last else hashes, kind="stable")
+        order = order[::-1] if last else order
+        self._texts = texts
+        self._hashes = array("q", hashes[order].tobytes())
+        self._places = array("i", order.astype(np.intc).tobytes())
+
+    def get(self, text: str) -> int | None:
+        """The place of a text, None where it is none of them."""
+        number = hash(text)
+        at = bisect_left(self._hashes, number)
+        while at < len(self._hashes) and self._hashes[at] == number:
+            place = self._places[at]
+            if self._texts[place] == text:
+                return place
+            at += 1
+        return None
+
+    def __getitem__(self, text: str) -> int:
+        """As `get`. Raises `KeyError` where the text is none of them."""
+        place = self.get(text)
+        if place is None:
+            raise KeyError(text)
+        return place
+
+    def __contains__(self, text: str) -> bool:
+        return self.get(text) is not None
