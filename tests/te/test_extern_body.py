@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, UnitAttr, f32, i64
 
 from tirax import te
 from tirax.dialects import tir
 from tirax.dialects.sym.expr import Const, Var
 from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
+from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
+from tirax.lowering.pipelines import make_passes
 from tirax.te.extern_body import Statements, filled
 from tirax.te.tensor import Tensor
 
@@ -73,3 +76,24 @@ def test_nested_loops_of_no_dimension_run_once() -> None:
     found = np.zeros((), np.float32)
     _run([x, out], [np.float32(2).reshape(()), found])
     assert found == 3
+
+
+def test_names_and_loops_that_are_written_out() -> None:
+    """A name keeps what a store behind it changes; a loop that is written out says so to LLVM."""
+    x = te.placeholder([Const(4)], "int64", "x")
+
+    def body(b: Statements, out: Tensor) -> None:
+        with b.loop("i", x.dims[0], written_out=True) as i:
+            b.store(out, [i], x(i))
+            before = b.let("before", out(i))
+            b.store(out, [i], before * 2)
+            b.store(out, [i], out(i) + before)
+
+    (out,) = filled([("out", x.dims, i64)], [x], body, "thrice")
+    result = np.zeros(4, np.int64)
+    module = _run([x, out], [np.arange(4), result])
+    np.testing.assert_array_equal(result, 3 * np.arange(4))
+    for name in ("lower-init-block", "convert-blocks-to-opaque", "lower-opaque-block", "convert-tir-to-scf"):
+        make_passes([name])[0].apply(new_context(), module)
+    (loop,) = (op for op in module.walk() if isinstance(op, scf.ForOp))
+    assert loop.attributes["loop_annotation"] == DictionaryAttr({"unroll.full": UnitAttr()})
