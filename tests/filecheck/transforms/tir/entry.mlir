@@ -3,7 +3,7 @@
 
 // CHECK:       tir.func @main{{.*}} attributes {tir.is_entry_func = true}
 // CHECK:         tir.for %i = 0 : i32 to 8 : i32 {
-// TARGET:      tir.func @main{{.*}} attributes {target = "llvm"}
+// TARGET:      tir.func @main{{.*}} attributes {target = #tir.target<{kind = "llvm"}>}
 tir.func @main(%A: !tir.buffer<[8], f32>) {
   %x = tir.const 1.0 : f32
   tir.for %i = 0 to 8 {

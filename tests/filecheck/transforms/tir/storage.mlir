@@ -7,7 +7,7 @@
 // two functions: none is the entry
 // HOST-NOT: tir.is_entry_func
 
-// TARGET: tir.func @reused{{.*}} attributes {target = "cuda"}
+// TARGET: tir.func @reused{{.*}} attributes {target = #tir.target<{kind = "cuda"}>}
 // HOST:   tir.func @reused
 // CHECK-LABEL: tir.func @reused
 // CHECK:         tir.alloc_buffer
