@@ -50,6 +50,13 @@ def refine_struct_info(func: relax.FuncOp) -> None:
     _infer_block(func.body.block, lambda op: infer_again(op, is_base_of))
 
 
+def refine_result(func: relax.FuncOp) -> None:
+    """A function returns what its body does, where that says more than what it declares."""
+    found = erase_unbound(func.return_op.value.type, set(free_symbolic_vars(p.type for p in func.params)))
+    if is_base_of(func.ret_type, found):
+        func.ret_type = found
+
+
 def infer_function(func: relax.FuncOp) -> None:
     """Infer all struct info of a function anew from that of its parameters, in place, of branches and closures too."""
     _infer_block(func.body.block, lambda op: _infer_region(op) or infer_again(op))

@@ -35,9 +35,17 @@ def lambda_text(function: FunctionType, what: str) -> tuple[Source, ast.Lambda]:
     source, tree = file_tree(code.co_filename, what)
     lambdas = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
     nodes = [n for n in lambdas if tuple(a.arg for a in n.args.args) == code.co_varnames[: code.co_argcount]]
+    if len(nodes) > 1:
+        places = set(code.co_positions())
+        nodes = [n for n in nodes if _extent(n.body) in places]
     if len(nodes) != 1:
         raise no_source(what)
     return source, nodes[0]
+
+
+def _extent(node: ast.expr) -> tuple[int | None, ...]:
+    """Where an expression begins and ends, as `co_positions` says it of instructions."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 def text_of(function: FunctionType) -> Text:

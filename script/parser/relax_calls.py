@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, ClassVar, Protocol, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType, f32, f64, i1
@@ -29,8 +30,9 @@ from ...dialects.sym.expr import product as sym_product
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
 from .relax_types import STRUCT_INFO_CALLS, StructInfoEvaluator, tuple_type
-from .scope import Scope, is_own
+from .scope import Scope
 from .source import Source
+from .tensor_functions import TensorFunctions, is_tensor_function
 from .values import CallSite, GlobalRef, Imm, Ref, describe
 
 
@@ -248,21 +250,23 @@ def _tir_vars(p: RelaxEvaluator, site: CallSite, value: Any) -> list[SymExpr] | 
     return p.dims(value, site.node)
 
 
-_TENSOR_FUNCTIONS = ("topi", "tvm_api.topi", "te.broadcast")
-
-
 def _emit_te(p: RelaxEvaluator, site: CallSite) -> SSAValue:
-    """`R.emit_te(topi.add, x, y)`: a call of the prim_func that one of our tensor functions makes for the arguments."""
+    """`R.emit_te(topi.add, x, y)`: a call of the prim_func that a tensor function makes for the arguments.
+
+    It is one of ours, or a simple one of the script, whose text is read.
+    """
     func, *args = site.args or (None,)
-    if p.call_te is None or not any(is_own(func, room) for room in _TENSOR_FUNCTIONS):
-        raise site.error(
-            "the tensor function must be one of topi",
-            expected="R.emit_te(topi.add, x, y)",
-            found=describe(func),
-            hint="functions of a script's own are never run: use BlockBuilder.emit_te, or write a prim_func",
-        )
+    ours = is_tensor_function(func)
+    if p.call_te is None or not (ours or isinstance(func, FunctionType)):
+        raise site.error("a tensor function is expected", expected="R.emit_te(topi.add, x, y)", found=describe(func))
     values = [_te_argument(p, a, site) for a in args]
-    made = p.call_te(func, *values, **{k: _te_argument(p, v, site) for k, v in site.kwargs.items()})
+    options = {k: _te_argument(p, v, site) for k, v in site.kwargs.items()}
+    if not ours:
+        function = cast(FunctionType, func)
+        options.setdefault("primfunc_name_hint", function.__name__.strip("<>"))
+        reader = TensorFunctions(p.source)
+        func = lambda *args, **kwargs: reader.apply(function, site.node, args, kwargs)  # noqa: E731
+    made = p.call_te(func, *values, **options)
     for op in made.setup:
         p.emit(op, site.node)
     return p.emit(made.call_op(p.module.add_tensor_function(made.func)), site.node)

@@ -160,7 +160,8 @@ def runs(*args: Any) -> Any:
 @pytest.mark.parametrize(
     "call, message",
     [
-        ("R.emit_te(runs, x)", "must be one of topi"),
+        ("R.emit_te(runs, x)", "cannot be called in a script"),
+        ("R.emit_te(x, x)", "a tensor function is expected"),
         ("runs(x)", "cannot be called in a script"),
         ("R.layout_transform(x, index_map=runs)", "must be a constant"),
     ],
@@ -169,6 +170,31 @@ def test_functions_of_users_are_not_run(call: str, message: str) -> None:
     with pytest.raises(ScriptError, match=message) as info:
         parse_source(RELAX + f"    return {call}", "t.py", extra_vars={"runs": runs})
     assert info.value.location.line == 3
+
+
+def halves(x: Any, y: Any, count: int = 2) -> Any:
+    total = topi.add(x, y) * 0.5
+    return topi.split(total, count)
+
+
+SQUARES = [lambda x: topi.multiply(x, x), lambda x: topi.clip(x, 5, 8)]
+
+
+def test_simple_functions_of_tensors_are_read() -> None:
+    square, clip = SQUARES
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            a = R.emit_te(square, x)
+            b = R.emit_te(halves, a, y, primfunc_name_hint="cut")
+            c = R.emit_te(clip, b[1])
+            return c
+
+    assert [gv.name_hint for gv in Module.get_global_vars()] == ["lambda", "cut", "lambda1", "main"]
+    x, y = np.arange(4, dtype="float32"), np.full(4, 3, "float32")
+    np.testing.assert_array_equal(interpret(Module.op, "main", [x, y]), np.clip(((x * x + y) / 2)[2:], 5, 8))
 
 
 def through(decorator: Callable[[type], Any]) -> Callable[[type], Any]:

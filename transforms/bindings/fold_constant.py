@@ -15,15 +15,17 @@ from ...dialects import relax, tir
 from ...dialects.dtypes import byte_size, numpy_dtype
 from ...dialects.names import set_name
 from ...dialects.relax.data import TensorDataAttr
-from ...dialects.relax.types import free_symbolic_vars
+from ...dialects.relax.types import free_symbolic_vars, is_base_of
 from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Var
 from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.iterations import iterations
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
 from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase, erase_unused
+from ...ir.rewriting.edit import erase, erase_unused, insert_before
+from ...ir.rewriting.infer import infer_users, refine_result
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,15 @@ class FoldConstant(Pass):
 
     `max_bytes` bounds the size of a result that is larger than what it is made of; `max_steps` the loop iterations of a
     tensor function that is interpreted, which has no `while`; `max_operations` the multiplications of a product. By
-    default they are `fold.bytes`, `fold.iterations` and `fold.operations` of the limits (docs/limits.md).
+    default they are `fold.bytes`, `fold.iterations` and `fold.operations` of the limits (docs/limits.md). Without
+    `outside` operators stay that stand in no dataflow block.
     """
 
     name = "fold-constant"
     max_bytes: int | None = None
     max_steps: int | None = None
     max_operations: int | None = None
+    outside: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         interpreter, semantics = make_interpreter(op)
@@ -47,12 +51,15 @@ class FoldConstant(Pass):
             blocks = list(binding_blocks(func))
             for block in blocks:
                 for binding in list(block.ops):
-                    if self._foldable(binding, table):
+                    if _is_constant_shape(binding):
+                        _fold_shape(binding)
+                    elif self._foldable(binding, table):
                         self._fold(binding, interpreter, semantics)
             for block in reversed(blocks):  # inner blocks first: what they used may go then
                 _constants_leave(block)
                 erase_unused(block.ops)
             remove_dead_bindings(func)
+            refine_result(func)
 
     def _foldable(self, op: Operation, table: dict[str, Any]) -> bool:
         if not isinstance(op, relax.Operator | relax.CallTIROp) or not op.PURE or not op.operands:
@@ -61,7 +68,11 @@ class FoldConstant(Pass):
             return False
         if isinstance(op, relax.CallTIROp):
             func = table.get(op.callee_name)
-            return isinstance(func, tir.FuncOp) and not op.tir_vars and iterations(func) <= self._limit("iterations")
+            if not isinstance(func, tir.FuncOp) or op.tir_vars:
+                return False
+            return iterations(func, _sizes(func, op)) <= self._limit("iterations")
+        if not self.outside and not isinstance(op.parent_op(), relax.DataflowOp):
+            return False
         return _multiplications(op) <= self._limit("operations")
 
     def _limit(self, name: str) -> int:
@@ -81,6 +92,36 @@ class FoldConstant(Pass):
         except InterpreterError:
             return  # no meaning on these constants: left to fail, if ever it runs, at run time
         _replace(op, value)
+
+
+def _sizes(func: tir.FuncOp, call: relax.CallTIROp) -> dict[str, int]:
+    """What the extents of a call's tensors make of the symbolic variables of a tensor function."""
+    sizes: dict[str, int] = {}
+    for param, t in zip(func.params, [*(v.type for v in call.call_args), *call.output_types], strict=False):
+        if isinstance(param.type, tir.BufferType) and isinstance(t, relax.TensorType):
+            for d, size in zip(param.type.dims, t.dims or (), strict=False):
+                if isinstance(d, Var) and size.constant is not None:
+                    sizes.setdefault(str(d.name), int(size.constant))
+    return sizes
+
+
+def _is_constant_shape(op: Operation) -> bool:
+    """Whether an op makes a shape of constants."""
+    return op.name == "relax.tensor_to_shape" and isinstance(op.operands[0].owner, relax.ConstantOp)
+
+
+def _fold_shape(op: Operation) -> None:
+    """tensor_to_shape([2, 3]) -> shape [2, 3], with what is known of the values that are of this shape."""
+    constant = op.operands[0].owner
+    assert isinstance(constant, relax.ConstantOp)
+    extents = [int(d) for d in constant.value.numpy()]
+    if min(extents, default=0) < 0:
+        return  # no shape: left to fail, if ever it runs, at run time
+    shape = insert_before(op, relax.ShapeOp(extents))
+    users = [use.operation for use in op.results[0].uses]
+    _stand_in(op.results[0], shape.result)
+    erase(op)
+    infer_users(users, is_base_of)
 
 
 def _constants_leave(block: Block) -> None:

@@ -10,10 +10,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.types import erase_unbound, is_base_of, tuple_type
+from ...dialects.relax.types import is_base_of, tuple_type
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, take_over
-from ...ir.rewriting.infer import infer_users
+from ...ir.rewriting.infer import infer_users, refine_result
 from .private import PrivateFunction, caller_of, clean_up, private_functions, replace_call
 
 
@@ -68,19 +68,11 @@ def _narrow(private: PrivateFunction, used: list[int]) -> None:
         values = [whole.result]
     end.operands[0] = values[0]
     private.func.ret_type = _chosen(private.func.ret_type, used)
-    _refine(private.func)
+    refine_result(private.func)
     for call in private.calls:
         caller = caller_of(call)
         _narrow_call(call, used, private.func)
-        _refine(caller)
-
-
-def _refine(func: relax.FuncOp) -> None:
-    """A function returns what its body does, where that says more than what it declares."""
-    named = set(relax.free_symbolic_vars(p.type for p in func.params))
-    found = erase_unbound(func.return_op.value.type, named)
-    if is_base_of(func.ret_type, found):
-        func.ret_type = found
+        refine_result(caller)
 
 
 def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:

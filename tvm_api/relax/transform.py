@@ -33,6 +33,7 @@ _PASSES = {
 _OPTIONS: dict[str, dict[str, Any]] = {
     "AdjustMatmulOrder": {"batches": False},
     "CombineParallelMatmul": {"mixed_batches": False},
+    "FoldConstant": {"outside": False},
     "LegalizeOps": {"tvm_forms": True},
     "RewriteDataflowReshape": {"outputs": False},
 }

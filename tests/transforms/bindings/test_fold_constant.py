@@ -89,3 +89,53 @@ def main(x: R.Tensor((2, "n"), "float32")):
 def test_places_that_are_known() -> None:
     text = folded(SLICE)
     assert text.count("relax.strided_slice") == 1 and "dense" not in text and text.count("relax.add") == 1
+
+
+SHAPE = """
+@R.function
+def main(x: R.Tensor((6,), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
+    s = R.tensor_to_shape(R.add(R.const([2, EXTENT], "int64"), R.const([0, 0], "int64")))
+    y = R.reshape(x, s)
+    return y
+"""
+
+
+def test_a_shape_of_constants_says_what_is_returned() -> None:
+    text = SHAPE.replace("EXTENT", "3")
+    assert "relax.tensor_to_shape" not in folded(text)
+    (func,) = FoldConstant()(parse_source(text)).ops
+    assert isinstance(func, relax.FuncOp) and str(func.ret_type) == "!relax.tensor<[2, 3], f32>"
+    negative = FoldConstant()(parse_source(SHAPE.replace("EXTENT", "-3")))
+    assert "relax.tensor_to_shape" in str(negative)
+
+
+def test_operators_outside_of_dataflow_blocks_may_stay() -> None:
+    after = FoldConstant(outside=False)(parse_source(SPLIT))
+    assert "relax.split" in str(after)
+    inside = str(FoldConstant(outside=False)(parse_source(BEHIND)))
+    assert "relax.dataflow" not in inside and inside.count("relax.constant") == 2
+
+
+CALLS = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def double(a: T.handle, b: T.handle):
+        n = T.int64()
+        A, B = T.match_buffer(a, (n, 2)), T.match_buffer(b, (n, 2))
+        for i, j in T.grid(n, 2):
+            with T.block("double"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    @R.function
+    def main() -> R.Tensor((2, 2), "float32"):
+        cls = Module
+        y = R.call_tir(cls.double, (R.const([[1, 2], [3, 4]], "float32"),), out_sinfo=R.Tensor((2, 2), "float32"))
+        return y
+"""
+
+
+@pytest.mark.parametrize(("iterations", "stays"), [(11, False), (10, True)])
+def test_sizes_of_arguments_say_how_long_a_tensor_function_takes(iterations: int, stays: bool) -> None:
+    assert ("relax.call_tir" in folded(CALLS, iterations=iterations)) == stays
