@@ -40,7 +40,7 @@ class _Resize(_Sized):
     method="linear",
     coordinate_transformation_mode="half_pixel",
     rounding_method="round",
-    cubic_alpha=-0.75,
+    cubic_alpha=-0.5,
     cubic_exclude=0,
     extrapolation_value=0.0,
     out_dtype=DTYPE,

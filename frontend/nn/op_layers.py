@@ -238,6 +238,7 @@ def interpolate(
         layout=data_layout,
         method=method,
         coordinate_transformation_mode=transformation,
+        cubic_alpha=-0.75 if method == "cubic" else -0.5,
         name=name,
     )
 

@@ -23,7 +23,7 @@ from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from .layout_rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
+from .layout_rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution, resizing
 
 Layouts = DataLayout | tuple["Layouts", ...] | None
 """The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""
@@ -37,9 +37,10 @@ class ConvertLayout(Pass):
 
     y = conv2d(x, w)  ->  y = permute_dims(conv2d(permute_dims(x), permute_dims(w), data_layout="NHWC", …))
 
-    `desired_layouts` has for a convolution the layouts of data, kernel and (that of the data where not given) result:
-    `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`. `layout_cb(call)` gives such a dictionary for one call, and then
-    `desired_layouts` does not count. Only dataflow blocks change; what they take and give keeps its layout.
+    `desired_layouts` has for a convolution the layouts of data, kernel and (that of the data where not given) result,
+    for `image.resize2d` that of the data: `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`. `layout_cb(call)` gives such a
+    dictionary for one call, and then `desired_layouts` does not count. Only dataflow blocks change; what they take and
+    give keeps its layout.
 
     A layout in blocks, `NCHW4c`, is for tensors whose extents the blocks certainly divide. Element-wise operators,
     convolutions and pools carry it.
@@ -92,15 +93,17 @@ def convert_function(
 
 
 def _checked(desired: Desired) -> Desired:
-    """Raise where a name is no convolution, or a layout is not one of its dimensions."""
-    convolutions = {n: cls for n, cls in relax.OPERATORS.items() if RULES.get(n) is convolution}
+    """Raise where a name is no operator with layouts, or a layout is not one of its dimensions."""
+    known = {n: cls for n, cls in relax.OPERATORS.items() if RULES.get(n) in (convolution, resizing)}
     for name, layouts in desired.items():
-        cls = convolutions.get(name)
+        cls = known.get(name)
         if cls is None:
-            raise unknown_name("operator with layouts", name, convolutions)
-        if len(layouts) not in (2, 3):
-            raise ShapeError(f"{name}: layouts are of data, kernel and result", expected="2 or 3", found=list(layouts))
-        for text, attr in zip(layouts, ("data_layout", "kernel_layout", "out_layout"), strict=False):
+            raise unknown_name("operator with layouts", name, known)
+        attrs = ("data_layout", "kernel_layout", "out_layout") if RULES[name] is convolution else ("layout",)
+        if not min(len(attrs), 2) <= len(layouts) <= len(attrs):
+            kinds, counts = ("data, kernel and result", "2 or 3") if len(attrs) > 1 else ("data", "1")
+            raise ShapeError(f"{name}: layouts are of {kinds}", expected=counts, found=list(layouts))
+        for text, attr in zip(layouts, attrs, strict=False):
             own = DataLayout.parse(cls.ATTR_SPECS[attr].default)
             if sorted(_parsed(name, text).dims) != sorted(own.dims):
                 raise ShapeError(f"{name}: not a layout of its {attr}", expected=f"the letters of {own}", found=text)
@@ -108,7 +111,7 @@ def _checked(desired: Desired) -> Desired:
 
 
 def _asked(callback: Callback, op: Operator) -> Desired:
-    return _checked(callback(bound_expr(op)) or {}) if RULES.get(op.name) is convolution else {}
+    return _checked(callback(bound_expr(op)) or {}) if RULES.get(op.name) in (convolution, resizing) else {}
 
 
 def _parsed(name: str, text: str) -> DataLayout:

@@ -155,8 +155,16 @@ def pooling(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | Non
 
 
 def resizing(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
-    """As the data stands, which is not in blocks."""
-    return pooling(op, operands, desired)
+    """In the desired layout, else as the data stands; not in blocks."""
+    wanted = desired.get(op.name)
+    if wanted is None:
+        return pooling(op, operands, desired)
+    own, initial = DataLayout.parse(op.attr("layout")), DataLayout.initial(operands[0].rank)
+    layout = DataLayout.parse(wanted[0])
+    if not (own.is_plain and layout.is_plain):
+        return None
+    moved = layout.renamed(_sorted_like(layout, own), initial)
+    return Plan([moved], [moved], {"layout": str(moved.renamed(initial, own))})
 
 
 def along(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:

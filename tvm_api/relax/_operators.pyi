@@ -52,7 +52,7 @@ class image:
     def grid_sample(data: Any, grid: Any, method: Any = 'bilinear', layout: Any = 'NCHW', padding_mode: Any = 'zeros', align_corners: Any = False) -> Call:
         """The values of data at the positions of grid: PyTorch's grid_sample, with the coordinates before the extents."""
     @staticmethod
-    def resize2d(data: Any, size: Any, roi: Any = None, layout: Any = 'NCHW', method: Any = 'linear', coordinate_transformation_mode: Any = 'half_pixel', rounding_method: Any = 'round', cubic_alpha: Any = -0.75, cubic_exclude: Any = 0, extrapolation_value: Any = 0.0, out_dtype: Any = None) -> Call:
+    def resize2d(data: Any, size: Any, roi: Any = None, layout: Any = 'NCHW', method: Any = 'linear', coordinate_transformation_mode: Any = 'half_pixel', rounding_method: Any = 'round', cubic_alpha: Any = -0.5, cubic_exclude: Any = 0, extrapolation_value: Any = 0.0, out_dtype: Any = None) -> Call:
         """data with its height and width brought to `size`: ONNX's Resize."""
 
 class memory:

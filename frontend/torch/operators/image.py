@@ -79,7 +79,14 @@ def _linear(rank: int) -> Any:
 def resized(x: Expr, size: Sequence[Extent], method: str, align_corners: bool) -> Expr:
     """An image brought to a size."""
     mode = "align_corners" if align_corners else "half_pixel"
-    return R.image.resize2d(x, ShapeExpr(size), layout="NCHW", method=method, coordinate_transformation_mode=mode)
+    return R.image.resize2d(
+        x,
+        ShapeExpr(size),
+        layout="NCHW",
+        method=method,
+        coordinate_transformation_mode=mode,
+        cubic_alpha=-0.75 if method == "cubic" else -0.5,
+    )
 
 
 def _is_ratio(x: Expr, target: Sequence[Extent], factors: Sequence[float | None]) -> bool:

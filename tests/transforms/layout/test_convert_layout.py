@@ -258,6 +258,17 @@ def test_result_in_another_layout(tools: Any) -> None:
     assert len(lines) == 4 and 'out_layout="NCHW"' in lines[2] and lines[3] == "y = R.nn.relu(c)"
 
 
+def test_images_that_are_resized_have_a_layout_of_their_own(tools: Any) -> None:
+    module = tools.main('x: R.Tensor((1, 2, 3, 3), "float32")', "y = R.image.resize2d(x, (5, 5))", "y")
+    after = ConvertLayout({"relax.image.resize2d": ["NHWC"]})(module)
+    first, resized, last = tools.bindings(after)
+    assert first == "lv = R.permute_dims(x, axes=[0, 2, 3, 1])" and 'layout="NHWC"' in resized
+    assert last.endswith("axes=[0, 3, 1, 2])")
+    assert_same_meaning(module, after)
+    with pytest.raises(TiraxError, match="layouts are of data"):
+        ConvertLayout({"relax.image.resize2d": ["NHWC", "OHWI"]})(module)
+
+
 def test_back_again(tools: Any) -> None:
     params = 'x: R.Tensor((2, 6, 6, 4), "float32"), w: R.Tensor((4, 3, 3, 4), "float32")'
     body = 'c = R.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="OHWI")\ny = R.nn.relu(c)'
