@@ -68,7 +68,7 @@ def _operator(kind: str) -> Builder:
     def build(p: TirCalls, site: CallSite) -> Any:
         a, b = site.bind("a b")
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
-        return p.binary(kind, a, b, site.node) if symbolic is None else symbolic
+        return p.binary(kind, a, b, site.node) if symbolic is None else p.as_written(symbolic, kind, a, b)
 
     return build
 
@@ -81,7 +81,7 @@ def _node(kind: str) -> Builder:
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
         if symbolic is None or symbolic.constant is not None or symbolic in (a, b):
             return p.operator(kind, a, b, site.node)
-        return symbolic
+        return p.as_written(symbolic, kind, a, b)
 
     return build
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from copy import copy
 from math import isfinite
 from typing import Any, ClassVar, cast
 
@@ -72,6 +73,8 @@ class TirEvaluator(Evaluator):
         self.block = Block()
         self.scalars: dict[Var, SSAValue] = {}
         """Scalar parameters: in shapes they stand by name, in expressions as values."""
+        self._written: dict[int, tuple[SymExpr, str, Any, Any]] = {}
+        """How symbolic expressions were written, by identity: the operator and its operands."""
 
     def emit(self, op: Operation, node: ast.AST) -> Any:
         """Append `op`; gives its result, if it has one."""
@@ -101,6 +104,9 @@ class TirEvaluator(Evaluator):
     def _symbolic(self, value: SymExpr, node: ast.AST) -> SSAValue:
         if isinstance(value, Const):
             return self.emit(tir.ConstOp(value.value, value.dtype), node)
+        if id(value) in self._written:
+            _, kind, a, b = self._written[id(value)]
+            return self._operator(kind, a, b, node)
         if not any(v in self.scalars for v in value.free_vars()):
             return self.emit(ValueOp(value), node)
         mapping = {v: Var(s, v.dtype) for v, s in self.scalars.items()}
@@ -166,7 +172,7 @@ class TirEvaluator(Evaluator):
         self._check_operands(kind, (a, b), node)
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
         if symbolic is not None:
-            return symbolic
+            return self.as_written(symbolic, kind, a, b)
         x, y = self.imm(a), self.imm(b)
         if x is not None and y is not None:
             folded = self._fold_imms(kind, x, y, node)
@@ -177,6 +183,14 @@ class TirEvaluator(Evaluator):
             a, b = self.condition(a, node), self.condition(b, node)
         kept = self._identity(kind, a, b, node)
         return self._operator(kind, a, b, node) if kept is None else kept
+
+    def as_written(self, value: SymExpr, kind: str, a: Any, b: Any) -> SymExpr:
+        """`a` and `b` under an operator, of which `value` is the canonical form, remembered for `expr`."""
+        if value.constant is not None or value is a or value is b:
+            return value
+        own = copy(value)
+        self._written[id(own)] = own, kind, a, b
+        return own
 
     def operator(self, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
         """`a` and `b` under an operator, which is not folded."""

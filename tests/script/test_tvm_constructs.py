@@ -258,6 +258,22 @@ def test_a_condition_that_always_holds_is_none() -> None:
     assert_structural_equal(with_condition, parse_source(TIR + "    " + plain.format(""), "t.py"))
 
 
+@pytest.mark.parametrize("index", ["n * (m + 1)", "(m + 3) * (n + m) - m", "m + 1 - 1", "m * 4 // 2", "m + m", "n * 2"])
+def test_sizes_among_indices_stay_as_they_are_written(index: str) -> None:
+    module = parse_source(
+        f"""@T.prim_func
+def f(a: T.handle, n: T.int32):
+    m = T.int32()
+    A = T.match_buffer(a, (m * (m + 1),))
+    T.evaluate(A[{index}])
+    T.evaluate({index})
+"""
+    )
+    printed = print_script(module)
+    assert f"A[{index}]" in printed and f"T.evaluate({index})" in printed and "(m * m + m,)" in printed
+    assert_structural_equal(parse_source(printed), module)
+
+
 def test_addresses_are_of_what_their_annotation_says():
     text = """@T.prim_func
 def f(p: T.handle("void"), q: T.handle, A: T.Buffer((4,), "float32")):
