@@ -15,20 +15,27 @@ from ..ir.passes.transform import PassContext, new_context, no_gc
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import SITES, ConvertHostToFunc, host_data
-from .llvm_text import print_llvm
 from .object_cache import object_of_modules
-from .parts import Part, check_declared, divide
+from .part_workers import PartWorkers
+from .parts import Part, divide, lowered_text
 from .pipelines import TO_HOST, make_passes
 from .run import run_passes
 from .timings import stage
 
 
-def from_host(op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, profile: bool = False) -> Executable:
+def from_host(
+    op: ModuleOp,
+    named: Sequence[str],
+    target: Target,
+    opt_level: int,
+    workers: PartWorkers | None = None,
+    profile: bool = False,
+) -> Executable:
     """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
     at = named.index(TO_HOST)
     passes = [*make_passes(named[:at], target.text), ConvertHostToFunc(profile)]
     run_passes(passes, new_context(), op, verify_each=False)
-    return assemble(op, target, opt_level, named[at + 1 :])
+    return assemble(op, target, opt_level, named[at + 1 :], workers)
 
 
 def instrumented(
@@ -39,7 +46,13 @@ def instrumented(
         return from_host(op.clone(), named, target, opt_level, profile=True)
 
 
-def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:
+def assemble(
+    op: ModuleOp,
+    target: Target | None = None,
+    opt_level: int = 3,
+    passes: Sequence[str] = (),
+    workers: PartWorkers | None = None,
+) -> Executable:
     """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
     `convert-host-to-func`). Its object comes from the cache if it can; then they do not run.
     """
@@ -47,23 +60,15 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     data = host_data(op)
     check_calls(op)
 
-    lowering, where = make_passes(passes, target.text), PassContext.current()
+    lowering = make_passes(passes, target.text)
     profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
     parts = divide(op, **profiled) if passes else [Part(op)]
     exported = frozenset(name for part in parts for name in part.exported)
 
     def text_of(number: int) -> str:
-        part = parts[number]
-        where.notify("begin_part", part.module)
-        run_passes(lowering, new_context(), part.module, verify_each=False)
-        check_declared(part.module, exported)
-        part.export()
-        with stage("print-llvm"):
-            text = print_llvm(part.module)
-        where.notify("lowered", part.module)
-        return text
+        return lowered_text(parts[number], lowering, exported)
 
-    code = object_of_modules([part.module for part in parts], text_of, target, opt_level, look_up=bool(passes))
+    code = object_of_modules([part.module for part in parts], text_of, target, opt_level, passes, workers)
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
         return Executable(

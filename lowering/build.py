@@ -97,12 +97,16 @@ def build_described(
 def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
     """The executable of a module, which is used up."""
     from .assemble import assemble, from_host, instrumented
+    from .object_cache import is_plain
+    from .part_workers import PartWorkers, useful_workers
 
     context = PassContext.current()
     context.notify("begin_build", op, target, opt_level)
-    named = _run_own(op, pipeline, target)
-    before = op.clone() if named else op
-    executable = from_host(op, named, target, opt_level) if named else assemble(op, target, opt_level)
+    count = useful_workers(op) if is_plain(context) else 0
+    with PartWorkers(count, target, opt_level) as workers:
+        named = _run_own(op, pipeline, target)
+        before = op.clone() if named else op
+        executable = from_host(op, named, target, opt_level, workers) if named else assemble(op, target, opt_level)
     context.notify("end_build")
     if named:
         executable.instrument = lambda: instrumented(before, named, target, opt_level, context)

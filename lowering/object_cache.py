@@ -3,8 +3,9 @@
     part of a module after `convert-host-to-func`  ->  key of its LLVM text  ->  object
 
 So a function that has changed is lowered again with its part, and no other. A large module is compiled in parts
-(`parts.py`), on a thread of their own while others are lowered (`llvm_thread.py`; `TIRAX_BUILD_THREADS=1`: none). The
-objects are the same either way. Nothing is stored of a build that fails, but the parts that were finished.
+(`parts.py`), on a thread of their own while others are lowered (`llvm_thread.py`), and some of them by processes beside
+this one (`part_workers.py`); `TIRAX_BUILD_THREADS=1` is for neither. The objects are the same either way. Nothing is
+stored of a build that fails, but the parts that were finished.
 
 The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
 what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
@@ -17,8 +18,9 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from io import StringIO
@@ -35,7 +37,8 @@ from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.engine import join_objects
 from ..target import Target
 from .llvm_thread import Compiler
-from .timings import stage
+from .part_workers import PartWorkers
+from .timings import add_stages, stage
 
 _cache = ObjectCache()
 _ROOMS = ("dialects", "ir", "transforms", "schedule", "lowering")
@@ -77,51 +80,88 @@ def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
     return (target.triple, target.cpu, target.feature_string, str(opt_level), _versions())
 
 
-def object_of_modules(
-    modules: Sequence[ModuleOp], text_of: Callable[[int], str], target: Target, opt_level: int, look_up: bool = True
-) -> bytes:
-    """The objects of modules as one; `text_of` lowers the module of a number to LLVM text, if it must.
+def text_key(text: str, target: Target, opt_level: int) -> str:
+    """The key of the object of LLVM text."""
+    return cache_key(text, *_target_parts(target, opt_level))
 
-    Without `look_up` all are lowered.
+
+def object_of_modules(
+    modules: Sequence[ModuleOp],
+    text_of: Callable[[int], str],
+    target: Target,
+    opt_level: int,
+    passes: Sequence[str] = (),
+    workers: PartWorkers | None = None,
+) -> bytes:
+    """The objects of modules as one; `text_of` lowers the module of a number to LLVM text by `passes`, if it must.
+
+    Without passes all are lowered here, else `workers` may do others than the first one.
     """
-    base = _target_parts(target, opt_level)
-    places = _places(target, opt_level) if look_up and is_plain(PassContext.current()) else None
-    codes: dict[str, bytes | Future[bytes]] = {}
-    lowered: dict[str, str] = {}
+    places = _places(modules, target, opt_level) if passes and is_plain(PassContext.current()) else []
+    codes = _known(places)
+    missing = [number for number in range(len(modules)) if number not in codes]
     with Compiler(target, opt_level) as compiler:
-        for number, module in enumerate(modules):
-            place = None
-            if places is not None:
-                with stage("look-up"):
-                    place = cache_key("module", _functions(module), *places)
-                    key, known = _linked(place)
-                if known is not None:
-                    codes[key] = known
-                    continue
+        for number in _left(missing, places, passes, workers):
             text = text_of(number)
-            key = cache_key(text, *base)
+            key = text_key(text, target, opt_level)
             with stage("object"):
-                codes[key] = _cache.get(key) or compiler.submit(text)
-            if place is not None:
-                lowered[place] = key
+                codes[number] = key, _cache.get(key) or compiler.submit(text)
+        for number, answer in workers.answers.items() if workers is not None else ():
+            add_stages(answer.stages)
+            codes[number] = answer.key, _completed(answer.code)
         with stage("object"):
-            if any(isinstance(code, Future) and not code.done() for code in codes.values()):
+            if any(isinstance(code, Future) and not code.done() for _, code in codes.values()):
                 gc.collect(0)  # what was lowered is garbage: while LLVM works, it costs nothing to collect it
-            objects = [_finished(key, code) for key, code in codes.items()]
-    for place, key in lowered.items():
-        _cache.put(place, key.encode())
+            objects = [_finished(key, code) for key, code in dict(codes[n] for n in range(len(modules))).items()]
+    for number in missing if places else ():
+        _cache.put(places[number].key, codes[number][0].encode())
     return join_objects(objects)
 
 
-def _places(target: Target, opt_level: int) -> tuple[str, ...]:
-    """What the place of a module says besides its functions."""
-    return (*machine_parts(target, opt_level), sources(_ROOMS))
+def _left(
+    missing: list[int], places: list[_Place], passes: Sequence[str], workers: PartWorkers | None
+) -> Iterator[int]:
+    """The numbers of missing modules that are to be lowered here."""
+    if workers is None or not places:
+        yield from missing
+        return
+    workers.offer({number: places[number].text for number in missing if number}, passes)
+    yield from (number for number in missing if not number)
+    yield from workers.left()
 
 
-def _linked(place: str) -> tuple[str, bytes | None]:
-    """The key of the object of a module at a place, and the object; None where either is missing."""
-    key = (_cache.get(place) or b"").decode()
-    return key, _cache.get(key) if key else None
+@dataclass(frozen=True)
+class _Place:
+    """A module as text, and the key under which the cache has the key of its object."""
+
+    text: str
+    key: str
+
+
+def _places(modules: Sequence[ModuleOp], target: Target, opt_level: int) -> list[_Place]:
+    """The places of modules. Constants are attributes of the module, and no part of the object."""
+    with stage("look-up"):
+        common = (*machine_parts(target, opt_level), sources(_ROOMS))
+        texts = map(_functions, modules)
+        return [_Place(text, cache_key("module", text, *common)) for text in texts]
+
+
+def _known(places: list[_Place]) -> dict[int, tuple[str, bytes | Future[bytes]]]:
+    """The key of its object and the object of each module, by its number, for which the cache has both."""
+    known: dict[int, tuple[str, bytes | Future[bytes]]] = {}
+    with stage("look-up"):
+        for number, place in enumerate(places):
+            key = (_cache.get(place.key) or b"").decode()
+            code = _cache.get(key) if key else None
+            if code is not None:
+                known[number] = key, code
+    return known
+
+
+def _completed(code: bytes) -> Future[bytes]:
+    done: Future[bytes] = Future()
+    done.set_result(code)
+    return done
 
 
 def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
@@ -140,7 +180,7 @@ def is_plain(context: PassContext) -> bool:
 
 
 def _functions(op: ModuleOp) -> str:
-    """The functions as text; constants are attributes of the module, and no part of the object."""
+    """The functions as text."""
     out = StringIO()
     printer = Printer(out)
     for inner in op.body.block.ops:

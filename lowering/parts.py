@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
@@ -16,9 +17,13 @@ from xdsl.ir import Operation
 from ..dialects import tir
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
+from ..ir.passes.transform import PassContext, new_context
 from ..ir.rewriting.walk import operations
 from ..runtime import abi, result_pool, stack, thread_pool
 from ..runtime.profiling import recorder
+from .llvm_text import print_llvm
+from .run import run_passes
+from .timings import stage
 from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 3
@@ -73,6 +78,19 @@ def check_declared(module: ModuleOp, elsewhere: Collection[str] = ()) -> None:
             name = op.sym_name.data
             if not (defined or name in known or name.startswith("llvm.")):
                 check_extern(name, location_of(op))
+
+
+def lowered_text(part: Part, passes: Sequence[Any], elsewhere: Collection[str] = ()) -> str:
+    """The LLVM text of a part, which passes lower; `elsewhere` as for `check_declared`."""
+    where = PassContext.current()
+    where.notify("begin_part", part.module)
+    run_passes(passes, new_context(), part.module, verify_each=False)
+    check_declared(part.module, elsewhere)
+    part.export()
+    with stage("print-llvm"):
+        text = print_llvm(part.module)
+    where.notify("lowered", part.module)
+    return text
 
 
 def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[Part]:

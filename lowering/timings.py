@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -67,4 +67,11 @@ def stage(name: str) -> Generator[None]:
     finally:
         seconds = time.perf_counter() - start
         for timings in watching:
+            timings.stages[name] = timings.stages.get(name, 0.0) + seconds
+
+
+def add_stages(stages: Mapping[str, float]) -> None:
+    """Add seconds that were spent elsewhere for a build of this thread."""
+    for timings in _watching():
+        for name, seconds in stages.items():
             timings.stages[name] = timings.stages.get(name, 0.0) + seconds

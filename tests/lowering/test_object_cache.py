@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering import assemble, object_cache, parts
+from tirax.lowering import object_cache, parts
 from tirax.lowering.build import Timings, build
 from tirax.lowering.llvm_text import print_llvm
 from tirax.tvm_api.script import from_source
@@ -125,7 +125,7 @@ def test_a_function_that_changed_is_lowered_again_and_no_other(monkeypatch):
     monkeypatch.setattr(parts, "KERNELS_IN_A_PART", 1)
     monkeypatch.setattr(parts.divide, "__defaults__", (2,))
     lowered = []
-    monkeypatch.setattr(assemble, "print_llvm", lambda op: lowered.append(op) or print_llvm(op))
+    monkeypatch.setattr(parts, "print_llvm", lambda op: lowered.append(op) or print_llvm(op))
     sizes, rng = (8, 4, 5, 6), np.random.default_rng(3)
     x = rng.standard_normal((2, 8), dtype=np.float32)
     for operator, count in (("nn.relu", 4), ("nn.relu", 0), ("tanh", 2)):

@@ -1,0 +1,107 @@
+"""Processes that lower parts: the same objects as without them, also where they fail; only where they are worth it."""
+
+import sys
+from io import BytesIO, StringIO
+
+import pytest
+from xdsl.printer import Printer
+
+from tirax.ir.passes.transform import PassContext, module_op, new_context
+from tirax.lowering import part_workers
+from tirax.lowering.build import build
+from tirax.lowering.machine import compile_object
+from tirax.lowering.part_worker import serve
+from tirax.lowering.part_workers import Answer, PartWorkers, read_message, useful_workers, write_message
+from tirax.lowering.parts import divide, lowered_text
+from tirax.lowering.pipelines import HOST, LOWERING, TO_HOST, make_passes
+from tirax.target import Target
+from tirax.tvm_api.script import from_source
+
+KERNEL_PASSES = LOWERING[LOWERING.index(TO_HOST) + 1 :]
+FUNCTION = """
+    @R.function
+    def f{size}(x: R.Tensor(({size},), "float32")):
+        y = R.add(x, x)
+        z = R.astype(y, "float16")
+        return z
+"""
+
+
+def module(functions=13):
+    texts = "".join(FUNCTION.format(size=size) for size in range(1, functions + 1))
+    return from_source(f"from tvm.script import ir as I, relax as R\n@I.ir_module\nclass Module:{texts}")
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", "2")
+    monkeypatch.setenv("TIRAX_CACHE", "0")
+    monkeypatch.setattr(part_workers, "_LARGE", 20)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The code of the module, all made here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIRAX_BUILD_THREADS", "1")
+        patch.setenv("TIRAX_CACHE", "0")
+        return build(module()).code
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """What workers answer."""
+    seen, asked = [], part_workers._asked
+    monkeypatch.setattr(part_workers, "_asked", lambda *args: seen.append(asked(*args)) or seen[-1])
+    return seen
+
+
+def test_the_code_is_the_same(answers, expected):
+    assert build(module()).code == expected
+    assert answers and all(isinstance(answer, Answer) for answer in answers)
+
+
+@pytest.mark.parametrize("executable", ["/bin/false", "/no/such/program"])
+def test_what_no_worker_does_is_done_here(monkeypatch, answers, expected, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    assert build(module()).code == expected
+    assert answers == [None] * (executable == "/bin/false")
+
+
+def test_a_worker_gives_the_object_of_a_part():
+    op, target = module_op(module()).clone(), Target.host()
+    for p in make_passes(["legalize-ops", *HOST]):
+        p.apply(new_context(), op)
+    part = divide(op)[1]
+    text, out = StringIO(), BytesIO()
+    Printer(text).print_op(part.module)
+    request = BytesIO()
+    write_message(request, text.getvalue().encode(), passes=list(KERNEL_PASSES))
+    serve(BytesIO(request.getvalue()), out, target, 3)
+    header, code = read_message(BytesIO(out.getvalue()))
+    assert code == compile_object(lowered_text(part, make_passes(KERNEL_PASSES, target.text)), target, 3)
+    assert {"default-schedule", "object"} <= set(header["stages"])
+
+
+def test_which_modules_have_workers(monkeypatch):
+    assert useful_workers(module_op(module(5))) == 0
+    assert useful_workers(module_op(module())) == 1
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", "64")
+    assert useful_workers(module_op(module())) == 3
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", "1")
+    assert useful_workers(module_op(module())) == 0
+
+
+def test_settings_of_a_context_are_not_for_workers(answers):
+    with PassContext(opt_level=1):
+        build(module())
+    assert not answers
+
+
+def test_a_message_that_ends_is_none():
+    out = BytesIO()
+    write_message(out, b"text", key="k")
+    assert read_message(BytesIO(out.getvalue())) == ({"key": "k", "size": 4}, b"text")
+    for length in range(len(out.getvalue())):
+        assert read_message(BytesIO(out.getvalue()[:length])) is None
+    assert list(PartWorkers(0, Target.host(), 3).left()) == []
