@@ -10,7 +10,8 @@ and `build_s` are seconds of the process for `from_onnx` and the build after it,
 the same run: `onnx` with nn's, `torch` with PyTorch's. `--peers` times ONNX Runtime and OpenVINO on the file.
 
 `--again`: seconds of import and build of the ONNX file in fresh processes, with the first import of what they need:
-`first` without objects in the cache, `again` with them. `--dynamic`: one build for all batches and lengths beside a
+`first` without objects in the cache, `again` with them; `_s` by the clock, `_cpu_s` of all threads and processes, which
+have all cores. `--dynamic`: one build for all batches and lengths beside a
 build for each (`SIZES`), as nn has the model and, where PyTorch is installed, as torch.export has it; the greatest of
 `dynamic / static` over the sizes.
 """
@@ -32,7 +33,8 @@ from typing import Any
 
 import measure
 
-measure.quiet()
+if "--again" not in sys.argv:  # builds have all cores
+    measure.quiet()
 
 import models  # noqa: E402
 import numpy as np  # noqa: E402
@@ -222,15 +224,21 @@ def peers(path: Path, inputs: list[np.ndarray]) -> dict[str, Callable[[], np.nda
 # The same file again.
 
 _BUILD = """
-import sys, time
-started = time.process_time()
+import json, os, sys, time
+def now():
+    times = os.times()
+    return time.monotonic(), times.user + times.system + times.children_user + times.children_system
+def since(start):
+    return [after - before for before, after in zip(start, now())]
+started = now()
 from tirax.frontend.onnx import from_onnx
 from tirax.tvm_api import relax
-ready = time.process_time()
+row, started = {"tirax": since(started)}, now()
 mod = from_onnx(sys.argv[1])
-imported = time.process_time()
+row["import"], started = since(started), now()
 relax.build(mod, target="llvm")
-print(ready - started, imported - ready, time.process_time() - imported)
+row["build"] = since(started)
+print(json.dumps(row))
 """
 
 
@@ -251,9 +259,11 @@ def measure_again(name: str, options: argparse.Namespace) -> dict[str, object]:
             done = subprocess.run(
                 [sys.executable, "-c", _BUILD, path], check=True, stdout=subprocess.PIPE, text=True, env=environment
             )
-            tirax_s, import_s, build_s = map(float, done.stdout.split())
-            row |= {f"{which}_import_s": import_s, f"{which}_build_s": build_s, f"{which}_s": import_s + build_s}
-            row["import_tirax_s"] = tirax_s
+            for i, unit in enumerate(("s", "cpu_s")):
+                seconds = {phase: both[i] for phase, both in json.loads(done.stdout).items()}
+                row[f"tirax_{unit}"] = seconds.pop("tirax")
+                row |= {f"{which}_{phase}_{unit}": value for phase, value in seconds.items()}
+                row[f"{which}_{unit}"] = sum(seconds.values())
     return {k: v for k, v in row.items() if not k.startswith("unmeasured")}
 
 
@@ -332,7 +342,7 @@ def main() -> None:
         print(json.dumps(measured(names[0], options)))
         return
     rows = [in_child(name, options) for name in names]
-    print(f"{measure.processor()}, one thread, batch 1\n")
+    print(f"{measure.processor()}, {'build' if options.again else 'one thread'}, batch 1\n")
     for row in rows:
         print(" ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{v}" for k, v in row.items()))
     measure.write("imported_models" + "_again" * options.again + "_dynamic" * options.dynamic, rows)
