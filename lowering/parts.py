@@ -28,7 +28,7 @@ from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 3
 """So many are compiled at once: each further module costs LLVM some milliseconds."""
-FEWEST_PARTS = 4
+FEWEST_PARTS = 3
 """A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
 
 _CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
