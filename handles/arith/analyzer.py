@@ -231,6 +231,7 @@ class Analyzer:
         self.known = _sym.Analyzer()
         self._told: dict[Var, object] = {}
         self._typed: set[Var] = set()
+        self._vscale: Var | None = None
         self.enabled_extensions = Extension.NoExtensions
 
     # What is said
@@ -276,7 +277,7 @@ class Analyzer:
 
     @contextmanager
     def _assuming(self, constraint: ExprLike) -> Iterator[None]:
-        condition = self._read(constraint)
+        condition = self._condition(constraint)
         with self.known.constraint_scope(condition):
             yield
 
@@ -284,6 +285,7 @@ class Analyzer:
         """Another analyzer that knows the same."""
         out = Analyzer()
         out.known, out._told, out._typed = self.known.copy(), dict(self._told), set(self._typed)
+        out._vscale = self._vscale
         return out
 
     def _read(self, e: ExprLike) -> SymExpr:
@@ -296,6 +298,15 @@ class Analyzer:
                 if limits is not None and self.known.bounds(v) == _sym.EVERYTHING:
                     self.known.bind(v, *limits)
         return expr
+
+    def _condition(self, e: ExprLike) -> SymExpr:
+        """A condition; each `T.vscale()` in it is the same number, whichever call says it."""
+        expr = self._read(e)
+        calls = [v for v in expr.free_vars() if _is_vscale(v)]
+        if not calls:
+            return expr
+        self._vscale = self._vscale or calls[0]
+        return expr.substitute(dict.fromkeys(calls, self._vscale))
 
     # What follows
 
@@ -378,7 +389,7 @@ class Analyzer:
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for certain."""
-        return self.known.can_prove(self._read(expr))
+        return self.known.can_prove(self._condition(expr))
 
     def can_prove_equal(self, lhs: ExprLike, rhs: ExprLike) -> bool:
         """Whether two expressions are equal for certain."""
@@ -391,6 +402,11 @@ class Analyzer:
     def can_prove_greater_equal(self, expr: ExprLike, bound: int) -> bool:
         """Whether an expression is at least a constant for certain."""
         return self.known.bounds(self._read(expr)).low >= bound
+
+
+def _is_vscale(v: Var) -> bool:
+    op = v.value.owner if isinstance(v.value, SSAValue) else None
+    return isinstance(op, tir.CallIntrinOp) and op.func.data == "vscale"
 
 
 def _type_limits(dtype: IntegerType) -> tuple[int, int] | None:

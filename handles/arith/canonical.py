@@ -259,8 +259,9 @@ class CanonicalSimplifier(RewriteSimplifier):
         if term.op == "floormod":
             return self._floor_rest(replace(rest, base=rest.base % divisor), divisor)
         if self._are_natural(divided, rest):
-            extra = rest.term()
-            return rest if self._lies_below(extra, divisor) else self._one_rest(rest, divisor, TRUNC)
+            if self._lies_below(rest.term(), divisor):
+                return rest
+            total = rest
         return self._one_rest(self._with_less_base(total, divisor), divisor, TRUNC)
 
     def _floor_rest(self, rest: Sum, divisor: int) -> Sum:
@@ -392,7 +393,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
-        return RewriteSimplifier(self._analyzer).simplified(raw(term.op, a, b, dtype=i1))
+        return super()._visit(raw(term.op, a, b, dtype=i1))
 
     def _sides(self, op: str, a: Sum, b: Sum) -> tuple[Term, Term]:
         while op == "lt" and (smaller := self._without_rest(a.plus(b, -1))) is not None:

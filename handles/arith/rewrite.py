@@ -458,7 +458,12 @@ class RewriteSimplifier:
         return self._rest(a, b) if self.low(a) >= 0 else None
 
     def _is_below(self, a: Term, b: Term) -> bool:
-        return self.low(a) >= 0 and self.high(a) < self.low(b)
+        """Whether 0 <= a < b; what counts lanes, which has no greatest value, is compared as it stands."""
+        if self.low(a) < 0:
+            return False
+        if self.high(a) < self.low(b):
+            return True
+        return _counts_lanes(b) and self._analyzer.can_prove(expression_of(raw("lt", a, b)))
 
 
 _PRODUCT_BELOW_SUM: dict[bool, tuple[Any, ...]] = {

@@ -100,7 +100,7 @@ x * c2 - ((x - y) // c1) * c3 -> ((x - y) % c1 + y) * c2  if c3 == c1 * c2
 ((x + y) // c1) * c3 - x * c2 -> (y - (x + y) % c1) * c2  if c3 == c1 * c2
 ((y + x) // c1) * c3 - x * c2 -> (y - (y + x) % c1) * c2  if c3 == c1 * c2
 ((x - y) // c1) * c3 - x * c2 -> ((0 - (x - y) % c1) - y) * c2  if c3 == c1 * c2
-x - y * c1 -> x + y * (0 - c1)  if c1 < 0
+x - y * c1 => x + y * (0 - c1)
 """
 
 MUL = """
@@ -279,6 +279,12 @@ x - min(z, x + y) -> max(x - z, 0 - y)
 x - min(z, y + x) -> max(x - z, 0 - y)
 z + min(x, y - z) -> min(x + z, y)
 z + min(x - z, y) -> min(x, y + z)
+min(x, c1 + z * c2) + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
+min(c1 + z * c2, x) + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
+min(x, y + z * c1) + z * c2 -> min(x + z * c2, y)  if c1 + c2 == 0
+min(x + z * c1, y) + z * c2 -> min(x, y + z * c2)  if c1 + c2 == 0
+z * c2 + min(x, y + z * c1) -> min(x + z * c2, y)  if c1 + c2 == 0
+z * c2 + min(x + z * c1, y) -> min(x, y + z * c2)  if c1 + c2 == 0
 min(x, y + c1) + c2 -> min(x + c2, y)  if c1 + c2 == 0
 min(x + c1, y) + c2 -> min(x, y + c2)  if c1 + c2 == 0
 min(x, y) - min(z, w) -> x - z  if same(x - z, y - w)
@@ -359,7 +365,7 @@ x & ~x -> False
 (x <= c1) & (c2 < x) -> False  if c1 <= c2
 (x <= c1) & (c2 <= x) -> False  if c1 < c2
 (x // c1 == c2) & (x % c1 == c3) -> x == c2 * c1 + c3  if c1 > 0 and 0 <= c3 < c1
-(0 <= x - y * c1) & (x - y * c1 < c1) -> y == x // c1  if c1 > 0
+(0 <= x + y * c2) & (x + y * c2 < c1) -> y == x // c1  if c1 > 0 and c1 + c2 == 0
 (x < c1) & (x % c2 < c3) => (x < (c1 - 1) // c2 * c2 + c3) & (x % c2 < c3)  if c2 > 0 and (c1 - 1) % c2 >= c3 > 0
 (x <= c1) & (x % c2 < c3) => (x < c1 // c2 * c2 + c3) & (x % c2 < c3)  if c2 > 0 and c1 % c2 >= c3 > 0
 (x // c1 == c2) & (x % c1 < c3) => (c2 * c1 <= x) & (x < c2 * c1 + c3)  if c1 > 0 and 0 < c3 <= c1

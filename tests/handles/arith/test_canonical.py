@@ -200,3 +200,14 @@ def test_branches_are_simplified_under_their_condition():
     condition = if_then_else(X * 4 + Y >= 8, floormod(X * 4 + Y, 4) + X - X, Y)
     found = Analyzer().canonical_simplify(condition)
     assert structural_equal(found, if_then_else(k.LE(const(8, "int32"), X * 4 + Y), floormod(Y, 4), Y))
+
+
+def test_a_truncated_rest_of_what_is_not_negative_has_a_small_constant():
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(X * 4 + Y >= 466036):
+        found = analyzer.canonical_simplify(tmod(X * 4 + Y - 466036, 24528))
+        assert structural_equal(found, tmod(X * 4 + Y - 4, 24528))  # 466036 is 19 * 24528 + 4
+        compared = analyzer.canonical_simplify(k.LE(const(24512, "int32"), tmod(X * 4 + Y - 466036, 24528)))
+        assert structural_equal(compared, k.LE(const(24512, "int32"), tmod(X * 4 + Y - 4, 24528)))
+    unknown = tmod(X * 4 + Y - 466036, 24528)  # of X = 0, Y = 5 it is negative, and that with -4 is not
+    assert structural_equal(Analyzer().canonical_simplify(unknown), unknown)

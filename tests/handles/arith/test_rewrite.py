@@ -14,7 +14,7 @@ from tirax.handles.arith.rules import rule_table
 from tirax.handles.arith.terms import expression_of, term_of
 from tirax.handles.equality import structural_equal
 from tirax.handles.tir import expr_kinds as k
-from tirax.handles.tir.intrinsics import bitwise_and, clz, shift_left, shift_right
+from tirax.handles.tir.intrinsics import bitwise_and, clz, shift_left, shift_right, vscale
 from tirax.handles.tir.prim_expr import (
     SizeVar,
     Var,
@@ -144,6 +144,13 @@ FORMS = [
     (shift_left(1, 10), const(1024), ()),
     (k.Let(x, 1, x + y), y + 1, ()),
     (clz(const(128)), const(24), ()),
+    (x - y * 4, x + y * -4, ()),
+    (2 * z + minimum(x, y - 2 * z), minimum(x + z * 2, y), ()),
+    (maximum(2 - x * 4, 0) + x * 4, maximum(x * 4, 2), ()),
+    (logical_and(x - y * 5 >= 0, x - y * 5 < 5), y == floordiv(x, 5), ()),
+    (floordiv(x, vscale() * 4), const(0), (x >= 0, x < vscale() * 4)),
+    (floormod(x, vscale() * 4), x, (x >= 0, x < vscale() * 4)),
+    (floordiv(x, vscale() * 4), floordiv(x, vscale() * 4), (x >= 0, x < vscale() * 8)),
 ]
 
 
