@@ -25,7 +25,7 @@ from ..handles.tir.prim_expr import PrimExpr
 from . import state as st
 from .padding import text_of
 from .registry import Adapter
-from .state import ScheduleError, fail
+from .state import BufferIndexError, ScheduleError, fail
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -53,7 +53,8 @@ def chosen(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
 def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) -> SSAValue:
     """The buffer at `index`. Refused where there are fewer."""
     if not 0 <= index < len(buffers):
-        fail(f"the block {what} {len(buffers)} buffers", block, expected=f"an index below {len(buffers)}", found=index)
+        rule, expected = f"the block {what} {len(buffers)} buffers", f"an index below {len(buffers)}"
+        raise BufferIndexError(rule, [block], expected=expected, found=index)
     return buffers[index]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -88,13 +89,19 @@ def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequ
 
 
 def _writer(buffer: SSAValue) -> tir.BlockOp | None:
-    """The only block that stores into a buffer; blocks inside of others are not looked at."""
+    """The only block that stores into a buffer, and does nothing else; blocks inside of others are not looked at."""
     stores = [u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)]
     scopes = {st.scope_of(op) for op in stores}
     block = scopes.pop() if len(scopes) == 1 else None
     if not isinstance(block, tir.BlockOp) or block.predicate is not None:
         return None
-    return None if any(isinstance(op, tir.BlockOp) for op in block.body.walk()) else block
+    return None if any(map(partial(_does_more, buffer), block.body.walk())) else block
+
+
+def _does_more(buffer: SSAValue, op: Operation) -> bool:
+    """Whether an operation is a block, or does what must not be done for padding, too: stores elsewhere, calls."""
+    elsewhere = isinstance(op, tir.StoreOp) and op.buffer is not buffer
+    return elsewhere or isinstance(op, tir.BlockOp | tir.EvaluateOp)
 
 
 def _start(block: tir.BlockOp, indices: Sequence[SSAValue]) -> int:

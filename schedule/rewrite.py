@@ -16,6 +16,7 @@ from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_e
 from ..ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.edit import inserter as before
+from ..ir.rewriting.walk import has_root_block
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
 from .loop_builder import Cloner, Insert, captured
@@ -49,6 +50,29 @@ def move_operations(source: Block, target: Block, but: Operation | None = None) 
         if op is not but:
             op.detach()
             target.add_op(op)
+
+
+def implicit_root(state: st.State, root: tir.BlockOp) -> None:
+    """Make a root block that says nothing any more implicit again: the function stands for it."""
+    if root.block_name.data != "root":
+        return
+    func = st.function_around(root)
+    for op in list(root.body.block.ops):
+        op.detach()
+        if not isinstance(op, tir.ReadsOp | tir.WritesOp):
+            func.body.block.add_op(op)
+    root.detach()
+    state.replaced[root] = func
+
+
+def lift_root(state: st.State, func: tir.FuncOp) -> None:
+    """Make a root block that was written because there was one block in it implicit, now that there is more in it."""
+    root = func.body.block.last_op
+    if not isinstance(root, tir.BlockOp) or root.iter_vars or root.annotations is not None or root.init is not None:
+        return
+    says_nothing = not root.reads and not root.writes and root.predicate is None
+    if says_nothing and len(st.children(func.body.block)) == 1 and has_root_block(list(root.body.block.ops)):
+        implicit_root(state, root)
 
 
 def take_nest(loops: Sequence[tir.ForOp], body: Block) -> None:

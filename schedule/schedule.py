@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +28,7 @@ from . import primitives as _primitives
 from .block_scope import ScheduleState
 from .random import Random
 from .registry import PRIMITIVES, Primitive, find_primitive, require_kinds
+from .rewrite import lift_root
 from .state import ScheduleError, State, function_of
 from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
@@ -245,6 +246,9 @@ class Schedule(Steps):
         results = primitive.function(self._state, **targets, **options)
         if spec.samples:
             results, decision = results
+        if not spec.only_names:
+            for func in _functions(targets):
+                lift_root(self._state, cast(tir.FuncOp, func))
         self._follow(self._state.replaced)
         return [] if results is None else list(results) if spec.result.many else [results], decision
 

@@ -218,11 +218,15 @@ class ScheduleError(TiraxError):
         Where it is `none`, there is the rule alone: for searches, which try something else.
         """
         if level == "none":
-            return ScheduleError(f"{primitive}: {self.message} (not rendered)", self.places)
+            return type(self)(f"{primitive}: {self.message} (not rendered)", self.places)
         notes = [*self.notes, *(_shown(self.places) if level == "detail" else ())]
         details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
         rule = self.brief if level == "fast" and self.brief is not None else self.message
-        return ScheduleError(f"{primitive}: {rule}", self.places, notes=notes, **details)
+        return type(self)(f"{primitive}: {rule}", self.places, notes=notes, **details)
+
+
+class BufferIndexError(ScheduleError, AssertionError):
+    """The block reads, or writes, fewer buffers than an index says: TVM's own check of it is an `assert`."""
 
 
 def _shown(places: Sequence[Operation]) -> list[str]:

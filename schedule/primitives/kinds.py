@@ -14,7 +14,7 @@ from ...dialects.tir import ForKind
 from .. import checks
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import move_operations
+from ..rewrite import implicit_root, move_operations
 from ..state import BlockLike, State, fail
 
 _THREAD = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
@@ -131,20 +131,7 @@ def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
     else:
         target.properties.pop("annotations")
         if isinstance(target, tir.BlockOp) and target is root_of(st.function_around(target)):
-            _implicit_root(state, target)
-
-
-def _implicit_root(state: State, root: tir.BlockOp) -> None:
-    """Make the root block, which says nothing any more, implicit again."""
-    if root.block_name.data != "root":
-        return
-    func = st.function_around(root)
-    for op in list(root.body.block.ops):
-        op.detach()
-        if not isinstance(op, tir.ReadsOp | tir.WritesOp):
-            func.body.block.add_op(op)
-    root.detach()
-    state.replaced[root] = func
+            implicit_root(state, target)
 
 
 def root_of(func: tir.FuncOp) -> BlockLike:

@@ -187,6 +187,43 @@ def test_what_was_computed_before_the_padding_is_not_left() -> None:
     assert_same_meaning(module.op, sch.mod.op)
 
 
+def test_what_a_block_does_besides_is_not_done_for_the_padding() -> None:
+    """The block ran over the padding, too, and wrote what stands beside the buffer out of bounds."""
+    extra = "B[vi, vj] = A[vi, vj] * T.float32(2)\n                C[vi, vj] = T.float32(0)\n"
+    source = FIXED.replace("B[vi, vj] = A[vi, vj] * T.float32(2)\n", extra)
+    module, sch = scheduled(source, on("B", ("write", 0), tiled, pad_value=1.5))
+    assert "for i, j in T.grid(14, 16):" in sch.mod.script()
+    assert 'with T.block("buffer_B_padding"):' in sch.mod.script()
+    assert_same_meaning(module.op, sch.mod.op)
+
+
+def test_a_written_root_block_is_implicit_where_there_is_more_in_it() -> None:
+    source = f"""{HEAD}\
+    def main(A: T.Buffer((14,), "int32")):
+        with T.block("root"):
+            T.reads()
+            T.writes()
+            with T.block("block"):
+                A[0] = 0
+"""
+    sch = Schedule(from_source(source))
+    root = sch.get_block("root")
+    sch.transform_layout("block", "A", lambda i: [i // 4, i % 4], pad_value=0)
+    text = sch.mod.script()
+    assert '# with T.block("root"):\n        with T.block("block"):' in text
+    assert len(sch.get_child_blocks(root)) == 2
+    alone = Schedule(from_source(source))
+    alone.annotate(alone.get_block("block"), "note", 1)
+    assert '\n        with T.block("root"):' in alone.mod.script()  # of one block alone TVM would make the root block
+
+
+def test_an_index_beyond_the_buffers_of_a_block_is_refused_as_by_tvm() -> None:
+    with pytest.raises(AssertionError, match="the block writes 1 buffers"):
+        scheduled(FIXED, lambda sch: sch.set_axis_separator(sch.get_block("B"), ("write", 1), [1]))
+    with pytest.raises(ScheduleError, match="the block reads 1 buffers"):
+        scheduled(FIXED, lambda sch: sch.set_axis_separator(sch.get_block("B"), ("read", -1), [1]))
+
+
 def test_index_maps_of_another_integer_type_are_taken() -> None:
     mapping = IndexMap.from_func(lambda i, j: (j // 4, i, j % 4), index_dtype="int64")
     _, sch = scheduled(FIXED, on("B", ("write", 0), mapping))
