@@ -105,7 +105,7 @@ def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | N
     known = analyzer or analyzer_of(loops)
     if known.can_prove(condition):
         return True
-    slack = slack_of(condition)
+    slack = slack_of(known.as_product(condition) or condition)
     if slack is None:
         return False
     ends = {st.loop_expr(lp): (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in reversed(loops)}

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
-from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
+from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, mul, offset_of, sum_of, terms_of
 from .operations import COMPARISONS, NEGATED, OPERATIONS
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
@@ -22,6 +22,10 @@ __all__ = ["ANY", "EVERYTHING", "TRUTH", "Analyzer", "Interval", "Number", "Resi
 
 _CASES = 3
 """How many selections a proof distinguishes the cases of."""
+
+
+_OF_PRODUCTS = {"lt": ("lt", 0), "le": ("lt", 1), "ge": ("ge", 0), "gt": ("ge", 1)}
+"""What x // n compared with c says of x and (c + 0) * n, or (c + 1) * n."""
 
 
 class ExtentBounds(Algebra[Interval]):
@@ -360,7 +364,10 @@ class Analyzer:
             return self._can_prove_either(*condition.args)
         if condition.kind in COMPARISONS and self.decide(condition):
             return True
-        return bool(self.simplify(condition).constant) or self._by_difference(condition) or self._by_cases(condition)
+        if self.simplify(condition).constant or self._by_difference(condition) or self._by_cases(condition):
+            return True
+        product = self.as_product(condition)
+        return product is not None and self.can_prove(product)
 
     def _can_prove_either(self, a: SymExpr, b: SymExpr) -> bool:
         if self.can_prove(a) or self.can_prove(b):
@@ -376,6 +383,17 @@ class Analyzer:
         if condition.kind == "ne":
             return bool(self.simplify(condition).constant)
         return COMPARISONS[condition.kind](self.bounds(difference))[0]
+
+    def as_product(self, condition: SymExpr) -> SymExpr | None:
+        """A quotient by a symbolic size, compared, without it: x // n < c  ->  x < c * n; None for anything else."""
+        quotient = condition.args[0] if isinstance(condition, Op) and condition.kind in _OF_PRODUCTS else None
+        if not isinstance(condition, Op) or not isinstance(quotient, Op) or quotient.kind != "floordiv":
+            return None
+        x, divisor = quotient.args
+        if divisor.constant is not None or self.bounds(divisor).low < 0:  # dividing by it says that it is not 0
+            return None
+        kind, more = _OF_PRODUCTS[condition.kind]
+        return OPS[kind](x, mul(condition.args[1] + more, divisor))
 
     def _by_cases(self, condition: Op) -> bool:
         """A comparison with a selection in it: where its condition holds, and where it does not."""

@@ -437,8 +437,6 @@ def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain
     high = analyzer.simplify(OPS["min"](first + extent, whole[0] + whole[1]))
     if low.constant is not None and high.constant is not None and low.constant < high.constant:
         return _typed(low, whole[1]), _typed(high - low, whole[1])
-    if extent.constant == 1 and whole[1].constant == 1:
-        return whole
     return _with_remainders(first), extent
 
 

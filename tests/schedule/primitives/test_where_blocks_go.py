@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tirax.interpreter import assert_same_meaning
 from tirax.interpreter.compare import observe, same_values
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
@@ -136,6 +137,22 @@ FEW = """def main(A: T.Buffer((128,), "float32"), C: T.Buffer((2,), "float32")):
             vi = T.axis.spatial(2, i)
             C[vi] = B[vi] * T.float32(2)
 """
+FUSED = """def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (32, n))
+    C = T.match_buffer(c, (32, n))
+    B = T.alloc_buffer((32, n))
+    for f in range(n * 32):
+        with T.block("B"):
+            vi = T.axis.spatial(32, f // n)
+            vj = T.axis.spatial(n, f % n)
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for f in range(n * 32):
+        with T.block("C"):
+            vi = T.axis.spatial(32, f // n)
+            vj = T.axis.spatial(n, f % n)
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+"""
 CONSTANT = """def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4, 8), "float32")):
     B = T.alloc_buffer((4,))
     data = T.allocate_const([1.0, 2.0, 3.0, 4.0], dtype="float32", extents=[4])
@@ -173,6 +190,22 @@ def test_a_condition_limits_what_is_needed_to_a_part_of_the_domain():
 
 def test_iterations_that_provide_nothing_do_nothing():
     assert "T.where(i_0 * 16 + ax0 < 2)" in _under(FEW, "reverse_compute_at", "C", "B")
+
+
+def test_one_iteration_provides_what_there_is_one_of():
+    """Without the condition every iteration of the loop computed it again."""
+    source = FEW.replace("for i in range(2):", "for i in range(1):").replace("spatial(2, i)", "spatial(1, i)")
+    mod = from_source(HEAD + source.replace("T.Buffer((2,)", "T.Buffer((1,)"))
+    sch = Schedule(mod, debug_mask="all")
+    sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[1], preserve_unit_loops=True)
+    assert "T.where(i_0 * 16 + i_1 < 1)" in sch.mod.script()
+    assert_same_meaning(mod.op, sch.mod.op)
+
+
+def test_the_outer_part_of_a_fused_loop_needs_no_condition():
+    sch = Schedule(from_source(HEAD + FUSED), debug_mask="all")
+    sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[0], preserve_unit_loops=True)
+    assert "T.where" not in sch.mod.script()
 
 
 def test_an_inlined_block_uses_the_constant_that_is_declared_outside():
