@@ -62,8 +62,10 @@ class IterVar(PrimExpr):
         return self
 
 
-def reduce_axis(dom: tuple[DimLike, DimLike], name: str = "rv") -> IterVar:
-    """An axis to reduce over, from `dom[0]` up to `dom[1]` (exclusive)."""
+def reduce_axis(dom: tuple[DimLike, DimLike] | Range, name: str = "rv") -> IterVar:
+    """An axis to reduce over: a range, or from `dom[0]` up to `dom[1]` (exclusive)."""
+    if isinstance(dom, Range):
+        return IterVar(name, dim(dom.min), dim(dom.extent), is_reduction=True)
     low, high = dim(dom[0]), dim(dom[1])
     return IterVar(name, Const(0, high.dtype) if low.constant == 0 else low, high - low, is_reduction=True)
 

@@ -251,3 +251,12 @@ def test_comparisons_take_the_constants_that_are_added(
     out = np.zeros(8, dtype="float32")
     run([a, b], [np.arange(8, dtype="float32"), out])
     assert out.tolist() == [float(k) if k in values else -1.0 for k in range(8)]
+
+
+def test_an_axis_may_be_a_range():
+    axis = te.reduce_axis(tvm.ir.Range.from_min_extent(2, 5), "k")
+    a = te.placeholder((7,), "float32", "A")
+    total = te.compute((1,), lambda i: te.sum(a[axis], axis=axis), "total")
+    data, out = np.arange(7, dtype="float32"), np.zeros(1, dtype="float32")
+    run([a, total], [data, out])
+    assert out[0] == data[2:7].sum()
