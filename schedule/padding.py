@@ -74,12 +74,17 @@ def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequ
     accesses = [op for op in block.walk() if isinstance(op, Access) and op.buffer is buffer]
     if any(list(op.indices) != indices for op in accesses) or any(is_conditional(op, block) for op in stores):
         return None
-    loops = _loops_in_order(block, indices, cast(BufferType, buffer.type).dims)
-    if not loops:
+    dims = cast(BufferType, buffer.type).dims
+    if not block.iter_vars:
+        new, at = block, _widened_loops(block, indices, dims, padding, shape)
+    elif loops := _loops_in_order(block, indices, dims):
+        start = _start(block, indices)
+        new = _widened(state, block, indices, loops, padding, shape)
+        at = list(new.iter_vars[start : start + len(shape)])
+    else:
         return None
-    start = _start(block, indices)
-    new = _widened(state, block, indices, loops, padding, shape)
-    at = list(new.iter_vars[start : start + len(shape)])
+    if not at:
+        return None
     for op in accesses:
         op.operands = [*([op.value] if isinstance(op, tir.StoreOp) else []), buffer, *at]
     for store in stores:
@@ -133,10 +138,49 @@ def _loops_in_order(block: tir.BlockOp, indices: Sequence[SSAValue], dims: Seque
     return bound if whole and alone and st.blocks_below(bound[0]) == [block] else None
 
 
+def _widened_loops(
+    block: tir.BlockOp,
+    indices: Sequence[SSAValue],
+    dims: Sequence[SymExpr],
+    padding: Padding,
+    shape: Sequence[SymExpr],
+) -> list[SSAValue]:
+    """Let an opaque block, whose indices are the loops around it, run in loops over the new shape.
+
+    Gives their variables; none, and nothing is changed, where these are not loops over the whole buffer around the
+    block alone.
+    """
+    loops = st.loops_above(block)[-len(indices) :] if indices else []
+    if [lp.loop_var for lp in loops] != list(indices) or not all(
+        _is_serial(lp)
+        and len(st.children(lp.body.block)) == 1
+        and all(block.is_ancestor(u.operation) for u in lp.loop_var.uses)
+        for lp in loops
+    ):
+        return []
+    if any(st.extent_of(lp) != d and st.constant_extent(lp) != d.constant for lp, d in zip(loops, dims, strict=True)):
+        return []
+    dtype = cast(IntegerType, indices[0].type)
+    names = [str(p.name) for p in padding.params]
+    new_loops = [rw.new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
+    rw.insert_nest(new_loops, rw.before(loops[0]))
+    rw.move_operations(loops[-1].body.block, new_loops[-1].body.block)
+    at: list[SSAValue] = [lp.loop_var for lp in new_loops]
+    places = dict(zip(padding.params, map(sym_expr_of, at), strict=True))
+    substitute_iters(
+        block, dict(zip(indices, (r.substitute(places) for r in padding.inverse.map.results), strict=True))
+    )
+    rw.remove(loops[0])
+    return at
+
+
 def _plain(loop: tir.ForOp) -> bool:
     """A serial loop from 0 whose variable is a block's binding, and nothing else."""
-    if len(list(loop.loop_var.uses)) != 1:
-        return False
+    return len(list(loop.loop_var.uses)) == 1 and _is_serial(loop)
+
+
+def _is_serial(loop: tir.ForOp) -> bool:
+    """A serial loop from 0 without remarks."""
     return loop.kind is tir.ForKind.SERIAL and loop.annotations is None and st.min_of(loop).constant == 0
 
 

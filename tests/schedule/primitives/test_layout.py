@@ -197,6 +197,24 @@ def test_what_a_block_does_besides_is_not_done_for_the_padding() -> None:
     assert_same_meaning(module.op, sch.mod.op)
 
 
+def test_an_opaque_block_runs_over_the_padding_too() -> None:
+    source = f"""{HEAD}\
+    def main(C: T.Buffer((14,), "int32")):
+        B = T.alloc_buffer((14,), "int32")
+        for i in range(14):
+            with T.block("B"):
+                B[i] = i * 3
+        for i in range(14):
+            with T.block("C"):
+                vi = T.axis.spatial(14, i)
+                C[vi] = B[vi]
+"""
+    module, sch = scheduled(source, on("B", "B", lambda i: [i // 4, i % 4], pad_value=7))
+    text = sch.mod.script()
+    assert "for axis0, axis1 in T.grid(4, 4):" in text and "axis0 == 3 and 2 <= axis1, 7, " in text
+    assert_same_meaning(module.op, sch.mod.op)
+
+
 def test_a_written_root_block_is_implicit_where_there_is_more_in_it() -> None:
     source = f"""{HEAD}\
     def main(A: T.Buffer((14,), "int32")):
