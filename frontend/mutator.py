@@ -29,7 +29,7 @@ from ..handles.relax.expr import (
 )
 from ..handles.relax.function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 from ..handles.relax.functor import dispatch, method_of
-from ..handles.struct_info import StructInfo, type_of
+from ..handles.struct_info import StructInfo, TensorStructInfo, type_of
 from ..ir.rewriting.edit import set_type
 from ..ir.rewriting.infer import infer_again
 from .block_builder import BlockBuilder
@@ -110,9 +110,10 @@ class PyExprMutator:
             self.builder_.set_remap(old.ssa, new)
         body = self.visit_with_new_scope(func.body, params)
         ret = self.visit_struct_info(func.ret_struct_info)
-        keeps = relax.is_base_of(ret.type, body.ssa.type)
+        found = body.ssa.type
+        keeps = found == func.body.ssa.type or relax.is_base_of(ret.type, found)
         if func.is_local:
-            return Function.on(_closure(func, body, ret.type if keeps else body.ssa.type))
+            return Function.on(_closure(func, body, ret.type if keeps else found))
         new = Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
         new.op.sym_name = func.op.sym_name
         new.op.location = func.op.location
@@ -245,11 +246,18 @@ class PyExprMutator:
         if isinstance(op, relax.CallBase):
             declared = self.visit_struct_info(StructInfo.of(declared)).type
         if not replaced and declared == op.results[0].type:
+            self._visit_shape(expr)
             return expr
         new = _with_operands(op, replaced)
         if isinstance(op, relax.CallBase):
             set_type(new, declared)
         return type(expr).on(new)
+
+    def _visit_shape(self, expr: Expr) -> None:
+        """Let a subclass see the shape of a call that stays, as TVM's mutators do, which look for what else changes."""
+        info = expr.struct_info if isinstance(expr, Call) and _sees_shapes(type(self)) else None
+        if isinstance(info, TensorStructInfo) and info.shape is not None:
+            self.visit_expr(info.shape)
 
     def _of_new_callee(self, call: Call) -> Call:
         """`call` of what its operator and the function that it names become: itself where both stay."""
@@ -278,6 +286,10 @@ class PyExprMutator:
         if new is old or (new is self.builder_.get_remap(value) and new.ssa.type == value.type):
             return value
         return value if type(new) is type(old) and new == old else new.ssa
+
+
+def _sees_shapes(kind: type[PyExprMutator]) -> bool:
+    return kind.visit_shape_expr_ is not PyExprMutator.visit_shape_expr_
 
 
 def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Where two nodes of tensor programs differ first, by TVM's names of the parts that lead there.
+"""Where two nodes of programs differ first, by TVM's names of the parts that lead there.
 
 for i in range(16): …   |   for i in range(32): …   ->   <root>.extent.value
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from .array import Array
 from .module import IRModule
 from .object_path import ObjectPath
-from .relax.expr import GlobalVar
+from .relax.expr import Constant, Expr, GlobalVar, Var
+from .relax.function import Binding, BindingBlock, Function
 from .tir.buffers import Buffer, Stmt
 from .tir.dims import ExtentInt
 from .tir.domains import BufferRegion, IterVar, MatchBufferRegion, Range
@@ -44,9 +46,21 @@ _PARTS = {
     "Range": "min extent",
     "BufferRegion": "buffer region",
     "MatchBufferRegion": "buffer source",
+    "SeqExpr": "blocks body",
+    "BindingBlock": "bindings",
+    "DataflowBlock": "bindings",
+    "If": "cond true_branch false_branch",
+    "Call": "op args sinfo_args",
+    "Tuple": "fields",
+    "TupleGetItem": "tuple_value index",
+    "ShapeExpr": "values",
+    "PrimValue": "value",
+    "StringImm": "value",
+    "DataTypeImm": "value",
+    "ExternFunc": "global_symbol",
 }
 """The parts of nodes, in the order in which they are compared."""
-_NODES = (Stmt, PrimFunc, IterVar, Range, BufferRegion, MatchBufferRegion)
+_NODES = (Stmt, PrimFunc, IterVar, Range, BufferRegion, MatchBufferRegion, BindingBlock)
 
 
 def first_mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> Paths | None:
@@ -137,6 +151,36 @@ class _Comparison:
         place = path.attr("value")
         return None if a == b else (place, place)
 
+    def function(self, a: Function, b: Function, path: ObjectPath) -> Paths | None:
+        """A Relax function: its parameters stand for those of the other."""
+        if len(a.params) != len(b.params):
+            return self.sequence(a.params, b.params, path.attr("params"))
+        for x, y in zip(a.params, b.params, strict=True):
+            self._stand_for(x, y)
+        return self._parts("body", a, b, path)
+
+    def binding(self, a: Binding, b: Binding, path: ObjectPath) -> Paths | None:
+        """What is bound; from here on the variables stand for each other, in a local function already inside of it."""
+        if type(a) is not type(b):
+            return path, path
+        recursive = isinstance(a.value, Function)
+        if recursive:
+            self._stand_for(a.var, b.var)
+        mismatch = self._parts("value", a, b, path)
+        return mismatch if mismatch is not None or recursive else self._stand_for(a.var, b.var)
+
+    def variable(self, a: Var, b: Var, path: ObjectPath) -> Paths | None:
+        """A variable of Relax; one that nothing binds is equal to itself, or to what it was compared with first."""
+        if a in self._variables or b in self._taken:
+            return None if self._variables.get(a) == b else (path, path)
+        if a != b and not self._map_free_vars:
+            return path, path
+        return self._stand_for(a, b)
+
+    def constant(self, a: Constant, b: Constant, path: ObjectPath) -> Paths | None:
+        same = np.array_equal(a.data.numpy(), b.data.numpy()) and a.struct_info == b.struct_info
+        return None if same else (path.attr("data"), path.attr("data"))
+
     def _is_same_variable(self, a: PrimExpr, b: PrimExpr) -> bool:
         x, y = _identity(a), _identity(b)
         if x in self._variables or y in self._taken:
@@ -163,6 +207,12 @@ _KINDS: tuple[tuple[Any, Callable[..., Paths | None]], ...] = (
     (IRModule, _Comparison.module),
     (Buffer, _Comparison.buffer),
     (PrimExpr, _Comparison.expression),
+    (Function, _Comparison.function),
+    (Binding, _Comparison.binding),
+    (Var, _Comparison.variable),
+    (Constant, _Comparison.constant),
+    (GlobalVar, lambda c, a, b, path: None if a == b else (path, path)),
+    (Expr, _Comparison.named),
     (_NODES, _Comparison.named),
     (ExtentInt, _Comparison.number),
     (Mapping, _Comparison.table),

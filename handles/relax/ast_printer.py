@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from xdsl.ir import Attribute, Operation
+
 from ...diagnostics import TiraxError
+from ...dialects.relax import OBJECT
+from ...ir.verification.as_written import as_written
 from ..struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -99,8 +103,8 @@ class ASTPrinter:
     def _annotations(self, expr: Expr) -> Fields:
         if isinstance(expr, Op | GlobalVar | ExternFunc) or expr.struct_info_ is None:
             return {}
-        if type(expr.struct_info) is ObjectStructInfo and isinstance(expr, Var):
-            return {}  # nothing was said of it
+        if isinstance(expr, Var) and _said(expr) == OBJECT:
+            return {}
         found: Fields = {}
         if self.with_struct_info:
             found["struct_info"] = self.visit_struct_info_(expr.struct_info)
@@ -168,6 +172,13 @@ class ASTPrinter:
     def _callable(self, info: FuncStructInfo) -> Fields:
         params = {} if info.params is None else {"params": self._list(map(self.visit_struct_info_, info.params))}
         return {**params, "ret": self.visit_struct_info_(info.ret), "purity": str(info.purity)}
+
+
+def _said(var: Var) -> Attribute:
+    """What a variable was declared as, or else what is known of it."""
+    owner = var.ssa.owner
+    memory = as_written(owner) if isinstance(owner, Operation) else None
+    return var.ssa.type if memory is None or memory.declared is None else memory.declared
 
 
 _EXPRESSIONS: tuple[tuple[Any, Callable[[ASTPrinter, Any], Fields]], ...] = (

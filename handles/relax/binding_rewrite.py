@@ -250,6 +250,8 @@ class DataflowBlockRewrite:
 
     def _emit(self, expr: Expr, name: str) -> SSAValue:
         """Bind an expression where what it uses is there."""
+        if self._block.first_op is self._dataflow.output_op:
+            self._bind_outputs()
         self._inner = {outer: inner for inner, outer in _pairs(self._dataflow)}
         output = self._dataflow.output_op
         output.detach()
@@ -264,10 +266,19 @@ class DataflowBlockRewrite:
         for op in made:
             op.detach()
         if anchor is None:
-            self._block.insert_ops_before(made, cast(Operation, self._block.first_op))
+            self._block.insert_ops_before(made, output)
         else:
             self._block.insert_ops_after(made, anchor)
         return value
+
+    def _bind_outputs(self) -> None:
+        """Give a block that only names what it outputs a binding for each: something is to come after the first."""
+        output = self._dataflow.output_op
+        for i, outer in enumerate(self._dataflow.outputs):
+            bind = relax.BindOp(output.values_[i])
+            set_name(bind.result, name_of(outer))
+            self._block.insert_op_before(bind, output)
+            output.operands[i] = bind.result
 
     def _anchor(self, made: list[Operation]) -> Operation | None:
         """The op after which new ones come: the last that they use, but at least the first binding; None for no op."""

@@ -24,7 +24,7 @@ from ...ir.equality import structural_equal, structural_hash
 from ...ir.functions.lookup import FunctionOp, functions
 from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
-from ...ir.verification.as_written import remember
+from ...ir.verification.as_written import remember, remember_declared
 from ...ir.verification.dominance import check_dominance
 from ...ir.verification.ill_formed import DataflowVariableOutside, MissingResult, NestedCall, VariableDefinedTwice
 from ..base_func import BaseFunc
@@ -395,6 +395,13 @@ class Builder:
 
     def emit_binding(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
         """Emit a binding like `binding` with `value`, under the same name."""
+        old = binding.var.ssa
+        made = self._emit_like(binding, value)
+        if made.ssa.type == old.type:
+            remember_declared(old, made.ssa)
+        return made
+
+    def _emit_like(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
         name, in_dataflow = binding.var.name_hint, self.scope.dataflow is not None
         self._names.reserve(name)
         if isinstance(binding, MatchCast):
@@ -529,6 +536,7 @@ class Builder:
                 continue
             stack.pop()
             if last.parent is None:
+                self._resolve_inside(last)
                 _set_operands(last, [self._operand(v) for v in last.operands])
                 if last is not op:
                     self._remember_nested(self._insert(last, self._fresh("")))

@@ -43,6 +43,7 @@ from .expr import (
     TupleGetItem,
     const,
 )
+from .function import Function
 from .operators import Operators
 
 _SHAPE_ARGS = frozenset({"shape", "size"})
@@ -142,7 +143,7 @@ def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
     if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
         return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
     if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
-        return PrimValue(value).ssa
+        return PrimValue(int(value) if isinstance(value, bool) else value).ssa  # a flag is a number, as in TVM
     if plain == "dtype" and isinstance(value, str):
         return DataTypeImm(value).ssa
     if isinstance(value, int | float):
@@ -232,6 +233,15 @@ def _call_op(op: Op, args: Sequence[Any], attrs: Any, sinfo_args: Sequence[Any])
     return call_operator(op.name, *args, **_as_dict(attrs))
 
 
+def _with_format(name: str, args: Sequence[Any], attrs: dict[str, Any], place: int) -> Call:
+    """A call of an operator whose `format` is among the arguments, as in TVM, or an attribute."""
+    if "format" in attrs or len(args) <= place or not isinstance(args[place], StringImm | str):
+        return call_operator(name, *args, **attrs)
+    text = args[place]
+    others = [*args[:place], *args[place + 1 :]]
+    return call_operator(name, *others, format=text.value if isinstance(text, StringImm) else text)
+
+
 def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
     """A call of a Relax function of the module (`GlobalVar`) or of a callable value.
 
@@ -242,6 +252,8 @@ def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -
     if isinstance(func, GlobalVar):
         result = type_of(sinfo_args[0]) if sinfo_args else _derived_result(func.name_hint, func.ssa.type, values)
         return Call.on(relax.CallOp(func.name_hint, values, result).result)
+    if isinstance(func, Function):
+        func = func.as_local()
     if not isinstance(func, Expr):
         raise TiraxError(
             "not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__
@@ -366,6 +378,8 @@ def _one_output(sinfo_args: Sequence[Any]) -> Any:
 
 
 _SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Call]] = {
+    "relax.print": lambda a, k, _: _with_format("relax.print", a, k, 0),
+    "relax.assert_op": lambda a, k, _: _with_format("relax.assert_op", a, k, 1),
     "relax.call_tir": lambda a, _, s: call_tir(a[0], a[1], _one_output(s), *a[2:]),
     "relax.call_tir_inplace": lambda a, k, s: call_tir_inplace(
         a[0], a[1], k["inplace_indices"], _one_output(s), *a[2:]

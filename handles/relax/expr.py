@@ -21,6 +21,7 @@ from ...dialects import relax
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, dtype_of, float_attr
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.base import AssertOp, Print
 from ...dialects.relax.operator import Kind
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const
@@ -115,9 +116,11 @@ class Expr(Operators):
         raise TiraxError(f"a {type(self).__name__} is not a value")
 
     def __tirax_script_value__(self) -> Any:
-        """What it means in TVMScript that captures it: constants, shapes and functions of the module are values."""
+        """What it means in TVMScript that captures it: leaves and what belongs to no function are values."""
         value = self._value or self._make()
-        return value if isinstance(value.owner, relax.LEAVES) else self
+        owner = value.owner
+        detached = isinstance(owner, Operation) and owner.parent is None and not owner.regions
+        return value if detached or isinstance(owner, relax.LEAVES) else self
 
     @property
     def ssa(self) -> SSAValue:
@@ -170,6 +173,12 @@ class Expr(Operators):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({name_of(self.ssa) or self.ssa.type})"
+
+    def script(self, **options: Any) -> str:
+        """The expression as TVMScript; its variables are not declared."""
+        from ...script.printer.relax_fragment import print_relax_expression
+
+        return print_relax_expression(self.op_handle, **options)
 
     def __len__(self) -> int:
         return len(self._field_types())
@@ -254,6 +263,10 @@ class Var(Expr):
     def vid(self) -> Id:
         return Id(canonical(self.ssa), self.name_hint)
 
+    def script(self, **options: Any) -> str:
+        """Its name."""
+        return self.name_hint
+
     def __repr__(self) -> str:
         return self.name_hint
 
@@ -289,6 +302,10 @@ class GlobalVar(Expr):
 
     def __hash__(self) -> int:
         return hash(self.name_hint)
+
+    def script(self, **options: Any) -> str:
+        """`I.GlobalVar("f")`"""
+        return repr(self)
 
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'
@@ -513,7 +530,7 @@ class Call(Expr):
         op = self.op_handle
         if name_of(self.ssa) is not None or not isinstance(op, relax.Operator):
             return super().__repr__()
-        args = ["…" if isinstance(a, Call) and name_of(a.ssa) is None else repr(a) for a in self.args]
+        args = ["…" if isinstance(a, Call) and name_of(a.ssa) is None else repr(a) for a in _operator_args(op)]
         given = {n: op.attr(n) for n, spec in op.ATTR_SPECS.items() if op.attr(n) != spec.default}
         attrs = [f"{n}={dtype_name(v) if isinstance(v, Attribute) else v!r}" for n, v in given.items()]
         return f"{op.name.replace('relax.', 'R.', 1)}({', '.join([*args, *attrs])})"
@@ -586,6 +603,19 @@ def _builtin_args(op: Operation) -> list[Expr]:
     return [ExternFunc(call.func.data), Tuple(map(expr_of, call.call_args))]
 
 
+def _print_args(op: Operation) -> list[Expr]:
+    return [_format_of(op), *map(expr_of, op.operands)]
+
+
+def _assert_args(op: Operation) -> list[Expr]:
+    condition, *values = map(expr_of, op.operands)
+    return [condition, _format_of(op), *values]
+
+
+def _format_of(op: Operation) -> Expr:
+    return StringImm(str(cast(relax.Operator, op).attr("format")))
+
+
 def _plain_args(op: Operation) -> list[Expr]:
     return [expr_of(a) for a in cast(relax.CallBase, op).call_args]
 
@@ -604,13 +634,18 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
 
 CALLS_BY_NAME: dict[str, type[Operation]] = {cls.name: cls for cls in _CALL_ARGS}
 
+_CALL_ARGS |= {Print: _print_args, AssertOp: _assert_args}
+_FORMATTED = (Print, AssertOp)
+"""Operators whose `format` TVM has among the arguments."""
+
 
 _PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
 
 
 def _call_attrs(op: Operation) -> Attrs | None:
     if isinstance(op, relax.Operator):
-        return Attrs({n: _attr_value(op, n) for n in op.ATTR_SPECS}) if op.ATTR_SPECS else None
+        specs = () if isinstance(op, _FORMATTED) else op.ATTR_SPECS
+        return Attrs({n: _attr_value(op, n) for n in specs}) if specs else None
     if isinstance(op, relax.CallTIRInplaceOp):
         return Attrs({"inplace_indices": op.indices})
     if isinstance(op, _PACKED) and op.call_attrs is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...ir.rewriting.bind import bind_parameters, bind_symbols
 from ..base_func import BaseFunc
 from ..struct_info import FuncStructInfo, StructInfo, type_of
-from .expr import VIEWS, Expr, Var, bound_expr, canonical, expr_of
+from .expr import VIEWS, DataflowVar, Expr, Var, bound_expr, canonical, expr_of
 
 
 class Function(BaseFunc, Expr):
@@ -52,6 +52,13 @@ class Function(BaseFunc, Expr):
         if not isinstance(op, relax.ClosureOp):
             raise TiraxError(f"the function {self.name} is no value", hint="use its GlobalVar")
         return op.result
+
+    def as_local(self) -> Function:
+        """A copy as a local function, which is a value; itself where it is one."""
+        if isinstance(self.op, relax.ClosureOp):
+            return self
+        func = cast(relax.FuncOp, self.op.clone())
+        return Function.on(relax.ClosureOp(func.detach_region(0), func.ret_type, attrs=func.func_attrs, pure=func.pure))
 
     @property
     def params(self) -> list[Var]:
@@ -114,6 +121,12 @@ class SeqExpr(Expr):
     def _make(self) -> SSAValue:
         return cast(Any, self.block.last_op).value
 
+    def script(self, **options: Any) -> str:
+        """The bindings and the value as TVMScript, after declarations of what they take from elsewhere."""
+        from ...script.printer.relax_fragment import print_relax_sequence
+
+        return print_relax_sequence(self.block, **options)
+
     @property
     def body(self) -> Expr:
         """The value of the whole."""
@@ -160,6 +173,10 @@ class BindingBlock:
     def _identity(self) -> tuple[int, ...]:
         return tuple(map(id, self._ops))
 
+    def script(self, **options: Any) -> str:
+        """The bindings as TVMScript, after declarations of what they take from elsewhere."""
+        return _script(self.bindings, None, options)
+
     @property
     def detached(self) -> bool:
         """Whether the block belongs to no function yet."""
@@ -189,6 +206,14 @@ class DataflowBlock(BindingBlock):
 
     def _identity(self) -> tuple[int, ...]:
         return (id(self._op),)
+
+    def script(self, **options: Any) -> str:
+        """The block as TVMScript, after declarations of what it takes from elsewhere."""
+        if self._op is not None:
+            outputs = list(self._op.output_op.values_)
+            inside = [b for b in self.bindings if b.var.ssa.owner is not self._op]
+            return _script(inside, outputs, options)
+        return _script(self.bindings, [b.var.ssa for b in self.bindings if not isinstance(b.var, DataflowVar)], options)
 
     @property
     def op(self) -> relax.DataflowOp:
@@ -221,6 +246,10 @@ class Binding:
         self.var = var
         self.value = value
 
+    def script(self, **options: Any) -> str:
+        """The binding as TVMScript, after declarations of what it takes from elsewhere."""
+        return _script([self], None, options)
+
 
 class VarBinding(Binding):
     """`var = value`."""
@@ -236,6 +265,22 @@ class MatchCast(Binding):
     def __init__(self, var: Var, value: Expr, struct_info: StructInfo, span: object = None):
         super().__init__(var, value)
         self.struct_info = struct_info
+
+
+def _script(bindings: Iterable[Binding], outputs: Sequence[SSAValue] | None, options: Mapping[str, Any]) -> str:
+    from ...script.printer.relax_fragment import print_relax_bindings
+
+    return print_relax_bindings([_parts(b) for b in bindings], outputs, **options)
+
+
+def _parts(binding: Binding) -> tuple[SSAValue, Operation | SSAValue, Attribute | None]:
+    """The variable, what it stands for (the op itself where it is bound in a function), and what that is cast to."""
+    variable, value = binding.var.ssa, binding.value
+    owner = variable.owner
+    if isinstance(owner, Operation) and owner.parent is not None:
+        return variable, variable if isinstance(owner, relax.DataflowOp) else owner, None
+    cast_to = binding.struct_info.type if isinstance(binding, MatchCast) else None
+    return variable, value.ssa if isinstance(value, Var) else value.op_handle, cast_to
 
 
 def binding_of(op: Operation) -> Binding:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from .ill_formed import IllFormedError
 
@@ -35,6 +35,14 @@ def remember(op: Operation) -> AsWritten:
 def as_written(op: Operation) -> AsWritten | None:
     """What is remembered of an operation, None for nothing."""
     return _REMEMBERED.get(op) if _REMEMBERED else None
+
+
+def remember_declared(old: SSAValue, new: SSAValue) -> None:
+    """Let the operation that gives `new` remember what the variable of `old` was declared as."""
+    if _REMEMBERED and isinstance(old.owner, Operation) and isinstance(new.owner, Operation):
+        memory = _REMEMBERED.get(old.owner)
+        if memory is not None and memory.declared is not None:
+            remember(new.owner).declared = memory.declared
 
 
 def remember_in_copy(old: Operation, new: Operation) -> None:

@@ -21,6 +21,7 @@ from ...diagnostics import TiraxError, suggestion
 from ...dialects import relax, tir
 from ...dialects.attributes import from_attr
 from ...dialects.names import name_of
+from ...dialects.relax.signatures import BaseCheckResult, base_check
 from ...dialects.sym.expr import Var
 from ..functions.lookup import callee_names, is_impure_call, symbol_of
 from ..functions.symbolic_vars import defined_in, mentioned_in
@@ -235,6 +236,13 @@ class _Checker:
             self._add(rule, op, message)
         if memory.declared is not None:
             self._check_symbolic(op, relax.free_symbolic_vars([memory.declared]), known)
+            self._check_annotation(op, memory.declared)
+
+    def _check_annotation(self, op: Operation, declared: Attribute) -> None:
+        """An annotation of a call that certainly does not hold."""
+        inferred = op.results[0].type
+        if isinstance(op, relax.Operator) and base_check(declared, inferred) is BaseCheckResult.FAIL_L0:
+            self._add(ill_formed.StructInfoNotBase, op, f"the result of {op.name}", expected=inferred, found=declared)
 
     # Variables.
 

@@ -43,6 +43,8 @@ class Function:
     in_progress: bool = False
     reader: TirParser | None = None
     """Of a prim_func whose body is being read."""
+    checked: bool = True
+    """Whether it is to be well formed: else its annotations are kept where they do not hold."""
 
 
 class _PlainEvaluator(Evaluator):
@@ -62,9 +64,10 @@ class ModuleParser:
     relax_parser: ClassVar[type[RelaxParser]] = RelaxParser
     tir_parser: ClassVar[type[TirParser]] = TirParser
 
-    def __init__(self, source: Source, environment: Environment):
+    def __init__(self, source: Source, environment: Environment, checked: bool = True):
         self.source = source
         self.environment = environment
+        self.checked = checked
         self.evaluator = _PlainEvaluator(source, Scope(environment))
         self._functions: dict[str, Function] = {}
         self._imported: dict[str, Operation] = {}
@@ -193,8 +196,9 @@ class ModuleParser:
             spec = _OPTIONS[kind]
             values = self.evaluator.call_site(call, Ref("tir" if kind == "prim_func" else "relax", kind)).bind(spec)
             options = dict(zip((n.rstrip("=") for n in spec.split()), values, strict=True))
-        private = bool(options.get("private"))
-        self._functions[node.name] = Function(node, kind, private, options.get("pure") is not False)
+        private, pure = bool(options.get("private")), options.get("pure") is not False
+        checked = self.checked and options.get("check_well_formed") is not False
+        self._functions[node.name] = Function(node, kind, private, pure, checked=checked)
 
     def decorator_kind(self, node: ast.expr) -> str:
         """`prim_func`, `function`, `ir_module`, or what else a decorator is called."""
@@ -256,6 +260,7 @@ class ModuleParser:
             return function.op
         function.in_progress = True
         parser = self.relax_parser(self.source, self.environment, self)
+        parser.checked = function.checked
         op = parser.parse(function.node, self._signature(function), private=function.private)
         function.in_progress = False
         function.op = op
@@ -270,10 +275,18 @@ def parse_class_node(
         raise source.error(node, "a module has no base classes")
     environment.define(node.name, ModuleRef())
     parser = _with_functions(source, environment, named)
+    parser.checked = not any(_is_unchecked(d) for d in node.decorator_list)
     parser.declare(node.body)
     module = parser.parse()
     module.location = source.attr(node)
     return module
+
+
+def _is_unchecked(decorator: ast.expr) -> bool:
+    """Whether a decorator says `check_well_formed=False`."""
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    values = [k.value for k in keywords if k.arg == "check_well_formed"]
+    return any(isinstance(v, ast.Constant) and v.value is False for v in values)
 
 
 def parse_function_nodes(source: Source, environment: Environment, nodes: Sequence[ast.FunctionDef]) -> ModuleOp:

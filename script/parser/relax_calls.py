@@ -454,12 +454,12 @@ def call_operator(
     adapter = _ADAPTERS.get(name)
     if adapter is not None:
         adapter(p, given, site)
-    values = [_operand(p, mark, given.get(mark.rstrip("*?")), site) for mark in cls.ARG_NAMES]
+    values = [_operand(p, cls, mark, given.get(mark.rstrip("*?")), site) for mark in cls.ARG_NAMES]
     attrs = {n: _attribute(p, cls, n, given[n], site) for n in cls.ATTR_SPECS if n in given}
     return p.emit(cls.make(*values, **attrs), site.node)
 
 
-def _operand(p: RelaxEvaluator, mark: str, value: Any, site: CallSite) -> Any:
+def _operand(p: RelaxEvaluator, cls: type[relax.Operator], mark: str, value: Any, site: CallSite) -> Any:
     if value is None:
         return None
     if value is NOTHING:
@@ -473,6 +473,8 @@ def _operand(p: RelaxEvaluator, mark: str, value: Any, site: CallSite) -> Any:
         return _dtype_value(p, site, value)
     if isinstance(value, tuple | list) and mark.startswith(("shape", "size", "strides", "begin", "end")):
         return p.emit(relax.ShapeOp(p.dims(value, site.node)), site.node)
+    if isinstance(value, bool) and mark.rstrip("?") in cls.PRIM_ARGS:
+        value = int(value)  # a flag is a number, as in TVM
     return p.value(value, site.node)
 
 

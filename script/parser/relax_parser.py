@@ -30,6 +30,7 @@ from ...dialects.relax import (
 )
 from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_result
 from ...dialects.sym.expr import SymExpr, Var, logical_not
+from ...ir.verification.as_written import remember
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
@@ -82,6 +83,8 @@ class RelaxParser(RelaxEvaluator):
         super().__init__(source, Scope(environment), module)
         self.dataflow: DataflowFrame | None = None
         self.attrs: list[DictionaryAttr | None] = []
+        self.checked = True
+        """Whether an annotation that does not hold is refused; else it is kept, and the program is not well formed."""
         self._used_names: set[str] = set()
         self._branch_depth = 0
 
@@ -386,11 +389,20 @@ class RelaxParser(RelaxEvaluator):
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         if base_check(wanted, given) is BaseCheckResult.FAIL_L0:
-            raise self.error(node, "the annotation does not hold", expected=wanted, found=given)
+            if self.checked:
+                raise self.error(node, "the annotation does not hold", expected=wanted, found=given)
+            return self._declared_only(value, wanted, node)
         if isinstance(value.owner, relax.CallBase | relax.MatchCastOp):
             value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         return self.emit(relax.MatchCastOp(value, wanted), node)
+
+    def _declared_only(self, value: SSAValue, wanted: Attribute, node: ast.AST) -> SSAValue:
+        """Keep an annotation that does not hold as something that was written."""
+        if name_of(value) is not None or not isinstance(value, OpResult):
+            value = self.emit(relax.BindOp(value), node)
+        remember(cast(OpResult, value).op).declared = wanted
+        return value
 
     def _annotated(self, node: ast.AnnAssign) -> str | None:
         if not isinstance(node.target, ast.Name):

@@ -95,7 +95,7 @@ def _function(doc: Document, op: Operation) -> None:
     if isinstance(op, tir.FuncOp):
         TIRPrinter(doc).function(op)
     elif isinstance(op, relax.FuncOp):
-        RelaxPrinter(doc, op).function()
+        RelaxPrinter(doc, (op,)).function(op)
     else:
         raise UnsupportedError(f"{op.name} has no form in TVMScript", expected="a module, relax.func or tir.func")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from ...dialects.names import name_of
 from ...dialects.relax.devices import device_numbers
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
+from ...ir.verification.as_written import as_written
 from .document import Document, Expr, atom
 from .literals import dictionary, parenthesized, python_value, relax_constant, shown_attrs, string, tir_float
 from .names import NameScope
@@ -47,16 +48,16 @@ def _last_copies(block: Block) -> set[SSAValue]:
 
 
 class RelaxPrinter:
-    """Prints one Relax function, with the functions in it, into a document."""
+    """Prints a Relax function, with the functions in it, into a document."""
 
-    def __init__(self, doc: Document, func: relax.FuncOp):
+    def __init__(self, doc: Document, ops: Iterable[Operation]):
+        """`ops` are what is printed: a name that is made up is none that a value in them asks for."""
         config = doc.config
         reserved = [config.relax_prefix, config.tir_prefix, config.ir_prefix, "metadata"]
         self.doc = doc
         self._alias = (config.module_alias or config.module_name) if doc.in_module else ""
         self._alias_used = False
-        self._names = NameScope("", [*reserved, self._alias], _hints_in(func))
-        self._func = func
+        self._names = NameScope("", [*reserved, self._alias], _hints_in(ops))
         self._values: dict[SSAValue, str] = {}
         self._symbols: dict[str, str] = {}
         self._undeclared: list[str] = []
@@ -117,9 +118,8 @@ class RelaxPrinter:
 
     # Functions
 
-    def function(self) -> None:
+    def function(self, func: relax.FuncOp) -> None:
         """Print `@R.function` and the function."""
-        func = self._func
         options = ([] if func.pure else ["pure=False"]) + (["private=True"] if func.private else [])
         self._function(func, self.doc.function_name(func), options)
 
@@ -212,7 +212,7 @@ class RelaxPrinter:
             self.doc.line(text, op)
             return
         hidden = _hides_struct_info(op) or self._says_struct_info(op)
-        note = "" if hidden else ": " + struct_info(self, result.type)
+        note = "" if hidden else ": " + struct_info(self, _declared(op))
         self.doc.line(f"{self._define(result)}{note} = {text}", op)
 
     def _says_struct_info(self, op: Operation) -> bool:
@@ -436,6 +436,13 @@ class RelaxPrinter:
         return self._values[value]
 
 
+def _declared(op: Operation) -> Attribute:
+    """What is said of the variable that an op is bound to: what it was made with, or else what is known."""
+    memory = as_written(op)
+    declared = None if memory is None else memory.declared
+    return op.results[0].type if declared in (None, relax.OBJECT) else cast(Attribute, declared)
+
+
 def _fallback(value: SSAValue) -> str:
     """The name of a value without one, as TVM's block builder gives it: `lv` in a dataflow block, `gv` outside."""
     owner = value.owner
@@ -443,9 +450,9 @@ def _fallback(value: SSAValue) -> str:
     return "lv" if inside else "gv"
 
 
-def _hints_in(func: relax.FuncOp) -> Iterator[str]:
-    """The names that the values of a function ask for."""
-    for op in func.walk():
+def _hints_in(ops: Iterable[Operation]) -> Iterator[str]:
+    """The names that the values in ops ask for."""
+    for op in (inner for outer in ops for inner in outer.walk()):
         values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
         yield from (name for v in values if (name := name_of(v)) is not None)
 

@@ -1,4 +1,4 @@
-"""Where tensor programs differ first: paths by the names of their parts."""
+"""Where programs differ first: paths by the names of their parts."""
 
 import pytest
 
@@ -70,3 +70,27 @@ def test_variables_stand_for_each_other():
         tir.PrimFunc([p], tir.Evaluate(0), buffer_map={p: tir.decl_buffer((10, n))}) for p, n in ((a, 10), (c, 20))
     )
     assert str(get_first_structural_mismatch(small, large)[0]).endswith(".shape[1].value")
+
+
+RELAX = """@R.function
+def main(x: R.Tensor((4,), "float32")):
+    y = R.add(x, R.const(1.0))
+    z = R.multiply(y, x)
+    return z
+"""
+RELAX_CHANGES = {
+    "const(1.0)": ("const(2.0)", "body.blocks[0].bindings[0].value.args[1].data"),
+    "R.add": ("R.subtract", "body.blocks[0].bindings[0].value.op"),
+    "multiply(y, x)": ("multiply(x, y)", "body.blocks[0].bindings[1].value.args[0]"),
+    "return z": ("return y", "body.body"),
+    "    z = R.multiply(y, x)\n    return z": ("    return y", "body.blocks[0].bindings[1]"),
+}
+
+
+@pytest.mark.parametrize("old", list(RELAX_CHANGES))
+def test_the_path_in_a_function_of_relax(old):
+    new, place = RELAX_CHANGES[old]
+    before, after = from_source(RELAX), from_source(RELAX.replace(old, new))
+    with pytest.raises(ValueError) as error:
+        tvm.ir.assert_structural_equal(before, after)
+    assert f"at <root>.{place}\n" in str(error.value)

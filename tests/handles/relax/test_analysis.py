@@ -2,6 +2,7 @@
 
 import pytest
 
+from tirax.diagnostics import TiraxError
 from tirax.dialects.sym.expr import Var as SymVar
 from tirax.handles.module import IRModule
 from tirax.handles.relax import analysis
@@ -9,6 +10,7 @@ from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator
 from tirax.interpreter import assert_same_meaning
 from tirax.script import parse_source
+from tirax.tvm_api.script import from_source
 
 SOURCE = """
 @R.function
@@ -217,3 +219,29 @@ def test_the_names_of_tvm():
 
     names = [name for name in api.__all__ if name != "analysis"]  # TVM's module of the same names
     assert all(callable(getattr(api, name)) and getattr(api, name).__doc__ for name in names)
+
+
+def test_a_function_that_is_called_is_a_local_one():
+    x, y = (rx.Var(n, rx.TensorStructInfo(ndim=1)) for n in "xy")
+    inner = rx.Function([y], call_operator("relax.add", x, y))
+    outer = rx.Function([x], rx.Call(inner, [x]))
+    assert analysis.free_vars(outer) == [] and [v.name_hint for v in analysis.free_vars(inner)] == ["x"]
+    outer.op.verify()
+
+
+ILL_ANNOTATED = """
+@I.ir_module(check_well_formed=False)
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y: R.Tensor((4,), "int32") = R.exp(x)
+        return y
+"""
+
+
+def test_an_annotation_that_does_not_hold_is_kept_where_that_is_asked_for():
+    mod = from_source(ILL_ANNOTATED, check_well_formed=False)
+    assert not analysis.well_formed(mod)
+    assert 'y: R.Tensor((4,), dtype="int32") = R.exp(x)' in mod.script()
+    with pytest.raises(TiraxError, match="the annotation does not hold"):
+        from_source(ILL_ANNOTATED.replace("(check_well_formed=False)", ""))

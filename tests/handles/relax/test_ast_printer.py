@@ -96,3 +96,13 @@ def test_struct_info_and_types():
 def test_what_is_no_expression():
     with pytest.raises(TiraxError, match="no Relax expression"):
         dump_ast(3)
+
+
+def test_formats_are_arguments_and_flags_are_numbers():
+    x = rx.Var("x", rx.TensorStructInfo((4,), "float32"))
+    shown = call_operator("relax.print", x, format="{}")
+    assert [type(a) for a in shown.args] == [rx.StringImm, rx.Var] and shown.attrs is None
+    assert 'StringImm(value="{}")' in dump_ast(shown, include_struct_info_annotations=False)
+    again = rx.Call(shown.op, shown.args)
+    assert again.op_handle.attr("format") == "{}" and [a.name_hint for a in again.args[1:]] == ["x"]
+    assert "PrimExpr(value=`T.int64(1)`)" in dump_ast(call_operator("relax.unique", x, sorted=True))

@@ -95,6 +95,23 @@ def test_what_was_given_stays_as_it_is(main, rewrite):
     assert "R.exp" in second.script() and "R.exp" not in third.script()
 
 
+def test_a_block_that_only_names_its_outputs_gets_bindings_for_them():
+    mod = IRModule(
+        parse_source("""
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        lv0 = x
+        R.output(lv0)
+    return lv0
+""")
+    )
+    rewriter = DataflowBlockRewrite(mod["main"].body.blocks[0], mod["main"])
+    rewriter.add(mod["main"].params[0], name="tmp", is_dfvar=True)
+    names = [(b.var.name_hint, type(b.var)) for b in rewriter.mutated_dfb().bindings]
+    assert names == [("lv0", rx.Var), ("tmp", rx.DataflowVar)]
+
+
 def test_bindings_are_added(main, rewrite):
     (x,) = main.params
     rewrite.add(x, "copy", is_dfvar=True)

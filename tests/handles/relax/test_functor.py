@@ -146,7 +146,7 @@ def test_parts_first_then_what_is_around_them():
         assert derived.visit_expr(part).same_as(part) and seen[0] == name
     seen.clear()
     call = derived.visit_expr(call_operator("relax.exp", x))
-    assert call.op.name == "relax.exp" and seen == ["visit_call_", "visit_op_", "visit_var_"]
+    assert call.op.name == "relax.exp" and seen == ["visit_call_", "visit_op_", "visit_var_", "visit_shape_expr_"]
 
 
 def test_struct_info_follows(module):
