@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from xdsl.ir import Attribute
 
 from ..attributes import PyValue
-from ..sym.expr import Const, SymExpr
+from ..sym.expr import Const, SymExpr, positive_first
 from .indexing import same_dtype
 from .layout import (
     SPATIAL,
@@ -116,7 +116,7 @@ class Convolution(Windowed):
         span = extent + (padding[i] + padding[i + self.RANK]) - (kernel - 1) * dilation[i] - 1
         if span.constant is not None and span.constant < 0:
             self.fail_shape("the kernel is greater than the padded data", f"at most {extent}", kernel)
-        return span // strides[i] + 1
+        return positive_first(span // strides[i] + 1)
 
 
 class TransposedConvolution(Convolution):
@@ -136,7 +136,7 @@ class TransposedConvolution(Convolution):
         if extra[i] >= max(strides[i], dilation[i]):
             self.fail_shape("output_padding is too great", "less than strides or dilation", extra)
         span = (extent - 1) * strides[i] + (kernel - 1) * dilation[i] + Const(1)
-        return span + (extra[i] - padding[i] - padding[i + self.RANK])
+        return positive_first(span + (extra[i] - padding[i] - padding[i + self.RANK]))
 
 
 def _convolution(rank: int) -> type[Operator]:

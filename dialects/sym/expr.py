@@ -193,13 +193,19 @@ class Product(SymExpr):
 
 
 class Sum(SymExpr):
-    """`sum(coefficient * term) + offset`; terms are atoms or products, coefficients are not zero."""
+    """`sum(coefficient * term) + offset`; terms are atoms or products, coefficients are not zero.
 
-    __slots__ = ("offset", "terms")
+    `place` is how many terms were written before the offset: it is kept for the text, and makes no difference.
+    """
 
-    def __init__(self, terms: tuple[tuple[SymExpr, int], ...], offset: int, dtype: IntegerType):
+    __slots__ = ("offset", "place", "terms")
+
+    def __init__(
+        self, terms: tuple[tuple[SymExpr, int], ...], offset: int, dtype: IntegerType, place: int | None = None
+    ):
         self.terms = terms
         self.offset = offset
+        self.place = len(terms) if place is None else min(place, len(terms))
         self._init(("+", frozenset(terms), offset), dtype)
 
     def children(self) -> tuple[SymExpr, ...]:
@@ -207,6 +213,34 @@ class Sum(SymExpr):
 
     def fold(self, algebra: Algebra[T]) -> T:
         return algebra.sum(self)
+
+
+def signed_parts(e: Sum) -> list[tuple[SymExpr | None, int, bool]]:
+    """How a sum is written: terms (None for the offset) with their factors, and whether they are added or subtracted.
+
+    They stand as they were written, but one that is added comes first; where there is none, the first keeps its sign.
+    """
+    parts: list[tuple[SymExpr | None, int]] = list(e.terms)
+    if e.offset:
+        parts.insert(e.place, (None, e.offset))
+    signed = [(t, c, True) if c > 0 or c == _LEAST else (t, -c, False) for t, c in parts]
+    first = next((i for i, (_, _, added) in enumerate(signed) if added), None)
+    if first is None:
+        first, signed[0] = 0, (*parts[0], True)
+    return [signed.pop(first), *signed]
+
+
+def positive_first(e: SymExpr) -> SymExpr:
+    """The expression as TVM's simplifier writes a sum: `n - m + 1 -> n + 1 - m`."""
+    if not isinstance(e, Sum):
+        return e
+    added = sum(c > 0 for _, c in e.terms)
+    terms = tuple(sorted(e.terms, key=lambda part: part[1] < 0))
+    return Sum(terms, e.offset, e.dtype, added if e.offset > 0 else len(terms))
+
+
+_LEAST = -(2**63)
+"""The least number of 64 bits, which has no form without its sign in them."""
 
 
 class Op(SymExpr):
@@ -259,10 +293,12 @@ class Algebra(Generic[T]):
         return reduce(self.mul, [self.of(a) for a in e.atoms])
 
     def sum(self, e: Sum) -> T:
-        """Terms in their order, times their factors; the offset last."""
+        """Terms in their order, times their factors; the offset where it was written."""
         of = self.of
         parts = [of(t) if c == 1 else self.mul(of(t), of(Const(c, e.dtype))) for t, c in e.terms]
-        return reduce(self.add, [*parts, of(Const(e.offset, e.dtype))] if e.offset else parts)
+        if e.offset:
+            parts.insert(e.place, of(Const(e.offset, e.dtype)))
+        return reduce(self.add, parts)
 
     def op(self, e: Op) -> T:
         return self.apply(e.kind, [self.of(a) for a in e.args])
@@ -281,7 +317,14 @@ class Rebuild(Algebra["SymExpr"]):
         return reduce(mul, [self.of(a) for a in e.atoms], Const(1, e.dtype))
 
     def sum(self, e: Sum) -> SymExpr:
-        return _sum([(self.of(t), c) for t, c in e.terms], e.offset, e.dtype)
+        return _sum(self.parts(e), 0, e.dtype)
+
+    def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
+        """What is added up, the offset where it was written."""
+        parts = [(self.of(t), c) for t, c in e.terms]
+        if e.offset:
+            parts.insert(e.place, (Const(e.offset, e.dtype), 1))
+        return parts
 
     def apply(self, kind: str, args: list[SymExpr]) -> SymExpr:
         return OPS[kind](*args)
@@ -310,7 +353,7 @@ class _Retyping(Rebuild):
         return product([self.of(a) for a in e.atoms], self.dtype)
 
     def sum(self, e: Sum) -> SymExpr:
-        return _sum([(self.of(t), c) for t, c in e.terms], e.offset, self.dtype)
+        return _sum(self.parts(e), 0, self.dtype)
 
 
 def retyped(e: SymExpr, dtype: IntegerType, variables: Mapping[Var, SymExpr]) -> SymExpr:
@@ -378,11 +421,15 @@ def sub(a: ExprLike, b: ExprLike) -> SymExpr:
 
 def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
     terms: dict[SymExpr, int] = {}
+    place: int | None = None
     for expr, factor in parts:
         if isinstance(expr, Const):
             offset += factor * expr.value
+            place = len(terms) if place is None else place
         elif isinstance(expr, Sum):
-            offset += factor * expr.offset
+            if expr.offset:
+                offset += factor * expr.offset
+                place = len(terms) + expr.place if place is None else place
             for term, c in expr.terms:
                 terms[term] = terms.get(term, 0) + factor * c
         else:
@@ -397,7 +444,7 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
         ((term, c),) = kept.items()
         if c == 1:
             return term
-    return Sum(tuple(kept.items()), offset, dtype)
+    return Sum(tuple(kept.items()), offset, dtype, place)
 
 
 def sum_of(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:

@@ -94,7 +94,7 @@ class Intervals(Algebra[SymInterval]):
         return e.fold(self) if any(map(self.moves, e.free_vars())) else SymInterval(e, e)
 
     def sum(self, e: Sum) -> SymInterval:
-        low: SymExpr | None = Const(e.offset, e.dtype)
+        low: SymExpr | None = Const(0, e.dtype)
         high: SymExpr | None = low
         for term, factor in e.terms:
             least, most = self.of(term)
@@ -102,7 +102,7 @@ class Intervals(Algebra[SymInterval]):
                 least, most = most, least
             low = None if low is None or least is None else low + least * factor
             high = None if high is None or most is None else high + most * factor
-        return SymInterval(low, high)
+        return SymInterval(*(None if bound is None else bound + e.offset for bound in (low, high)))
 
     def product(self, e: Product) -> SymInterval:
         return reduce(self.mul, [self.of(a) for a in e.atoms])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from ...dialects.sym import expr as sym
-from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multiply, select, truncdiv
+from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multiply, select, subtract, truncdiv
 
 
 class SymbolicNodes(sym.Algebra[PrimExpr]):
@@ -17,8 +18,13 @@ class SymbolicNodes(sym.Algebra[PrimExpr]):
     def var(self, e: sym.Var) -> PrimExpr:
         return SizeVar(str(e.name), e.dtype) if e.value is None else PrimExpr(e.value)
 
-    def add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        return add(a, b)
+    def sum(self, e: sym.Sum) -> PrimExpr:
+        out: PrimExpr | None = None
+        for term, factor, added in sym.signed_parts(e):
+            number = const(factor, e.dtype)
+            part = number if term is None else self.of(term) if factor == 1 else multiply(self.of(term), number)
+            out = part if out is None else add(out, part) if added else subtract(out, part)
+        return cast(PrimExpr, out)
 
     def mul(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return multiply(a, b)

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation
 
 from ...diagnostics import unknown_name
 from ...dialects import relax, tir
+from .effects import first_effect
 
 FunctionOp = relax.FuncOp | tir.FuncOp
 
@@ -108,8 +109,9 @@ def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
     """Whether an op calls what may have effects; `symbols` are the functions of the module."""
     if isinstance(op, relax.CallOp):
         callee = symbols.get(op.callee_name)
-        # A tensor function writes into its arguments.
-        return isinstance(callee, tir.FuncOp) or (isinstance(callee, relax.FuncOp) and not callee.pure)
+        if isinstance(callee, tir.FuncOp):  # most write into their arguments
+            return op.tir_vars is not None or first_effect(callee) is not None
+        return isinstance(callee, relax.FuncOp) and not callee.pure
     if isinstance(op, relax.CallValueOp):
         return isinstance(op.func.type, relax.CallableType) and not op.func.type.pure
     return isinstance(op, relax.Operator | relax.CallBase) and not op.PURE

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError
@@ -120,12 +120,17 @@ def check_call(op: relax.CallOp, symbols: Mapping[str, Operation]) -> Iterator[F
     callee = symbols.get(op.callee_name)
     if isinstance(callee, relax.FuncOp):
         yield from _check_signature(op, f"@{op.callee_name}", callee.callable_type)
-    elif isinstance(callee, tir.FuncOp) and op.result.type == tuple_type(()):
+    elif isinstance(callee, tir.FuncOp) and op.result.type in (tuple_type(()), _scalar_of(callee)):
         yield from _check_tir_signature(op, callee, [])
     elif isinstance(callee, tir.FuncOp):
         what = f"relax.call calls @{op.callee_name} and takes its result"
         hint = "relax.call_tir gives what a tensor function writes"
         yield finding(ill_formed.WrongKindOfFunction, what, expected="a Relax function", found=callee.name, hint=hint)
+
+
+def _scalar_of(func: tir.FuncOp) -> Attribute | None:
+    """What a tensor function returns besides what it writes, as struct info."""
+    return relax.PrimType.of(func.ret_type) if isinstance(func.ret_type, IntegerType | AnyFloat) else None
 
 
 def check_call_value(op: relax.CallValueOp) -> Iterator[Finding]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import Algebra, Const, Sum, SymExpr, Var
+from ...dialects.sym.expr import Algebra, Const, Sum, SymExpr, Var, signed_parts
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from .document import Document, Expr, Level, PrinterConfig, atom, infix, prefix
 from .literals import parenthesized, tir_int
@@ -54,11 +55,6 @@ def symbolic(printer: SymbolicPrinter, e: SymExpr) -> Expr:
     return e.fold(_Symbolic(printer))
 
 
-def _added(number: int) -> int:
-    """The number without its sign, which becomes a minus; the least one has no such form in 64 bits, and is added."""
-    return number if number == -(2**63) else abs(number)
-
-
 class _Symbolic(Algebra[Expr]):
     def __init__(self, printer: SymbolicPrinter):
         self.printer = printer
@@ -74,15 +70,14 @@ class _Symbolic(Algebra[Expr]):
 
     def sum(self, e: Sum) -> Expr:
         """Terms in their order, but what is subtracted never first where something is added."""
-        parts = [(self._term(term, _added(c)), c == _added(c)) for term, c in e.terms]
-        if e.offset:
-            parts.append((self.printer.literal(_added(e.offset), e.dtype), e.offset == _added(e.offset)))
-        first = next((i for i, (_, positive) in enumerate(parts) if positive), None)
-        out = self._term(*e.terms[0]) if first is None else parts[first][0]
-        for i, (text, positive) in enumerate(parts):
-            if i != (first or 0):
-                out = infix("+" if positive else "-", Level.SUM, out, text)
+        (first, times, _), *others = signed_parts(e)
+        out = self._part(first, times, e.dtype)
+        for term, factor, added in others:
+            out = infix("+" if added else "-", Level.SUM, out, self._part(term, factor, e.dtype))
         return out
+
+    def _part(self, term: SymExpr | None, factor: int, dtype: IntegerType) -> Expr:
+        return self.printer.literal(factor, dtype) if term is None else self._term(term, factor)
 
     def _term(self, term: SymExpr, factor: int) -> Expr:
         text = self.of(term)

@@ -14,6 +14,7 @@ from tirax.ir.verification.as_written import remember
 from tirax.ir.verification.ill_formed import RULES, STRUCT_INFO_RULES, UNWRITABLE, IllFormedError, UndefinedVariable
 from tirax.ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from tirax.script import parse_source
+from tirax.tvm_api.script import from_source
 
 T = "!relax.tensor<[4], f32>"
 N = "!relax.tensor<[n], f32>"
@@ -373,3 +374,18 @@ def test_the_table_of_the_documents():
         assert f"| `{name}` | {' '.join(cls.__doc__.split())} |" in page
     for what, why in UNWRITABLE.items():
         assert f"| {what} | {why} |" in page
+
+
+def test_a_call_of_a_tensor_function_that_only_gives_a_number_is_pure():
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def bits(x: T.handle) -> T.uint8:
+        return T.tvm_struct_get(x, 0, 6, dtype="uint8")
+
+    @R.function
+    def main(x: R.Tensor) -> R.Prim("uint8"):
+        return Module.bits(x)
+""")
+    assert well_formed(mod)
