@@ -27,7 +27,7 @@ from .base_func import BaseFunc, DictAttrs
 from .mismatch import first_mismatch
 from .module import IRModule
 from .object_path import ObjectPath
-from .relax.expr import Attrs, Call, Constant, Expr, GlobalVar, Tuple, Var
+from .relax.expr import Attrs, Call, Constant, Expr, GlobalVar, Tuple, Var, canonical
 from .relax.function import Binding, BindingBlock, MatchCast, SeqExpr
 from .struct_info import StructInfo, StructInfoProxy, type_of
 from .tir.buffers import Buffer, Stmt
@@ -82,7 +82,7 @@ class _NodeReader(Reader):
         """The value, then the variable that stands for it from here on."""
         value = self.node(binding.value)
         cast = self.node(binding.struct_info) if isinstance(binding, MatchCast) else None
-        self.define(binding.var.ssa)
+        self.define(canonical(binding.var.ssa))
         return ("binding", value, cast, type(binding.var).__name__, self.attribute(binding.var.ssa.type))
 
     def sequence(self, expr: SeqExpr) -> Hashable:
@@ -138,7 +138,7 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (GlobalVar, lambda r, n: ("global", n.name_hint)),
     (SeqExpr, _NodeReader.sequence),
     (Tuple, lambda r, n: ("tuple", tuple(map(r.node, n.fields)))),
-    (Var, lambda r, n: ("variable", r.operand(n.ssa))),
+    (Var, lambda r, n: ("variable", r.operand(canonical(n.ssa)))),
     (Call | Constant | Expr, _NodeReader.bound),
     (PrimExpr, lambda r, n: ("scalar", r.operand(n.ssa))),
     (SymExpr, lambda r, n: ("symbolic", r.expr(n))),

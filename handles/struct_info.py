@@ -84,8 +84,8 @@ class StructInfo:
         return self.type == other.type
 
     def is_base_of(self, derived: StructInfo) -> bool:
-        """Whether every value of `derived` is for certain one of this."""
-        return relax.is_base_of(self.type, derived.type)
+        """Whether this covers `derived`, as `struct_info_base_check` says."""
+        return base_check(self.type, derived.type) is BaseCheckResult.PASS
 
 
 class VDevice:
@@ -346,18 +346,23 @@ def type_of(sinfo: Any) -> Attribute:
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
     """Whether `base` covers `derived`, and if not, how far it is from that.
 
-    As in TVM the parameters of functions are compared in the same direction as their results;
-    `base.is_base_of(derived)` takes them the other way, as subtyping has to.
+    As in TVM the parameters of functions are compared in the same direction as their results; the verifier takes them
+    the other way, as subtyping has to.
     """
     return base_check(base.type, derived.type)
 
 
 def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """The most specific struct info that covers both.
+    """The most specific struct info that covers both; that of functions is pure only where both are.
 
-    Of functions with different parameters only the result is kept, and it is pure only where both are: TVM keeps more,
-    which not all of both would be of.
+    As in TVM parameters are joined as results are. Branches join functions more carefully: of those with different
+    parameters they keep the result alone.
     """
+    if isinstance(lhs, FuncStructInfo) and isinstance(rhs, FuncStructInfo):
+        p, q = lhs.params, rhs.params
+        if p is not None and q is not None and len(p) == len(q):
+            params = list(map(struct_info_lca, p, q))
+            return FuncStructInfo(params, struct_info_lca(lhs.ret, rhs.ret), lhs.purity and rhs.purity)
     return StructInfo.of(least_common(lhs.type, rhs.type))
 
 

@@ -66,13 +66,15 @@ class NLLLossBackward(Operator):
     """The gradient of `nn.nll_loss` by its predictions, from that of its result."""
 
     def infer(self) -> Attribute:
+        return self.tensor("predictions")
+
+    def check_operands(self) -> None:
         predictions, targets, weights = (getattr(self, n) for n in ("predictions", "targets", "weights"))
         attrs = {n: self.attr(n) for n in self.ATTR_SPECS}
         loss: Any = NLLLoss.make(predictions, targets, weights, **attrs)
         t = loss.result_type
         loss.drop_all_references()
         check_gradient(self, t.dims)
-        return self.tensor("predictions")
 
 
 class PoolBackward(Pool):
@@ -81,9 +83,11 @@ class PoolBackward(Pool):
     KIND: ClassVar[str] = "max"
 
     def infer(self) -> Attribute:
-        pooled = super().infer()
-        check_gradient(self, cast(TensorType, pooled).dims)
+        super().infer()
         return self.tensor("data")
+
+    def check_operands(self) -> None:
+        check_gradient(self, cast(TensorType, super().infer()).dims)
 
 
 def _backward(kind: str, rank: int) -> type[Operator]:
@@ -104,6 +108,10 @@ class TakeBackward(Operator):
     """The gradient of `take` by x: the slices of output_grad are added up at `indices`."""
 
     def infer(self) -> Attribute:
+        x = self.tensor("x")
+        return TensorType.of(x.dims, x.element, x.rank)
+
+    def check_operands(self) -> None:
         x, axis = self.tensor("x"), self.attr("axis")
         indices = integer_tensor(self, "indices")
         if axis is None and x.rank not in (None, 1):
@@ -111,4 +119,3 @@ class TakeBackward(Operator):
         if x.dims is not None and indices.dims is not None:
             place = (axis or 0) % len(x.dims)
             check_gradient(self, (*x.dims[:place], *indices.dims, *x.dims[place + 1 :]))
-        return TensorType.of(x.dims, x.element, x.rank)

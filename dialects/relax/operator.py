@@ -230,6 +230,9 @@ class Operator(IRDLOperation):
                 return on_device(result, t.vdevice)
         return result
 
+    def check_operands(self) -> None:
+        """Raise where operands do not fit though the result is known: it is asked of programs, not by inference."""
+
     def reference(self, *args: Any, **_: Any) -> Any:
         """The result on numpy arrays, for an operator that is in no table of the interpreter."""
         raise NotImplementedError(self.name)
@@ -421,6 +424,7 @@ class Operator(IRDLOperation):
         try:
             self._check_attrs(self.properties)
             inferred = self.inferred()
+            self.check_operands()
         except TiraxError as error:
             raise VerifyException(str(error)) from error
         if not is_base_of(self.result_type, inferred):

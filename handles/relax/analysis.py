@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.relax.signatures import BaseCheckResult
 from ...dialects.sym.expr import Var as SymVar
 from ...ir.functions import symbolic_vars
-from ...ir.functions.lookup import callee_names, first_impure_call, is_impure_call
+from ...ir.functions.lookup import callee_names, first_impure_call, is_impure_call, outside_of_closures
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from ..module import IRModule
@@ -126,7 +126,8 @@ def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | N
 
     Calls of `own_name`, the function itself, are left out.
 
-    A call in a local function counts where that is called, not where it is defined.
+    A call in a local function counts where that is called, not where it is defined; a function of no module that is
+    known may do anything.
     """
 
     def is_own(op: Operation) -> bool:
@@ -134,7 +135,11 @@ def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | N
             return isinstance(own_name, GlobalVar) and op.callee_name == own_name.name_hint
         return isinstance(op, relax.CallValueOp) and isinstance(own_name, Var) and Var.on(op.func) == own_name
 
-    return first_impure_call(expr.block if isinstance(expr, SeqExpr) else expr.op, is_own) is not None
+    if isinstance(expr, Function):
+        return first_impure_call(expr.op, is_own) is not None
+    calls = () if expr.block.parent is not None else outside_of_closures(expr.block)
+    unknown = any(isinstance(op, relax.CallOp) and not is_own(op) for op in calls)
+    return unknown or first_impure_call(expr.block, is_own) is not None
 
 
 # Symbolic variables.

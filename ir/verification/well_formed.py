@@ -299,6 +299,7 @@ class _Checker:
     def _check_operator(self, op: relax.Operator) -> None:
         try:
             inferred = op.inferred()
+            op.check_operands()
         except TiraxError as error:
             details = {"expected": error.expected, "found": error.found, "hint": error.hint}
             self._add(ill_formed.OperatorArguments, op, error.message, **details)

@@ -245,3 +245,16 @@ def test_an_annotation_that_does_not_hold_is_kept_where_that_is_asked_for():
     assert 'y: R.Tensor((4,), dtype="int32") = R.exp(x)' in mod.script()
     with pytest.raises(TiraxError, match="the annotation does not hold"):
         from_source(ILL_ANNOTATED.replace("(check_well_formed=False)", ""))
+
+
+def test_a_call_of_a_function_that_is_not_known_may_have_effects():
+    call = rx.VarBinding(rx.Var("y"), rx.Call(rx.GlobalVar("f"), []))
+    body = rx.SeqExpr([rx.BindingBlock([call])], call.var)
+    assert analysis.contains_impure_call(body)
+    assert not analysis.contains_impure_call(body, own_name=rx.GlobalVar("f"))
+
+
+def test_what_functions_have_in_common():
+    known, less = (rx.TensorStructInfo(dtype="float32", **shape) for shape in ({"shape": (2, 3)}, {"ndim": 2}))
+    f, g = (rx.FuncStructInfo([info], info) for info in (known, less))
+    assert analysis.struct_info_lca(f, g) == g and g.is_base_of(f) and not f.is_base_of(g)

@@ -149,8 +149,11 @@ REFUSED = {
 
 @pytest.mark.parametrize(("make", "kind", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused(make: Any, kind: type[TiraxError], message: str) -> None:
+    """Where the operands do not fit, the result is that of the data all the same, as in TVM; programs are refused."""
     with pytest.raises(kind, match=message):
-        assert make().struct_info
+        call = make()
+        assert call.struct_info
+        call.op_handle.check_operands()
 
 
 def test_marks_take_any_value() -> None:
