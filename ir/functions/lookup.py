@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
 from xdsl.ir import Block, Operation
 
 from ...diagnostics import unknown_name
@@ -109,8 +109,8 @@ def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
     """Whether an op calls what may have effects; `symbols` are the functions of the module."""
     if isinstance(op, relax.CallOp):
         callee = symbols.get(op.callee_name)
-        if isinstance(callee, tir.FuncOp):  # most write into their arguments
-            return op.tir_vars is not None or first_effect(callee) is not None
+        if isinstance(callee, tir.FuncOp):  # one that gives no number writes into its arguments
+            return isinstance(op.result.type, TupleType) or first_effect(callee) is not None
         return isinstance(callee, relax.FuncOp) and not callee.pure
     if isinstance(op, relax.CallValueOp):
         return isinstance(op.func.type, relax.CallableType) and not op.func.type.pure
