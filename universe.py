@@ -144,6 +144,8 @@ _PASSES: dict[str, str] = {
     "annotate-entry-func": "transforms.tir.whole_functions:AnnotateEntryFunc",
     "bind-target": "transforms.tir.whole_functions:BindTarget",
     "storage-rewrite": "transforms.tir.storage_rewrite:StorageRewrite",
+    "share-buffers": "transforms.tir.storage_rewrite:ShareBuffers",
+    "pointer-value-type-rewrite": "transforms.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
     "loop-partition": "transforms.tir.loop_partition:LoopPartition",
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
     "remove-store-undef": "transforms.tir.remove_store_undef:RemoveStoreUndef",

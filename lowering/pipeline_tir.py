@@ -23,7 +23,7 @@ from ..transforms.tir.parallelize_loops import ParallelizeLoops
 from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from ..transforms.tir.promote_buffers_to_stack import PromoteBuffersToStack
 from ..transforms.tir.simplify import SimplifyScheduled, TirSimplify
-from ..transforms.tir.storage_rewrite import StorageRewrite
+from ..transforms.tir.storage_rewrite import ShareBuffers
 from ..transforms.tir.unroll_marked_loops import UnrollMarkedLoops
 from ..transforms.tir.vectorize_loop import VectorizeForTarget
 from .tir_to_scf import ConvertTirToScf, OutlineParallel, PromoteTiles
@@ -46,7 +46,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         GuardIndices(),
         FlattenBuffer(),
         SimplifyScheduled(),
-        StorageRewrite(),
+        ShareBuffers(),
         MarkUnrolledLoops(),
         TirSimplify(),
         LowerAsserts(),

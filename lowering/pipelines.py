@@ -73,7 +73,7 @@ KERNELS = (
     "guard-indices",
     "flatten-buffer",
     "simplify-scheduled",
-    "storage-rewrite",
+    "share-buffers",
     "mark-unrolled-loops",
     "tir-simplify",
     "lower-asserts",

@@ -1,4 +1,4 @@
-"""`storage-rewrite`: buffers that are not needed at the same time share memory, and are allocated once.
+"""`share-buffers` and `storage-rewrite`: buffers that are not needed at the same time share memory, allocated once.
 
     %B = alloc_buffer; S(%B); %C = alloc_buffer; T(%B, %C); %D = alloc_buffer; U(%C, %D)
       ->  %B = alloc_buffer; %C = alloc_buffer; S(%B); T(%B, %C); U(%C, %B)
@@ -26,27 +26,44 @@ from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
+from .pointer_value_type_rewrite import own_memory, rewrite_value_types
 from .walk import bound_expr, erase_with_tree, functions, integer_type
 
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
 
 
 @dataclass(frozen=True)
-class StorageRewrite(Pass):
+class ShareBuffers(Pass):
     """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`."""
+
+    name = "share-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            _rewrite(func)
+
+
+@dataclass(frozen=True)
+class StorageRewrite(Pass):
+    """`share-buffers`, and memory that is accessed by vectors of one width alone has such vectors for elements."""
 
     name = "storage-rewrite"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            _drop_unused(func)
-            allocs = [a for a in operations(func) if isinstance(a, tir.AllocBufferOp)]
-            allocs = [a for a in allocs if not isinstance(a.parent_op(), tir.BlockOp)]
-            for block in dict.fromkeys(cast(Block, a.parent) for a in allocs):
-                _share(_lives([a for a in allocs if a.parent is block], block), list(block.ops))
-            _share_below(func.body.block)
-            _hoist([a for a in allocs if a.parent is not None])
-            _hoist_memory(func)
+            _rewrite(func)
+            rewrite_value_types(func, own_memory(func), scalar_reads=False)
+
+
+def _rewrite(func: tir.FuncOp) -> None:
+    _drop_unused(func)
+    allocs = [a for a in operations(func) if isinstance(a, tir.AllocBufferOp)]
+    allocs = [a for a in allocs if not isinstance(a.parent_op(), tir.BlockOp)]
+    for block in dict.fromkeys(cast(Block, a.parent) for a in allocs):
+        _share(_lives([a for a in allocs if a.parent is block], block), list(block.ops))
+    _share_below(func.body.block)
+    _hoist([a for a in allocs if a.parent is not None])
+    _hoist_memory(func)
 
 
 @dataclass

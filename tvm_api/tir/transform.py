@@ -16,8 +16,8 @@ PrimFuncPass = PythonPass
 _OWN = frozenset(
     (
         "GuardIndices", "LowerAsserts", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops",
-        "PromoteBuffersToStack", "ReportIndices", "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops",
-        "VectorizeForTarget",
+        "PromoteBuffersToStack", "ReportIndices", "ShareBuffers", "SimplifyScheduled", "TirSimplify",
+        "UnrollMarkedLoops", "VectorizeForTarget",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
@@ -41,7 +41,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerIntrin": "intrinsics are lowered on the way to LLVM: convert-tir-to-scf, convert-to-llvm",
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
     "ConvertSSA": f"{_DONE}: it is SSA",
-    "PointerValueTypeRewrite": f"{_DONE}: vectors are loaded from buffers of scalars",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
     "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",
     "InstrumentProfileIntrinsics": "for Hexagon",
