@@ -327,6 +327,26 @@ def _parse(text: str) -> dict[str, str]:
     return options
 
 
+_DEFAULT_KEYS = {"llvm": ("cpu",), "c": ("cpu",), "cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
+
+
+def config_of(text: str) -> dict[str, Any]:
+    """What a target's text says as TVM writes it: kind, keys and a tag too, numbers and lists, sorted by name."""
+    kind, *parts = shlex.split(text)
+    options: dict[str, Any] = {"kind": kind, "tag": ""}
+    for part in _joined(parts):
+        name, _, value = part.lstrip("-").partition("=")
+        options[name] = value.split(",") if name in _LISTS else int(value) if value.isdecimal() else value
+    device = [options["device"]] if "device" in options else []
+    keys = options.get("keys") or [*device, *_DEFAULT_KEYS.get(kind, ())]
+    return dict(sorted({**options, "keys": list(dict.fromkeys(keys))}.items()))
+
+
+def full_text(text: str) -> str:
+    """A target's text with its keys, the options sorted by name: as TVM names it in messages."""
+    return _text_of(config_of(text))
+
+
 def has_scalable_vectors(target: Target | str | None) -> bool:
     """Whether a target, or what describes one, has vectors of a length that the machine sets: SVE of AArch64."""
     return re.search(r"-mattr=\S*\+sve\b", str(target)) is not None

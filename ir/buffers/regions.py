@@ -231,19 +231,27 @@ class _Detector:
     def _add(self, accesses: _Accesses, buffer: SSAValue, dims: _Dims) -> None:
         matched = self._matched.get(buffer)
         if matched is not None:
-            self._region(accesses, matched.source, matched.starts, matched.extents)
+            inside = [None] * (len(matched.starts) - len(dims)) + dims
+            self._region(accesses, matched.source, matched.starts, matched.extents, inside)
         elif buffer not in self._local:
             accesses.add(buffer, dims)
 
     def _region(
-        self, accesses: _Accesses, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]
+        self,
+        accesses: _Accesses,
+        buffer: SSAValue,
+        starts: Sequence[SSAValue],
+        extents: Sequence[SymExpr],
+        inside: _Dims | None = None,
     ) -> None:
+        """A region of a buffer, or what of it is `inside`, counted from where it starts."""
         dims: _Dims = []
         if self._by_address:
             return self._whole([accesses], buffer)
-        for start, extent in zip(starts, extents, strict=True):
+        for start, extent, part in zip(starts, extents, inside or [None] * len(starts), strict=True):
             first = self.interval(self._expr(start))
-            dims.append(None if first is None else (first[0], first[1] + extent - 1))
+            low, high = part or (Const(0, extent.dtype), extent - 1)
+            dims.append(None if first is None else (first[0] + low, first[1] + high))
         self._add(accesses, buffer, dims)
 
     def _expr(self, value: SSAValue) -> SymExpr:

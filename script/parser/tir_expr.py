@@ -478,9 +478,10 @@ def convert(imm: Imm, dtype: Attribute) -> Imm:
 
 def _reach(extent: SymExpr) -> tuple[int | None, bool]:
     """The number that a length is, and whether times `T.vscale()`; None for another."""
-    variables = list(extent.free_vars())
-    if len(variables) != 1 or variables[0].value is None or not tir.is_vscale(variables[0].value):
+    scales = [v for v in extent.free_vars() if v.value is not None and tir.is_vscale(v.value)]
+    if not scales:
         return extent.constant, False
-    scale = variables[0]
+    scale = scales[0]  # each call gives the same number
+    extent = extent.substitute(dict.fromkeys(scales, scale))
     number = extent.substitute({scale: Const(1, scale.dtype)}).constant
     return (number, True) if number is not None and extent == scale * number else (None, False)

@@ -144,9 +144,10 @@ def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
     return tir_int(doc, given.value.data, i1).text if tir else str(bool(given.value.data))
 
 
-def _float(value: float) -> str:
+def _float(doc: Document, value: float, tir: bool) -> str:
     """A float of a dictionary, where `"inf"` would be a string: a number too large is infinite."""
-    return f"{math.copysign(1, value):.0f}e400" if math.isinf(value) else floating(value)
+    text = f"{math.copysign(1, value):.0f}e400" if math.isinf(value) else floating(value)
+    return f"{doc.tir('float32')}({text})" if tir and math.isfinite(value) else text
 
 
 def _array(doc: Document, attr: Attribute, tir: bool) -> str:
@@ -159,7 +160,7 @@ def _target(doc: Document, attr: TargetAttr) -> str:
 
 _ATTRIBUTES: dict[type[Attribute], Printed] = {
     IntegerAttr: _integer,
-    FloatAttr: lambda doc, attr, tir: _float(cast(FloatAttr, attr).value.data),
+    FloatAttr: lambda doc, attr, tir: _float(doc, cast(FloatAttr, attr).value.data, tir),
     StringAttr: lambda doc, attr, tir: text_or_metadata(doc, STRING_KEY, cast(StringAttr, attr)),
     IntAttr: lambda doc, attr, tir: str(cast(IntAttr, attr).data),
     ArrayAttr: _array,

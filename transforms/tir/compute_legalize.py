@@ -18,10 +18,10 @@ from ...dialects.names import name_of, set_name
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
 from ...ir.rewriting.walk import operations
-from .storage_legalize import like
-from .walk import erase_with_tree, functions, remove_dead
+from .storage_legalize import computes_in, like
+from .walk import erase_with_tree, functions, remove_dead, values_of
 
-_COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp)
+_COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp, tir.DeviceCallOp)
 _FOLLOWS = (tir.LetOp, tir.BroadcastOp, tir.ShuffleOp)
 """What is of the type of its operands."""
 _ACCESSES = (tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp)
@@ -67,6 +67,8 @@ class _Legalizer:
         if isinstance(op, _COMPUTED):
             if any(self._is_narrow(v) for v in (*op.operands, *op.results)):
                 self._compute_wide(op)
+        elif isinstance(op, tir.CommReducerOp):
+            self._widen_reducer(op)
         elif isinstance(op, _FOLLOWS):
             if any(self._was_wide(v) for v in op.operands):
                 self._compute_wide(op)
@@ -94,6 +96,19 @@ class _Legalizer:
         insert(new)
         self._replace(result, new.results[0], insert)
         erase_with_tree(op)
+
+    def _widen_reducer(self, op: tir.CommReducerOp) -> None:
+        """A reduction over threads combines in the wide type; its regions are visited after it."""
+        insert = inserter(op)
+        for i, value in enumerate(op.identity):
+            if self._is_narrow(value):
+                op.operands[i] = self._widened(value, insert)
+        for value in [v for region in op.combine for inner in region.walk() for v in values_of(inner)]:
+            if self._is_narrow(value):
+                set_type(value, like(self.wide, value.type))
+        for arg in [a for region in op.combine for a in region.block.args]:
+            if self._is_narrow(arg):
+                set_type(arg, like(self.wide, arg.type))
 
     def _replace(self, old: SSAValue, new: SSAValue, insert: Callable[[Operation], None]) -> None:
         """Use a new value, converted to the type of the old one, in place of that."""
@@ -167,18 +182,25 @@ class _Legalizer:
 
 @dataclass(frozen=True)
 class BF16ComputeLegalize(Pass):
-    """Convert to float32 before and to bfloat16 after arithmetic; loads, stores and buffers stay."""
+    """Convert to float32 before and to bfloat16 after arithmetic; loads, stores and buffers stay.
+
+    A function stays as it is whose target computes in bfloat16.
+    """
 
     name = "bf16-compute-legalize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            legalize(func, lambda t: isinstance(t, BFloat16Type), f32)
+            if not computes_in(func, "bfloat16"):
+                legalize(func, lambda t: isinstance(t, BFloat16Type), f32)
 
 
 @dataclass(frozen=True)
 class FP8ComputeLegalize(Pass):
-    """Convert to `promote_dtype` before and back after arithmetic on 8 bit floats; loads, stores and buffers stay."""
+    """Convert to `promote_dtype` before and back after arithmetic on 8 bit floats; loads, stores and buffers stay.
+
+    A function stays as it is whose target computes in them.
+    """
 
     name = "fp8-compute-legalize"
     promote_dtype: str = "float16"
@@ -186,4 +208,5 @@ class FP8ComputeLegalize(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         wide = dtype_of(self.promote_dtype)
         for func in functions(op):
-            legalize(func, lambda t: is_float(t) and is_narrow(t), wide)
+            if not computes_in(func, "float8"):
+                legalize(func, lambda t: is_float(t) and is_narrow(t), wide)

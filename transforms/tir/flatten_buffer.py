@@ -99,7 +99,19 @@ def _flatten(buffer: SSAValue, t: BufferType) -> None:
         return
     for use in list(buffer.uses):
         use.operation.operands[use.index] = flat
-    erase_with_tree(cast(Operation, buffer.owner))
+    owner = cast(Operation, buffer.owner)
+    memory = _own_memory(owner)
+    erase_with_tree(owner)
+    if memory is not None:
+        erase_with_tree(memory)
+
+
+def _own_memory(op: Operation) -> tir.AllocateOp | None:
+    """The memory that is allocated for a buffer alone, and gets its size from it."""
+    memory = op.data.owner if isinstance(op, tir.DeclBufferOp) and not op.alias else None
+    if not isinstance(memory, tir.AllocateOp) or memory.annotations is not None or len(list(memory.result.uses)) > 1:
+        return None
+    return memory if memory.dtype == op.results[0].type.dtype else None
 
 
 def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
@@ -115,7 +127,9 @@ def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
         else:
             buffer.block.insert_ops_before([data, new], first)
         return new.results[0]
-    if isinstance(owner, tir.DeclBufferOp):
+    if isinstance(owner, Operation) and _own_memory(owner) is not None:
+        new = tir.AllocBufferOp(flat_type, declared=True)
+    elif isinstance(owner, tir.DeclBufferOp):
         new = tir.DeclBufferOp(owner.data, flat_type, alias=owner.alias)
     elif isinstance(owner, tir.AllocConstOp):
         new = owner.clone()

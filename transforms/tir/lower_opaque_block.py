@@ -7,7 +7,9 @@ loop that runs once is its body, a loop on threads launches them. Annotations of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 from xdsl.context import Context
@@ -16,11 +18,13 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.names import set_name
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inline_before, inserter
+from ...ir.rewriting.edit import inline_before, inserter, take_over
 from ...ir.rewriting.walk import operations
 from .walk import bound_expr, erase_with_tree, functions
 
@@ -44,7 +48,7 @@ class LowerOpaqueBlock(Pass):
                 elif isinstance(inner, tir.ForOp):
                     _lower_loop(inner)
                 elif isinstance(inner, tir.AllocBufferOp):
-                    inner.declared = True
+                    _allocate(inner)
 
 
 def _lower_block(block: tir.BlockOp) -> None:
@@ -63,6 +67,29 @@ def _lower_block(block: tir.BlockOp) -> None:
     else:
         inserter(block)(tir.IfOp(block.predicate, Region(block.body.detach_block(block.body.block))))
     erase_with_tree(block)
+
+
+def _allocate(alloc: tir.AllocBufferOp) -> None:
+    """A buffer with strides lies in memory that they divide: `alloc [4, 16], strides [17, 1] -> allocate [4, 17]`."""
+    alloc.declared = True
+    t = alloc.result.type
+    strides = t.explicit_strides
+    if not strides or t.elem_offset is not None or not _are_multiples(strides):
+        return
+    extents = [t.dims[0], *(step // inner for step, inner in pairwise(strides))]
+    insert = inserter(alloc)
+    insert(memory := tir.AllocateOp(extents, t.dtype, t.scope.data))
+    set_name(memory.result, name_of(alloc.result))
+    insert(buffer := tir.DeclBufferOp(memory.result, t))
+    take_over(alloc.result, buffer.result)
+    erase_with_tree(alloc)
+
+
+def _are_multiples(strides: Sequence[SymExpr]) -> bool:
+    """Whether each stride is a multiple of the next, so that the last index moves by single elements."""
+    known = Analyzer()
+    whole = (known.simplify(step % inner).constant == 0 for step, inner in pairwise(strides))
+    return strides[-1].constant == 1 and all(whole)
 
 
 def _lower_loop(loop: tir.ForOp) -> None:

@@ -14,11 +14,12 @@ NaN where the type has none: as `ml_dtypes` converts. Anything else done to thes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -151,6 +152,18 @@ class _Storage:
         _put(op, block, result)
 
 
+_NATIVE_FROM = {"bfloat16": 80, "float8": 89}
+"""The first architecture of NVIDIA's GPUs that computes in such floats."""
+
+
+def computes_in(func: tir.FuncOp, kind: str) -> bool:
+    """Whether a function is for a GPU that computes in bfloat16, or in floats of 8 bits, without conversions."""
+    target = None if func.func_attrs is None else func.func_attrs.data.get("target")
+    arch = target.described.data.get("arch") if isinstance(target, tir.TargetAttr) else None
+    number = re.fullmatch(r"sm_(\d+)a?", arch.data) if isinstance(arch, StringAttr) else None
+    return number is not None and int(number[1]) >= _NATIVE_FROM[kind]
+
+
 def like(dtype: Attribute, t: Attribute) -> Attribute:
     """`dtype`, or a vector of it with as many lanes as `t`."""
     return dtype if lanes_of(t) == 1 else VectorType(dtype, [lanes_of(t)])
@@ -190,7 +203,8 @@ def _put(op: Operation, block: Block, value: SSAValue) -> None:
 class BF16StorageLegalize(Pass):
     """Make buffers and values of bfloat16 such of uint16; a float32 is rounded to the nearest, to even.
 
-    Parameters, too: who calls the function passes the same memory. Raises `UnsupportedError` for what is computed in
+    Parameters, too: who calls the function passes the same memory. A function stays as it is whose target computes in
+    bfloat16. Raises `UnsupportedError` for what is computed in
     bfloat16, which `bf16-compute-legalize` removes.
     """
 
@@ -198,7 +212,8 @@ class BF16StorageLegalize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            store_as_bits(func, BF16_CODECS, "run bf16-compute-legalize before")
+            if not computes_in(func, "bfloat16"):
+                store_as_bits(func, BF16_CODECS, "run bf16-compute-legalize before")
 
 
 @dataclass(frozen=True)
@@ -212,7 +227,8 @@ class FP8StorageLegalize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            store_as_bits(func, FP8_CODECS, "run fp8-compute-legalize before")
+            if not computes_in(func, "float8"):
+                store_as_bits(func, FP8_CODECS, "run fp8-compute-legalize before")
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,8 @@ class VectorPlan:
         indices = list(op.indices)
         index = indices[-1] if indices else None
         slope = 0 if index is None else self.slope(index)
-        if index is not None and isinstance(index.type, VectorType):
+        elements = cast(BufferType, op.buffer.type).dtype
+        if isinstance(elements, VectorType) or (index is not None and isinstance(index.type, VectorType)):
             return False
         if isinstance(op, tir.StoreOp) and (slope == 0 if not self.masks else slope != 1):
             return False

@@ -38,7 +38,7 @@ from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.edit import inserter
-from ...target import Target, has_scalable_vectors
+from ...target import Target, full_text, has_scalable_vectors
 from .vector_plan import VectorPlan, vector_plan
 from .vector_writer import VectorWriter
 from .walk import bound_expr, erase_with_tree, functions, move_out, outermost, remove_dead
@@ -113,8 +113,9 @@ def _lanes(loop: tir.ForOp, target: Target | str | None) -> tuple[int, bool]:
     if factor is not None and has_scalable_vectors(target):
         return factor, True
     text = _described(extent) if factor is None else f"T.vscale() * {factor}"
+    wanted_for = "(nullptr)" if target is None else full_text(str(target))
     raise UnsupportedError(
-        f"Failed to vectorize loop with extent {text} for target {'(nullptr)' if target is None else target}",
+        f"Failed to vectorize loop with extent {text} for target {wanted_for}",
         location=location_of(loop),
         expected="a constant, or T.vscale() times one for a target with such vectors",
         found=text,
