@@ -520,3 +520,14 @@ def test_an_op_without_a_form_is_refused_by_name() -> None:
 )
 def test_floats(value: float, dtype: str, text: str) -> None:
     assert body_of(f"%c = tir.const {value:.17e} : {dtype}\ntir.evaluate %c : {dtype}").endswith(f"T.evaluate({text})")
+
+
+def test_names_at_the_end_have_a_statement_after_them() -> None:
+    name = "%0 = tir.const 1 : i64\n%x = tir.let %0 : i64 -> i64"
+    assert body_of(name) == "x: T.int64 = T.int64(1)\nT.evaluate(0)"
+    assert body_of(f"{name}\ntir.evaluate %x : i64") == "x: T.int64 = T.int64(1)\nT.evaluate(x)"
+
+
+def test_floats_of_annotations() -> None:
+    loop = "tir.for %i = 0 to 8 annotations {a = 0.1 : f64} {\n%0 = tir.const 1 : i64\ntir.evaluate %0 : i64\n}"
+    assert "T.float32(0.10000000000000001)" in body_of(loop)

@@ -221,3 +221,10 @@ def test_an_expression_over_some_variables() -> None:
     vi = Var(block.iter_vars[0], expr.dtype)
     assert (low, high) == (vi + 3, vi + 6)
     assert relaxed(expr, {loop.loop_var: None}) is None
+
+
+def test_accesses_through_a_matched_buffer_are_those_of_its_source() -> None:
+    block = _block("W = T.match_buffer(A[vi, 2:6], (4,))\nfor k in range(2):\n    C[vi] = C[vi] + W[k + 1]")
+    (read,) = [region for region in block.reads if name_of(region.buffer) == "A"]
+    assert [e.constant for e in read.extents] == [1, 2]
+    assert sym_expr_of(read.starts[1]).constant == 3

@@ -167,3 +167,27 @@ def test_a_function_with_statements_is_not_part_of_an_expression():
         return A[2]
 """)  # fmt: skip
     assert T.InlinePrivateFunctions()(mod).script() == mod.script()
+
+
+def test_what_the_target_computes_in_stays():
+    before = T.BindTarget("cuda -arch=sm_86")(module("bfloat16", BODY.replace("DTYPE", "bfloat16")))
+    for p in PASSES["bfloat16"]:
+        assert str(p(before).op) == str(before.op)
+    older = T.BindTarget("cuda -arch=sm_75")(module("bfloat16", BODY.replace("DTYPE", "bfloat16")))
+    assert "float32" in T.BF16ComputeLegalize()(older).script()
+
+
+def test_reductions_over_threads_are_wide():
+    program = from_source(
+        HEAD
+        + """    def main(A: T.Buffer((4,), "bfloat16")):
+        x = T.launch_thread("threadIdx.x", 32)
+        S = T.decl_buffer((1,), "bfloat16", scope="local")
+        combined = T.comm_reducer(lambda a, b: a + b, [T.bfloat16(0)])
+        with T.attr(combined, "reduce_scope", T.reinterpret("handle", T.uint64(0))):
+            T.tvm_thread_allreduce(T.uint32(1), A[0], T.bool(True), S[0], x)
+"""
+    )
+    script = T.BF16ComputeLegalize()(program).script()
+    assert "x0 + x1, [T.float32(0.0)])" in script.replace("x + y", "x0 + x1")
+    assert 'T.tvm_thread_allreduce(T.uint32(1), T.Cast("float32", A[0]), T.bool(True), S[0], x)' in script
