@@ -28,7 +28,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note, note_counters, note_variables
-from ...ir.rewriting.copy import copied, free_aliases, is_expression, plant
+from ...ir.rewriting.copy import copied, is_expression, plant, with_aliases
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
@@ -732,7 +732,7 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     note_variables(known)
     before = block.last_op
     stated = operations_of(stmt)
-    originals = [*free_aliases(stated, known), *stated]
+    originals = with_aliases(stated, known)
     for op in originals:
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):

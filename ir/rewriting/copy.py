@@ -128,6 +128,13 @@ def copied(ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
     _COPIER.statements(ops, block, mapping)
 
 
+def with_aliases(ops: Sequence[Operation], known: Mapping) -> list[Operation]:
+    """Statements with what makes the buffers that they use and none declares: behind the memory, or before all."""
+    aliases = free_aliases(ops, known)
+    before = [alias for alias in aliases if alias.operands[0].owner not in ops]
+    return [*before, *(o for op in ops for o in (op, *(a for a in aliases if a.operands[0].owner is op)))]
+
+
 def free_aliases(ops: Sequence[Operation], known: Mapping) -> list[Operation]:
     """What makes the buffers that statements use and no statement declares: it belongs to none of them."""
     here = dict.fromkeys(inner for op in ops for inner in op.walk())

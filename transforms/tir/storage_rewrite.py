@@ -16,54 +16,107 @@ from math import prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, Var, terms_of
 from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter, take_over
 from ...ir.rewriting.walk import operations
 from .pointer_value_type_rewrite import own_memory, rewrite_value_types
-from .walk import bound_expr, erase_with_tree, functions, integer_type
+from .tagged_memory import merge_tagged
+from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_bits
 
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
 
 
 @dataclass(frozen=True)
 class ShareBuffers(Pass):
-    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`."""
+    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
+
+    A buffer that takes the place of another one becomes that.
+    """
 
     name = "share-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            _rewrite(func)
+            _drop_unused(func)
+            _share_buffers(func)
+            _share_below(func.body.block)
+            _hoist_memory(func)
 
 
 @dataclass(frozen=True)
 class StorageRewrite(Pass):
-    """`share-buffers`, and memory that is accessed by vectors of one width alone has such vectors for elements."""
+    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
+
+    Buffers stay, where they were declared, at the addresses that they share. What is allocated of memory with a tag is
+    one piece (`tagged_memory`). What is accessed by vectors of one width alone has such vectors for elements then.
+    """
 
     name = "storage-rewrite"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            _rewrite(func)
+            own = _split(func)
+            _drop_unused(func)
+            _share_buffers(func)
+            _share_below(func.body.block)
+            _hoist_memory(func, stay=own)
+            for block in [b for inner in operations(func) for region in inner.regions for b in region.blocks]:
+                merge_tagged(block)
+            _join(own)
             rewrite_value_types(func, own_memory(func), scalar_reads=False)
 
 
-def _rewrite(func: tir.FuncOp) -> None:
-    _drop_unused(func)
+def _share_buffers(func: tir.FuncOp) -> None:
     allocs = [a for a in operations(func) if isinstance(a, tir.AllocBufferOp)]
     allocs = [a for a in allocs if not isinstance(a.parent_op(), tir.BlockOp)]
     for block in dict.fromkeys(cast(Block, a.parent) for a in allocs):
         _share(_lives([a for a in allocs if a.parent is block], block), list(block.ops))
-    _share_below(func.body.block)
     _hoist([a for a in allocs if a.parent is not None])
-    _hoist_memory(func)
+
+
+def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
+    """Declared buffers that are compact, as buffers at the addresses of memory."""
+    found: list[tir.DeclBufferOp] = []
+    for op in [a for a in operations(func) if isinstance(a, tir.AllocBufferOp) and a.declared]:
+        t = op.result.type
+        if t.explicit_strides is not None or t.elem_offset is not None or isinstance(op.parent_op(), tir.BlockOp):
+            continue
+        insert = inserter(op)
+        insert(memory := tir.AllocateOp(t.dims, t.dtype, t.scope.data))
+        insert(buffer := tir.DeclBufferOp(memory.result, t))
+        set_name(memory.result, name_of(op.result))
+        take_over(op.result, buffer.result)
+        erase_with_tree(op)
+        found.append(buffer)
+    return found
+
+
+def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:
+    """The opposite of `_split`, where a buffer still follows its memory and takes all of it."""
+    for buffer in [b for b in buffers if b.parent is not None]:
+        memory, t = buffer.data.owner, buffer.result.type
+        if not isinstance(memory, tir.AllocateOp) or memory.next_op is not buffer:
+            continue
+        if memory.dtype != t.dtype or memory.extents != list(t.dims):
+            continue
+        insert = inserter(memory)
+        insert(alloc := tir.AllocBufferOp(t, declared=True))
+        take_over(buffer.result, alloc.result)
+        erase_with_tree(buffer)
+        if memory.result.first_use is not None:
+            insert(data := tir.BufferDataOp(alloc.result))
+            memory.result.replace_all_uses_with(data.result)
+        erase_with_tree(memory)
 
 
 @dataclass
@@ -76,18 +129,27 @@ class _Life:
     last: int
 
     @property
-    def kind(self) -> tuple[Attribute, object]:
-        """What memory has in common that may be shared: the type of its elements, and where it is."""
-        a = self.alloc
-        return (a.dtype, a.scope) if isinstance(a, tir.AllocateOp) else (a.result.type.dtype, a.result.type.scope)
+    def dtype(self) -> Attribute:
+        return self.alloc.result.type.dtype
+
+    @property
+    def scope(self) -> StringAttr:
+        return self.alloc.result.type.scope
 
     @property
     def dims(self) -> list[SymExpr]:
         return self.alloc.extents if isinstance(self.alloc, tir.AllocateOp) else list(self.alloc.result.type.dims)
 
     @property
-    def size(self) -> int:
-        return prod(d.constant or 0 for d in self.dims)
+    def bits(self) -> int:
+        return prod(d.constant or 0 for d in self.dims) * memory_bits(self.dtype)
+
+    def grow(self, bits: int) -> None:
+        """Let memory of one extent have at least so many bits."""
+        if isinstance(self.alloc, tir.AllocateOp) and bits > self.bits:
+            self.alloc.properties["extents_attr"] = dims_attr(
+                [Const(-(-bits // memory_bits(self.dtype)), self.dims[0].dtype)]
+            )
 
 
 def _drop_unused(func: tir.FuncOp) -> None:
@@ -170,7 +232,8 @@ def _share(lives: list[_Life], statements: list[Operation]) -> list[_Life]:
         if not fitting:
             kept.append(life)
             continue
-        old = min(fitting, key=lambda x: x.size)
+        old = min(fitting, key=lambda x: (x.bits < life.bits, abs(x.bits - life.bits)))
+        old.grow(life.bits)
         life.alloc.result.replace_all_uses_with(old.alloc.result)
         erase_with_tree(life.alloc)
         old.last = life.last
@@ -185,15 +248,25 @@ def _statement(op: Operation, block: Block) -> Operation:
     return op
 
 
+_RATIO = 16
+"""Memory takes no place of memory that is so many times larger, or smaller."""
+
+
 def _fits(old: _Life, new: _Life) -> bool:
-    """Whether a buffer can take the place of an older one: same elements, and no larger."""
-    if old.kind != new.kind:
+    """Whether memory can take the place of older one: a buffer of the same elements that is no larger.
+
+    Memory without a buffer of its own may be of other elements, and may make the older one larger.
+    """
+    if old.scope != new.scope:
         return False
-    if isinstance(old.alloc, tir.AllocBufferOp) and old.alloc.result.type == new.alloc.result.type:
+    same = old.dtype == new.dtype
+    if isinstance(old.alloc, tir.AllocBufferOp):
+        if old.alloc.result.type == new.alloc.result.type:
+            return True
+        return same and len(old.dims) == len(new.dims) == 1 and old.bits >= new.bits
+    if same and old.dims == new.dims:
         return True
-    return (isinstance(old.alloc, tir.AllocateOp) and old.dims == new.dims) or (
-        len(old.dims) == len(new.dims) == 1 and old.size >= new.size
-    )
+    return len(old.dims) == len(new.dims) == 1 and new.bits <= _RATIO * old.bits and old.bits <= _RATIO * new.bits
 
 
 def _is_free(old: _Life, new: _Life, statements: list[Operation]) -> bool:
@@ -225,7 +298,7 @@ def _in_place(statement: Operation, old: set[SSAValue], new: SSAValue) -> bool:
 def _lie_alike(a: SSAValue, b: SSAValue) -> bool:
     """Whether elements of the same indices have the same place in memory."""
     x, y = cast(BufferType, a.type), cast(BufferType, b.type)
-    return x == y or (x.rank == y.rank == 1 and x.strides == y.strides)
+    return x == y or (x.dtype == y.dtype and x.rank == y.rank == 1 and x.strides == y.strides)
 
 
 def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
@@ -288,9 +361,9 @@ def _hoist(allocs: Sequence[Operation]) -> None:
             target.insert_op_before(alloc, target.first_op)
 
 
-def _hoist_memory(func: tir.FuncOp) -> None:
-    """Move memory that is not in a block with what is declared of it."""
+def _hoist_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp] = ()) -> None:
+    """Move memory that is not in a block, with what is declared of it but those that are to stay."""
     memory = [a for a in operations(func) if isinstance(a, tir.AllocateOp)]
     outside = [a for a in memory if not isinstance(a.parent_op(), tir.BlockOp)]
-    declared = {d for a in outside for d in _decls(a)}
+    declared = {d for a in outside for d in _decls(a) if d not in stay}
     _hoist([op for op in operations(func) if op in declared or op in outside])

@@ -13,6 +13,7 @@ from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.attributes import PyValue, function_attrs
+from ...dialects.dtypes import bit_width, lanes_of, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, as_expr
@@ -30,6 +31,13 @@ def functions(module: ModuleOp) -> list[tir.FuncOp]:
 def is_scheduled(func: tir.FuncOp) -> bool:
     """Whether a schedule was given to a function, which the default schedule then leaves alone."""
     return func.func_attrs is not None and "tir.is_scheduled" in func.func_attrs.data
+
+
+def memory_bits(dtype: Attribute) -> int:
+    """Bits of an element, or of a vector of them, in memory: a bool takes eight, an address 64."""
+    if isinstance(dtype, tir.HandleType):
+        return 64
+    return max(8, bit_width(scalar_of(dtype))) * lanes_of(dtype)
 
 
 def erase_with_tree(op: Operation) -> None:

@@ -1,0 +1,86 @@
+"""Memory of a kind that has a tag, `local.L0A`, is one piece: what is allocated of it lies behind each other.
+
+A = allocate [200] f32 "local.L0A"; B = allocate [200] i16 "local.L0A"; B[i]
+  ->  A = allocate [300] f32 "local.L0A"; B is at A; B[i + 400]
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import is_scalable, lanes_of, scalar_of
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym.expr import Const
+from ...ir.rewriting.edit import inserter, set_type
+from .walk import erase_with_tree, memory_bits
+
+_ALIGNED = 32
+"""Each part begins at a multiple of so many bits."""
+_PLAIN = ("", "dyn", "barrier", "workspace", "vtcm")
+"""Tags of memory that is allocated as often as one likes."""
+
+
+def merge_tagged(block: Block) -> None:
+    """Make the allocations of a body that are of one tagged scope one, where they have one constant extent each."""
+    merged: dict[str, list[tir.AllocateOp]] = {}
+    for op in block.ops:
+        if isinstance(op, tir.AllocateOp) and op.scope.data.partition(".")[2] not in _PLAIN and _bits(op) is not None:
+            merged.setdefault(op.scope.data, []).append(op)
+    for first, *others in merged.values():
+        _merge(first, others)
+
+
+def _bits(op: tir.AllocateOp) -> int | None:
+    """The bits of an allocation that can be part of another one: only elements of buffers in it are used."""
+    count = op.extents[0].constant if len(op.extents) == 1 else None
+    buffers = [use.operation for use in op.result.uses]
+    plain = all(isinstance(b, tir.DeclBufferOp) and b.result.type.rank == 1 and _is_accessed(b.result) for b in buffers)
+    return count * memory_bits(op.dtype) if count is not None and plain else None
+
+
+def _is_accessed(buffer: SSAValue) -> bool:
+    return all(isinstance(use.operation, tir.LoadOp | tir.StoreOp) for use in buffer.uses)
+
+
+def _merge(first: tir.AllocateOp, others: list[tir.AllocateOp]) -> None:
+    total = _rounded(_bits(first) or 0)
+    for op in others:
+        if total % memory_bits(op.dtype) != 0:
+            continue
+        for buffer in [cast(tir.DeclBufferOp, use.operation) for use in op.result.uses]:
+            _shift(buffer, total // memory_bits(buffer.result.type.dtype))
+        total += _rounded(_bits(op) or 0)
+        op.result.replace_all_uses_with(first.result)
+        erase_with_tree(op)
+    first.properties["extents_attr"] = dims_attr([Const(-(-total // memory_bits(first.dtype)), first.extents[0].dtype)])
+
+
+def _rounded(bits: int) -> int:
+    return -(-bits // _ALIGNED) * _ALIGNED
+
+
+def _shift(buffer: tir.DeclBufferOp, start: int) -> None:
+    """Let a buffer begin earlier by so many elements, which nothing accesses."""
+    t = buffer.result.type
+    shape = dims_attr([t.dims[0] + start])
+    fields = (t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
+    set_type(buffer.result, tir.BufferType(shape, *fields))
+    for use in list(buffer.result.uses):
+        access = use.operation
+        position = len(access.operands) - 1
+        access.operands[position] = _added(access, access.operands[position], start)
+
+
+def _added(user: Operation, index: SSAValue, number: int) -> SSAValue:
+    insert = inserter(user)
+    insert(constant := tir.ConstOp(number, cast(IntegerType, scalar_of(index.type))))
+    step: SSAValue = constant.result
+    if isinstance(index.type, VectorType):
+        insert(vector := tir.BroadcastOp(step, lanes_of(index.type), is_scalable(index.type)))
+        step = vector.result
+    insert(total := tir.AddOp(index, step))
+    return total.result
