@@ -158,29 +158,8 @@ def test_numbers_of_devices():
     assert all(numbers[kind] == Target(kind).get_target_device_type() for kind in Target.list_kinds())
 
 
-def test_texts_are_sorted_and_print_as_dictionaries():
+def test_the_text_of_messages():
     given = "llvm -mtriple=aarch64-linux-gnu -device=arm_cpu -mattr=+v8.2a,+sve"
-    target = Target(given)
-    assert str(target) == "llvm -device=arm_cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu"
     assert cpu_target.full_text(given) == (
         "llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu"
     )
-
-    @T.prim_func
-    def f(A: T.Buffer((8,), "float32")):
-        T.func_attr({"target": target})
-        with T.attr(target, "target", 0):
-            A[0] = T.float32(1)
-
-    options = '"keys": ["arm_cpu", "cpu"], "kind": "llvm", "mattr": ["+v8.2a", "+sve"], "mtriple": "aarch64-linux-gnu"'
-    assert f.script().count(f'T.target({{"device": "arm_cpu", {options}, "tag": ""}})') == 2
-    tvm.ir.assert_structural_equal(f, tvm.script.from_source(f.script()))
-    assert cpu_target.canonical_text({"kind": "llvm", "keys": ["mine"]}) == "llvm -keys=mine"
-
-
-def test_who_computes_in_narrow_floats():
-    assert cpu_target.computes_in(str(Target("nvidia/geforce-rtx-3090-ti")), "bfloat16")
-    assert not cpu_target.computes_in(str(Target("nvidia/geforce-rtx-3090-ti")), "float8")
-    assert cpu_target.computes_in("cuda -arch=sm_89", "float8")
-    assert not cpu_target.computes_in(str(Target("nvidia/geforce-rtx-2080-ti")), "bfloat16")
-    assert not any(cpu_target.computes_in(t, "bfloat16") for t in ("", "cuda", "llvm -mcpu=cooperlake"))
