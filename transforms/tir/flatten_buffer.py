@@ -108,10 +108,12 @@ def _flatten(buffer: SSAValue, t: BufferType) -> None:
 
 def _own_memory(op: Operation) -> tir.AllocateOp | None:
     """The memory that is allocated for a buffer alone, and gets its size from it."""
-    memory = op.data.owner if isinstance(op, tir.DeclBufferOp) and not op.alias else None
+    if not isinstance(op, tir.DeclBufferOp) or op.alias:
+        return None
+    memory = op.data.owner
     if not isinstance(memory, tir.AllocateOp) or memory.annotations is not None or len(list(memory.result.uses)) > 1:
         return None
-    return memory if memory.dtype == op.results[0].type.dtype else None
+    return memory if memory.dtype == op.result.type.dtype else None
 
 
 def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:

@@ -88,7 +88,8 @@ def _memory(root: SSAValue) -> _Memory | None:
         return None
     memory = _Memory(root, [root])
     for value in memory.values:
-        if value.type.dtype != root.type.dtype or (isinstance(value.type, BufferType) and not _is_plain(value.type)):
+        t = cast("BufferType | HandleType", value.type)
+        if t.dtype != root.type.dtype or (isinstance(t, BufferType) and not _is_plain(t)):
             return None
         for use in value.uses:
             op = use.operation

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import is_scalable, lanes_of, scalar_of
@@ -77,10 +77,11 @@ def _shift(buffer: tir.DeclBufferOp, start: int) -> None:
 
 def _added(user: Operation, index: SSAValue, number: int) -> SSAValue:
     insert = inserter(user)
-    insert(constant := tir.ConstOp(number, cast(IntegerType, scalar_of(index.type))))
+    dtype: Attribute = index.type
+    insert(constant := tir.ConstOp(number, cast(IntegerType, scalar_of(dtype))))
     step: SSAValue = constant.result
-    if isinstance(index.type, VectorType):
-        insert(vector := tir.BroadcastOp(step, lanes_of(index.type), is_scalable(index.type)))
+    if lanes_of(dtype) > 1:
+        insert(vector := tir.BroadcastOp(step, lanes_of(dtype), is_scalable(dtype)))
         step = vector.result
     insert(total := tir.AddOp(index, step))
     return total.result
