@@ -27,6 +27,15 @@ def build_apart(op: ModuleOp, pipeline: str, target: str, opt_level: int) -> Non
     run_apart("tirax.lowering.build_text", (pipeline, target, str(opt_level)), out.getvalue())
 
 
+def python_process(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """(command, environment) of a process that runs a module of Python with what this one can import.
+
+    Nothing is imported from the folder in which it runs, unless this process does so.
+    """
+    path = os.pathsep.join(filter(None, sys.path))
+    return [sys.executable, "-P", "-m", module, *arguments], {**os.environ, "PYTHONPATH": path}
+
+
 def run_apart(module: str, arguments: Sequence[str], text: str = "") -> None:
     """Run a module of Python in another process, with a text to read, in silence: what it makes is in the cache then.
 
@@ -34,8 +43,7 @@ def run_apart(module: str, arguments: Sequence[str], text: str = "") -> None:
     """
     if not sys.executable:
         return
-    command = [sys.executable, "-m", module, *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command, environment = python_process(module, arguments)
     try:
         subprocess.run(command, input=text, text=True, capture_output=True, env=environment, check=False)
     except OSError:  # no process can be started

@@ -10,7 +10,6 @@ raised then. Workers lower as passes do by themselves: where a program has set o
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..hardware import build_threads
 from ..ir.rewriting.walk import operations
 from ..target import Target
+from .apart import python_process
 
 _MOST = 3
 """Workers: each takes about 100 MiB."""
@@ -74,9 +74,7 @@ class PartWorkers:
         self.answers: dict[int, Answer] = {}
 
     def __enter__(self) -> PartWorkers:
-        command = [sys.executable, "-m", "tirax.lowering.part_worker", *self._settings]
-        path = os.pathsep.join(filter(None, sys.path))
-        environment = {**os.environ, "PYTHONPATH": path}
+        command, environment = python_process("tirax.lowering.part_worker", self._settings)
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         try:
             for _ in range(self._count if sys.executable else 0):

@@ -1,5 +1,6 @@
 """What is built in another process is in the cache afterwards; where that cannot be, it is built here."""
 
+import subprocess
 import sys
 
 import pytest
@@ -7,6 +8,7 @@ from test_build_cache import built, check, own_cache
 
 from tirax.diagnostics import TiraxError
 from tirax.lowering import build as building
+from tirax.lowering.apart import python_process
 from tirax.target import Target
 
 __all__ = ["own_cache"]
@@ -49,3 +51,10 @@ def test_a_described_program_is_made_once(own_cache):
             *described, made, target, elsewhere=lambda: building.build_described(*described, module, target)
         )
     )
+
+
+def test_the_folder_in_which_a_process_runs_has_no_modules_of_it(tmp_path):
+    (tmp_path / "platform.py").write_text("print('taken from here')")
+    command, environment = python_process("platform", ["terse"])
+    process = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout.strip() and "taken from here" not in process.stdout
