@@ -230,6 +230,11 @@ class Operator(IRDLOperation):
                 return on_device(result, t.vdevice)
         return result
 
+    @classmethod
+    def is_flag(cls, arg: str) -> bool:
+        """Whether an operand says yes or no: in TVM it is a number, 1 or 0."""
+        return isinstance(cls.ARG_DEFAULTS.get(arg), bool)
+
     def check_operands(self) -> None:
         """Raise where operands do not fit though the result is known: it is asked of programs, not by inference."""
 

@@ -143,7 +143,7 @@ def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
     if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
         return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
     if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
-        return PrimValue(int(value) if isinstance(value, bool) else value).ssa  # a flag is a number, as in TVM
+        return PrimValue(int(value) if isinstance(value, bool) and cls.is_flag(plain) else value).ssa
     if plain == "dtype" and isinstance(value, str):
         return DataTypeImm(value).ssa
     if isinstance(value, int | float):

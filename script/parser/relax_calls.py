@@ -473,8 +473,8 @@ def _operand(p: RelaxEvaluator, cls: type[relax.Operator], mark: str, value: Any
         return _dtype_value(p, site, value)
     if isinstance(value, tuple | list) and mark.startswith(("shape", "size", "strides", "begin", "end")):
         return p.emit(relax.ShapeOp(p.dims(value, site.node)), site.node)
-    if isinstance(value, bool) and mark.rstrip("?") in cls.PRIM_ARGS:
-        value = int(value)  # a flag is a number, as in TVM
+    if isinstance(value, bool) and cls.is_flag(mark.rstrip("?")):
+        value = int(value)
     return p.value(value, site.node)
 
 
