@@ -249,10 +249,10 @@ class _Tile:
         erase_if_unread(self.mixed)
 
     def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
-        """Go over the keys of a part, and keep what they give in a row."""
+        """Go over the keys of a part, and keep what they give in a row; there may be none, and no `top` then."""
         begin, end = self._reach()
         self._several(begin, end, number, self.plan.parts)
-        for mine, kept in ((self.top, gathered.top), (self.total, gathered.total), (self.mixed, gathered.mixed)):
+        for mine, kept in ((self.before, gathered.top), (self.total, gathered.total), (self.mixed, gathered.mixed)):
             lanes = [(self.attention.lane.extent, False)] if kept is gathered.mixed else []
             self._write(
                 [(self.rows, False), *lanes],
