@@ -116,11 +116,10 @@ def test_common_ancestors():
         [ranked(1), SHAPE]
     )
     assert struct_info_lca(F, IMPURE) == IMPURE
-    result_only = FuncStructInfo.opaque_func(ret=T(2, 4), purity=True)
-    assert struct_info_lca(F, FuncStructInfo([T(4)], T(2, 4))) == result_only
+    assert struct_info_lca(F, FuncStructInfo([T(4)], T(2, 4))) == FuncStructInfo([ranked(-1)], T(2, 4))
     # What only the parameters determine goes with them.
     symbolic = FuncStructInfo([T("n")], T("n"))
-    assert struct_info_lca(F, symbolic) == FuncStructInfo.opaque_func(ret=ranked(-1), purity=True)
+    assert struct_info_lca(F, symbolic) == FuncStructInfo([ranked(-1)], ranked(-1))
 
 
 def test_static_types():

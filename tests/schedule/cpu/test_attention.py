@@ -189,6 +189,15 @@ def buffers(mod):
     return [tuple(dim.constant for dim in kind.dims) for kind in found]
 
 
+def test_parts_without_keys_say_so():
+    """What stood in memory is no maximum of theirs: the interpreter fills memory with large numbers."""
+    case = Case(heads(2, "m", 1, 4))
+    mod = scheduled(case)
+    for m in (0, 1, 5):
+        arrays = arrays_of(case, {"m": m})
+        np.testing.assert_allclose(interpret(mod, "main", arrays), numpys(case, *arrays), rtol=1e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize("causal", [None, "TopLeft"])
 def test_no_matrix_of_scores(causal):
     """Of 4096 x 4096 scores a tile is in memory, of 128 x 512 or less, whatever the mask is."""
