@@ -21,7 +21,7 @@ message that has its place. The code is slower; it is for programs that one does
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -344,14 +344,23 @@ def _outermost_with(statement: Operation, test: Sequence[Operation]) -> Operatio
     ops = [inner for op in test for inner in op.walk()]
     own = {result for op in ops for result in op.results}
     used = {operand for op in ops for operand in op.operands} - own
-    read = {op.buffer for op in ops if isinstance(op, tir.LoadOp)}
+    read = {op.result.type for op in ops if isinstance(op, tir.LoadOp)}
     while isinstance(loop := statement.parent_op(), tir.ForOp) and _runs(loop):
         inside = {loop.loop_var, *(result for op in loop.body.block.ops for result in op.results)}
-        stored = {op.buffer for op in loop.body.walk() if isinstance(op, tir.StoreOp)}
-        if used & inside or read & stored:
+        if used & inside or any(_may_change(op, read) for op in loop.body.walk()):
             break
         statement = loop
     return statement
+
+
+def _may_change(op: Operation, types: Collection[Attribute]) -> bool:
+    """Whether something writes elements of such types: one memory may have several buffers."""
+    if isinstance(op, tir.StoreOp):
+        return scalar_of(op.value.type) in types
+    return isinstance(op, _CALLS_OF_OTHERS)
+
+
+_CALLS_OF_OTHERS = (tir.CallExternOp, tir.CallPackedOp, tir.CallOp)
 
 
 def _runs(loop: tir.ForOp) -> bool:

@@ -66,6 +66,21 @@ tir.func @changing(%A: !tir.buffer<[n, l], f32>, %I: !tir.buffer<[m], i64>, %B: 
   }
 }
 
+// So it may where the loop stores such numbers to what may be the same memory.
+// CHECK-LABEL: tir.func @elsewhere
+tir.func @elsewhere(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %J: !tir.buffer<[m], i64>, %B: !tir.buffer<[m], f32>) {
+  %two = tir.const 2 : i64
+  // CHECK: tir.for %i = 0 to 8 {
+  // CHECK: tir.or
+  // CHECK: tir.store %{{.*}}, %J
+  tir.for %i = 0 to 8 {
+    %k = tir.load %I[%two] : i64
+    %x = tir.load %A[%k] : f32
+    tir.store %x, %B[%two]
+    tir.store %i, %J[%two]
+  }
+}
+
 // Where a choice has it that nothing is read, nothing is outside.
 // CHECK-LABEL: tir.func @choice
 tir.func @choice(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m], f32>) {
