@@ -253,7 +253,6 @@ REASONS = {
     "image.grid_sample": _PLACES,
     "scatter_elements axis 1": _UPDATES,
     "scatter_elements axis 0 add": _UPDATES,
-    "sort": _SORT,
     "argsort": _SORT,
     "topk": _SORT,
     "argmax axis 1": _NAN,
