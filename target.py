@@ -147,7 +147,7 @@ class Target:
 
     def __post_init__(self) -> None:
         given = self.text.text if isinstance(self.text, Target) else self.text
-        options = _parse(_text_of(given) if isinstance(given, Mapping) else given)
+        options = _parse(text_of(given) if isinstance(given, Mapping) else given)
         self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
         native = options.get("mcpu", "native") == "native"
         self._set("triple", options.get("mtriple", _host()[0]))
@@ -276,7 +276,7 @@ def _choice(text: str, option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _text_of(config: Mapping[str, Any]) -> str:
+def text_of(config: Mapping[str, Any]) -> str:
     """The target string of a dictionary; what is empty says nothing."""
     if "kind" not in config:
         raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=dict(config))
@@ -302,15 +302,20 @@ def _joined(parts: Sequence[str]) -> list[str]:
     return out
 
 
-def _parse(text: str) -> dict[str, str]:
-    """The options of a target string, in order."""
+def words_of(text: str) -> list[str]:
+    """The words of a target string, one at least. Raises `TargetError` for an empty one, or an open quotation mark."""
     try:
-        parts = shlex.split(text)
+        words = shlex.split(text)
     except ValueError as error:
         raise TargetError(f"target string {text!r}: {error}") from None
-    if not parts:
+    if not words:
         raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
-    kind, *rest = parts
+    return words
+
+
+def _parse(text: str) -> dict[str, str]:
+    """The options of a target string, in order."""
+    kind, *rest = words_of(text)
     if kind in _FOREIGN_KINDS:
         raise UnsupportedError(f"target kind '{kind}'", expected="llvm", hint="tirax generates code for CPUs only")
     if kind != "llvm":
@@ -325,26 +330,6 @@ def _parse(text: str) -> dict[str, str]:
             raise TargetError(f"option {name} has no value", location=_place(text, part), expected=f"{name}=…")
         options[key] = value
     return options
-
-
-_DEFAULT_KEYS = {"llvm": ("cpu",), "c": ("cpu",), "cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
-
-
-def config_of(text: str) -> dict[str, Any]:
-    """What a target's text says as TVM writes it: kind, keys and a tag too, numbers and lists, sorted by name."""
-    kind, *parts = shlex.split(text)
-    options: dict[str, Any] = {"kind": kind, "tag": ""}
-    for part in _joined(parts):
-        name, _, value = part.lstrip("-").partition("=")
-        options[name] = value.split(",") if name in _LISTS else int(value) if value.isdecimal() else value
-    device = [options["device"]] if "device" in options else []
-    keys = options.get("keys") or [*device, *_DEFAULT_KEYS.get(kind, ())]
-    return dict(sorted({**options, "keys": list(dict.fromkeys(keys))}.items()))
-
-
-def full_text(text: str) -> str:
-    """A target's text with its keys, the options sorted by name: as TVM names it in messages."""
-    return _text_of(config_of(text))
 
 
 def has_scalable_vectors(target: Target | str | None) -> bool:

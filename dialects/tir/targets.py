@@ -7,7 +7,6 @@ A configuration says what differs from what goes without saying of its kind; pri
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,7 +16,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 
 from ...diagnostics import unknown_name
-from ...target import TargetError, host_triple
+from ...target import TargetError, host_triple, text_of, words_of
 from ..attributes import from_attr, to_attr
 
 Config = dict[str, Any]
@@ -92,13 +91,7 @@ _LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
 
 def parsed(text: str) -> Config:
     """The dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
-    try:
-        parts = shlex.split(text)
-    except ValueError as error:
-        raise TargetError(f"target string {text!r}: {error}") from None
-    if not parts:
-        raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
-    kind, *rest = parts
+    kind, *rest = words_of(text)
     config: Config = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
     while rest:
         name, equals, value = rest.pop(0).partition("=")
@@ -137,6 +130,12 @@ def keys_of(config: Mapping[str, Any]) -> list[str]:
     """The keys that are said, the device, and those of the kind."""
     device = [str(config["device"])] if "device" in config else []
     return list(dict.fromkeys([*config.get("keys", ()), *device, *kind_of(config).default_keys]))
+
+
+def full_text(text: str) -> str:
+    """A target's text with its keys, the options sorted by name: as TVM names it in messages."""
+    config = {name: option(name, value) for name, value in parsed(text).items()}
+    return text_of(dict(sorted({**config, "keys": keys_of(config)}.items())))
 
 
 _CUDA: Config = {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 32}

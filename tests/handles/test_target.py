@@ -7,7 +7,7 @@ import pytest
 from tirax import target as cpu_target
 from tirax import tvm_api as tvm
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
-from tirax.dialects.tir.targets import TAGS
+from tirax.dialects.tir.targets import TAGS, full_text
 from tirax.handles.target import Target, arm_cpu, cuda, mali
 from tirax.script import parse_mlir
 from tirax.target import TargetError
@@ -160,6 +160,4 @@ def test_numbers_of_devices():
 
 def test_the_text_of_messages():
     given = "llvm -mtriple=aarch64-linux-gnu -device=arm_cpu -mattr=+v8.2a,+sve"
-    assert cpu_target.full_text(given) == (
-        "llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu"
-    )
+    assert full_text(given) == ("llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu")

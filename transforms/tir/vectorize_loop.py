@@ -34,11 +34,12 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import ForKind
+from ...dialects.tir.targets import full_text
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.edit import inserter
-from ...target import Target, full_text, has_scalable_vectors
+from ...target import Target, has_scalable_vectors
 from .vector_plan import VectorPlan, vector_plan
 from .vector_writer import VectorWriter
 from .walk import bound_expr, erase_with_tree, functions, move_out, outermost, remove_dead
