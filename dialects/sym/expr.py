@@ -749,14 +749,17 @@ class _Text(Algebra[tuple[str, int]]):
         return " * ".join(self.within(a, _ATOM) for a in e.atoms), _PRODUCT
 
     def sum(self, e: Sum) -> tuple[str, int]:
-        parts: list[str] = []
-        for term, c in e.terms:
-            text = self.within(term, _PRODUCT if abs(c) == 1 or isinstance(term, Product) else _ATOM)
-            text = text if abs(c) == 1 else f"{text} * {abs(c)}"
-            parts.append((("- " if c < 0 else "+ ") if parts else ("-" if c < 0 else "")) + text)
+        """Terms in their order, the offset where it was written."""
+        texts = [(self._term(term, abs(c)), c < 0) for term, c in e.terms]
         if e.offset:
-            parts.append(f"{'-' if e.offset < 0 else '+'} {abs(e.offset)}")
-        return " ".join(parts), _PRODUCT if len(parts) == 1 and e.terms[0][1] > 0 else _SUM
+            texts.insert(e.place, (str(abs(e.offset)), e.offset < 0))
+        (first, negative), *others = texts
+        signed = [f"-{first}" if negative else first, *(f"{'-' if minus else '+'} {text}" for text, minus in others)]
+        return " ".join(signed), _SUM if others or negative else _PRODUCT
+
+    def _term(self, term: SymExpr, factor: int) -> str:
+        text = self.within(term, _PRODUCT if factor == 1 or isinstance(term, Product) else _ATOM)
+        return text if factor == 1 else f"{text} * {factor}"
 
     def op(self, e: Op) -> tuple[str, int]:
         if e.kind in INFIX:

@@ -13,7 +13,6 @@ from tirax.handles.relax import names as rx
 from tirax.handles.relax.binding_rewrite import DataflowBlockRewrite
 from tirax.handles.relax.utils import load_json, save_json
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.equality import assert_structural_equal
 from tirax.lowering.pipelines import make_passes
 from tirax.tools.fuzz import checks
 
@@ -134,7 +133,4 @@ def test_outputs_are_visible_in_what_is_added(program: Program):
 @given(programs())
 def test_programs_as_json(program: Program):
     mod = IRModule(program.module)
-    text = save_json(mod)
-    stored = load_json(text)
-    assert_structural_equal(stored.op, mod.op)
-    assert save_json(stored) == text
+    assert load_json(save_json(mod)).script(show_meta=True) == mod.script(show_meta=True)
