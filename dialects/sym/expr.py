@@ -749,10 +749,11 @@ class _Text(Algebra[tuple[str, int]]):
         return " * ".join(self.within(a, _ATOM) for a in e.atoms), _PRODUCT
 
     def sum(self, e: Sum) -> tuple[str, int]:
-        """Terms in their order, the offset where it was written."""
+        """Terms in their order, the offset where it was written; `n - 11` says no less than `-11 + n`."""
         texts = [(self._term(term, abs(c)), c < 0) for term, c in e.terms]
         if e.offset:
-            texts.insert(e.place, (str(abs(e.offset)), e.offset < 0))
+            behind = e.offset < 0 < e.terms[0][1]
+            texts.insert(max(e.place, behind), (str(abs(e.offset)), e.offset < 0))
         (first, negative), *others = texts
         signed = [f"-{first}" if negative else first, *(f"{'-' if minus else '+'} {text}" for text, minus in others)]
         return " ".join(signed), _SUM if others or negative else _PRODUCT

@@ -146,6 +146,12 @@ def test_integer_types_take_part_in_equality():
         ("n floordiv 2", "n floordiv 2"),
         ("min(n, 8) - 3", "min(n, 8) - 3"),
         ("-n + 3", "-n + 3"),
+        ("m + 2 + n", "m + 2 + n"),
+        ("640 + n", "640 + n"),
+        ("-11 + n", "n - 11"),
+        ("-11 - n", "-11 - n"),
+        ("2 - n + m", "2 - n + m"),
+        ("(n + 1) floordiv 2 + 1", "(n + 1) floordiv 2 + 1"),
         ("select(lt(n, 4), n, 4)", "select(lt(n, 4), n, 4)"),
     ],
 )

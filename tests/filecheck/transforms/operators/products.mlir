@@ -14,7 +14,7 @@ relax.func @parallel(
   %x: !relax.tensor<[n, 4], f32>, %a: !relax.tensor<[4, 6], f32>, %b: !relax.tensor<[4, 2], f32>,
   %c: !relax.tensor<[4, k], f32>
 ) -> tuple<!relax.tensor<[n, 6], f32>, !relax.tensor<[n, 2], f32>, !relax.tensor<[n, k], f32>> {
-  // COMBINE: %lv = relax.concat (%a, %b, %c) {axis = 1} : !relax.tensor<[4, k + 8], f32>
+  // COMBINE: %lv = relax.concat (%a, %b, %c) {axis = 1} : !relax.tensor<[4, 8 + k], f32>
   // COMBINE-NEXT: %lv1 = relax.matmul %x, %lv
   // COMBINE-NEXT: relax.split %lv1 {indices_or_sections = [6, 8], axis = 1}
   // COMBINE-NOT: relax.matmul %x, %c
