@@ -25,9 +25,7 @@ _XGBOOST = "the model's inside is another", "tvm.meta_schedule.cost_model.XGBMod
 
 partition_for_clml = _refused("partition_for_clml", *_BYOC)
 partition_for_coreml = _refused("partition_for_coreml", *_BYOC)
-partition_for_cublas = _refused("partition_for_cublas", *_BYOC)
 partition_for_cudnn = _refused("partition_for_cudnn", *_BYOC)
-partition_for_cutlass = _refused("partition_for_cutlass", *_BYOC)
 partition_for_hipblas = _refused("partition_for_hipblas", *_BYOC)
 dataflow_lower_passes = _refused("dataflow_lower_passes", *_GPU_CODE)
 finalize_passes = _refused("finalize_passes", *_GPU_CODE)

@@ -46,7 +46,7 @@ def test_modules_inside_and_names_from_them():
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("relax.backend.cuda.cublas", "partition_for_cublas"), ("contrib.clang", "create_llvm")]
+    ("module", "name"), [("relax.backend.cuda.cudnn", "partition_for_cudnn"), ("contrib.clang", "create_llvm")]
 )
 def test_functions_that_can_be_imported_say_why_when_they_are_called(module, name):
     function = getattr(importlib.import_module(f"tirax.tvm_api.{module}"), name)

@@ -78,9 +78,9 @@ provide(
             """
         },
         "backend.cuda": {"tvm_api._refused_functions": _GPU_PIPELINES},
-        "backend.cuda.cublas": {"tvm_api._refused_functions": "partition_for_cublas"},
+        "backend.cuda.cublas": {"transforms.codegen.vendor_patterns": "partition_for_cublas"},
         "backend.cuda.cudnn": {"tvm_api._refused_functions": "partition_for_cudnn"},
-        "backend.cuda.cutlass": {"tvm_api._refused_functions": "partition_for_cutlass"},
+        "backend.cuda.cutlass": {"transforms.codegen.vendor_patterns": "partition_for_cutlass"},
         "backend.metal": {},
         "backend.metal.coreml": {"tvm_api._refused_functions": "partition_for_coreml"},
         "backend.rocm": {"tvm_api._refused_functions": _GPU_PIPELINES},
