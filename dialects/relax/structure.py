@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     TupleType,
     UnitAttr,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -163,8 +163,8 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         private = parser.parse_optional_keyword("private") is not None
         name = parser.parse_symbol_name().data
-        body, ret, attrs, pure = _parse_function(parser)
-        return cls(name, body, ret, private=private, attrs=attrs, pure=pure)
+        params, ret, attrs, pure = _parse_signature(parser)
+        return cls(name, parser.parse_region(params), ret, private=private, attrs=attrs, pure=pure)
 
 
 def _print_function(printer: Printer, op: FuncOp | ClosureOp) -> None:
@@ -180,15 +180,14 @@ def _print_function(printer: Printer, op: FuncOp | ClosureOp) -> None:
     printer.print_region(op.body, print_entry_block_args=False, print_empty_block=False)
 
 
-def _parse_function(parser: Parser) -> tuple[Region, Attribute, DictionaryAttr | None, bool]:
-    """What `_print_function` writes: the body, the type of the result, the attributes, and whether it is pure."""
+def _parse_signature(parser: Parser) -> tuple[list[Parser.Argument], Attribute, DictionaryAttr | None, bool]:
+    """What `_print_function` writes before the body: parameters, the type of the result, attributes, whether pure."""
     args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
     parser.parse_punctuation("->")
     params = [a.resolve(a.type) if isinstance(a, Parser.UnresolvedArgument) else a for a in args]
     ret = parser.parse_type()
     pure = parser.parse_optional_keyword("impure") is None
-    attrs = parse_attr_dict(parser)
-    return parser.parse_region(params), ret, attrs, pure
+    return params, ret, parse_attr_dict(parser), pure
 
 
 @irdl_op_definition
@@ -301,7 +300,10 @@ class ClosureOp(IRDLOperation):
 
         %f = relax.closure(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {…}
 
-    It may use values from outside. `impure` before the body where calls of it may have effects.
+    It may use values from outside. `impure` before the body where calls of it may have effects. One that uses itself
+    says its name again, so that a text is read from its beginning to its end:
+
+        %f = relax.closure itself %f(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {… %f …}
     """
 
     name = "relax.closure"
@@ -330,13 +332,33 @@ class ClosureOp(IRDLOperation):
             result_types=[CallableType.of([a.type for a in body.block.args], ret_type, pure)],
         )
 
+    @property
+    def is_recursive(self) -> bool:
+        """Whether it uses itself."""
+        return any(self.is_ancestor(use.operation) for use in self.result.uses)
+
     def print(self, printer: Printer) -> None:
+        if self.is_recursive:
+            printer.print_string(" itself ")
+            printer.print_operand(self.result)
         _print_function(printer, self)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        body, ret, attrs, pure = _parse_function(parser)
-        return cls(body, ret, attrs=attrs, pure=pure)
+        recursive = parser.parse_optional_keyword("itself") is not None
+        name = parser.parse_unresolved_operand() if recursive else None
+        params, ret, attrs, pure = _parse_signature(parser)
+        if name is None:
+            return cls(parser.parse_region(params), ret, attrs=attrs, pure=pure)
+        if name.operand_name in parser.ssa_values:
+            parser.raise_error(f"%{name.operand_name} is defined already", name.span.start, name.span.end)
+        itself = Block(arg_types=[CallableType.of([p.type for p in params], ret, pure)]).args[0]
+        parser.ssa_values[name.operand_name] = (itself,)
+        body = parser.parse_region(params)
+        del parser.ssa_values[name.operand_name]
+        op = cls(body, ret, attrs=attrs, pure=pure)
+        itself.replace_all_uses_with(op.result)
+        return op
 
 
 @irdl_op_definition

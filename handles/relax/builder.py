@@ -364,6 +364,9 @@ class Builder:
         if self.remembers:
             self._remember_binding(var, made, again)
         self._remap[var.ssa] = made
+        closure = made.ssa.owner
+        if isinstance(closure, relax.ClosureOp):  # it may use itself by the variable that it is bound to
+            var.ssa.replace_uses_with_if(made.ssa, lambda use: closure.is_ancestor(use.operation))
         return made
 
     def _remember_binding(self, var: Var, made: Var, again: bool) -> None:

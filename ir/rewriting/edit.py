@@ -109,10 +109,17 @@ def erase_unused(ops: Iterable[Operation]) -> bool:
     """Erase those of `ops` (in order of definition) that are removable and unused, uses among themselves included."""
     changed = False
     for op in reversed(list(ops)):
-        if not any(r.first_use for r in op.results) and is_removable(op):
+        if not _is_used(op) and is_removable(op):
             erase(op)
             changed = True
     return changed
+
+
+def _is_used(op: Operation) -> bool:
+    """Whether anything uses a result, but for a local function that calls itself."""
+    if not op.regions:
+        return any(r.first_use for r in op.results)
+    return any(not op.is_ancestor(use.operation) for r in op.results for use in r.uses)
 
 
 def erase_with_leaves(op: Operation) -> None:

@@ -64,6 +64,8 @@ def _check_block(block: Block, visible: set[int], free: list[SSAValue] | None) -
                     raise _dominance_error(op, value)
                 free.append(value)
         if op.regions:
+            if isinstance(op, relax.ClosureOp):  # it may call itself
+                visible.add(id(op.result))
             inside = set[int]() if _is_isolated(type(op)) else visible
             for region in op.regions:
                 _check_region(region, inside, free)

@@ -60,12 +60,6 @@ class NestedCall(IllFormedError):
     rule = "nested-call"
 
 
-class RecursiveClosure(IllFormedError):
-    """A local function does not use itself; functions of the module may."""
-
-    rule = "recursive-closure"
-
-
 class UndefinedSymbolicVariable(IllFormedError):
     """A symbolic variable is an extent of a parameter or of a match_cast by itself before an expression uses it."""
 
@@ -206,7 +200,6 @@ _ALL: tuple[type[IllFormedError], ...] = (
     DataflowVariableOutside,
     VariableOfAnotherFunction,
     NestedCall,
-    RecursiveClosure,
     UndefinedSymbolicVariable,
     SymbolicVariableDType,
     MissingResult,

@@ -221,6 +221,7 @@ class _Checker:
         if check is not None:
             check(self, op)
         if isinstance(op, relax.ClosureOp):
+            self._visible.add(op.result)
             self._check_function(op, where.symbols)
         elif isinstance(op, relax.DataflowOp):
             self._check_block(op.body.block, replace(where, in_dataflow=True), relax.OutputOp)
@@ -257,8 +258,6 @@ class _Checker:
             if isinstance(owner, relax.Operator | relax.CallBase):
                 return ill_formed.NestedCall, "which is a call that is not bound to a variable"
             return ill_formed.UndefinedVariable, "which is not defined"
-        if isinstance(owner, relax.ClosureOp) and owner.is_ancestor(op):
-            return ill_formed.RecursiveClosure, "inside of itself"
         block = owner if isinstance(owner, Block) else owner.parent
         around = owner.parent_op()
         if around is None or block is None:

@@ -570,13 +570,24 @@ class RelaxParser(RelaxEvaluator):
         pure, _ = decorator_options(self, node)
         with self.scope.frame():
             signature = self.signature(node, pure)
+            itself = self._itself(node.name, signature)
             depth, self._branch_depth = self._branch_depth, 0
             body, ret, attrs = self._function_body(node, signature)
             self._branch_depth = depth
         value = self.emit(relax.ClosureOp(body, ret, attrs=attrs, pure=pure), node)
+        if itself is not None:
+            itself.replace_all_uses_with(value)
         set_name(value, node.name)
         self.scope.define(node.name, value)
         return node.name
+
+    def _itself(self, name: str, signature: Signature) -> SSAValue | None:
+        """What stands for a local function in its own body, until it is made; where its result is declared."""
+        if signature.ret is None:
+            return None
+        value = Block(arg_types=[CallableType.of(signature.params, signature.ret, signature.pure)]).args[0]
+        self.scope.define(name, value)
+        return value
 
     visitors: ClassVar[dict[type[ast.stmt], Callable[..., str | None]]] = {
         ast.Pass: _pass,

@@ -71,7 +71,7 @@ def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
 
 def _captured(op: relax.ClosureOp) -> list[SSAValue]:
     """The values of outside that the body uses, in order of first use."""
-    inside: set[SSAValue] = set(op.body.block.args)
+    inside: set[SSAValue] = {op.result, *op.body.block.args}
     found: dict[SSAValue, None] = {}
     for inner in op.walk():
         if inner is not op:
@@ -112,25 +112,39 @@ def _lift(op: relax.ClosureOp, name: str, captured: list[SSAValue]) -> relax.Fun
     variables = _undetermined(op)
     block = op.body.block
     inside: set[Operation] = set(op.walk()) - {op}
+    params: list[SSAValue] = []
     for value in captured:
         param = block.insert_arg(value.type, len(block.args))
         set_name(param, name_of(value))
         value.replace_uses_with_if(param, lambda use: use.operation in inside)
+        params.append(param)
     if variables:
         set_name(block.insert_arg(relax.ShapeType.of(variables), len(block.args)), "shape_vars")
     for use in list(op.result.uses):
         if isinstance(use.operation, relax.CallValueOp) and use.index == 0:
-            _replace_call(use.operation, name, captured, variables)
-    if op.result.first_use is not None:
-        reference = relax.FunctionRefOp(name, op.result.type)
-        insert_before(op, reference)
-        take_over(op.result, reference.result)
+            _replace_call(use.operation, name, params if use.operation in inside else captured, variables)
+    _refer_to(op, name, inside)
     function = relax.FuncOp(
         name, op.detach_region(op.body), op.ret_type, private=True, attrs=op.func_attrs, pure=op.impure is None
     )
     function.location = op.location
     erase(op)
     return function
+
+
+def _refer_to(op: relax.ClosureOp, name: str, inside: set[Operation]) -> None:
+    """Let other uses of a local function than calls, those in itself too, be of a reference to the function."""
+    if any(use.operation in inside for use in op.result.uses):
+        itself = relax.FunctionRefOp(name, op.result.type)
+        set_name(itself.result, name_of(op.result))
+        first = op.body.block.first_op
+        assert first is not None
+        insert_before(first, itself)
+        op.result.replace_uses_with_if(itself.result, lambda use: use.operation in inside)
+    if op.result.first_use is not None:
+        reference = relax.FunctionRefOp(name, op.result.type)
+        insert_before(op, reference)
+        take_over(op.result, reference.result)
 
 
 def _replace_call(call: relax.CallValueOp, name: str, captured: list[SSAValue], variables: list[Var]) -> None:

@@ -21,3 +21,13 @@ relax.func @callee(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
   %z = relax.call_tir @nosuch(%x) : !relax.tensor<[n], f32>
   relax.return %z : !relax.tensor<[n], f32>
 }
+
+// -----
+
+relax.func @recursive(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  // expected-error @+1 {{%x is defined already}}
+  %f = relax.closure itself %x(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+    relax.return %a : !relax.tensor<[n], f32>
+  }
+  relax.return %x : !relax.tensor<[n], f32>
+}

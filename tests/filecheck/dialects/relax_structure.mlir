@@ -37,3 +37,18 @@ relax.func private @calls(%x: !relax.tensor<[n], f32>) -> !relax.object impure {
   %s = relax.split %i {indices_or_sections = [2, 3], axis = 1} : tuple<!relax.tensor<[n, 2], f32>, !relax.tensor<[n, 1], f32>, !relax.tensor<[n, max(m - 3, 0)], f32>>
   relax.return %s : tuple<!relax.tensor<[n, 2], f32>, !relax.tensor<[n, 1], f32>, !relax.tensor<[n, max(m - 3, 0)], f32>>
 }
+
+// A local function that calls itself.
+// CHECK-LABEL: relax.func @recursive
+// CHECK-NEXT: %f = relax.closure itself %f(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+// CHECK-NEXT:   %b = relax.call_value %f(%a) : !relax.tensor<[n], f32>
+// GENERIC: %f = "relax.closure"()
+// GENERIC: %b = "relax.call_value"(%f, %a)
+relax.func @recursive(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  %f = relax.closure itself %f(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+    %b = relax.call_value %f(%a) : !relax.tensor<[n], f32>
+    relax.return %b : !relax.tensor<[n], f32>
+  }
+  %y = relax.call_value %f(%x) : !relax.tensor<[n], f32>
+  relax.return %y : !relax.tensor<[n], f32>
+}

@@ -236,14 +236,6 @@ def nested(module):
     call.operands[0] = call_operator("relax.exp", rx.Var.on(call.operands[0])).ssa
 
 
-def recursive(module):
-    closure = first(module, relax.ClosureOp)
-    last = closure.body.block.last_op
-    last.prev_op.operands[0] = first(module, relax.CallTIROp).operands[0]
-    call = relax.CallValueOp(closure.result, [closure.body.block.args[0]], last.value.type)
-    closure.body.block.insert_op_before(call, last)
-
-
 def no_outputs(module):
     dataflow = first(module, relax.DataflowOp)
     last = dataflow.output_op
@@ -273,7 +265,6 @@ BUILT = [
     ("variable-of-another-function", of_another_function, "'x' which belongs to another function"),
     ("variable-of-another-function", shared_parameter, "'x' which belongs to another function"),
     ("nested-call", nested, "a call that is not bound"),
-    ("recursive-closure", recursive, "'f' inside of itself"),
     ("missing-result", no_outputs, "relax.dataflow does not end with relax.output"),
     ("variable-defined-twice", bound_twice, "'y' is bound twice"),
     ("operation-refused", tir_refused, "1 handle names for 2 parameters"),

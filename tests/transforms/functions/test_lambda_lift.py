@@ -56,6 +56,23 @@ PROGRAMS = {
         w = R.add(u, v)
         return w
 """,
+    "calls itself": """
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), k: R.Tensor((), "bool")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        limit = R.astype(R.astype(k, "int32"), "float32")
+        @R.function
+        def f(i: R.Tensor((), "float32"), s: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+            more = R.less_equal(i, limit)
+            if more:
+                t = R.add(s, x)
+                r = f(R.add(i, R.const(1.0, "float32")), t)
+            else:
+                r = s
+            return r
+        y = f(R.const(0.0, "float32"), x)
+        return y
+""",
     "casts inside": """
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(ndim=1, dtype="float32")):
