@@ -205,6 +205,39 @@ def _joined_digits(_known: Knowing, e: SymExpr) -> SymExpr | None:
     return None
 
 
+def _joined_again(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """(x + y * 4) // 4 * 4 + x % 4 -> x + y * 4: remainders are written without multiples of their divisor."""
+    for term, factor in _operations(e, "floormod"):
+        low, d = term.args[0], term.args[1].constant
+        for above, c in _operations(e, "floordiv") if d is not None and d > 0 else ():
+            x, by = above.args
+            if by.constant == d and c == factor * d and _same_remainder(x, low, d):
+                return sum_of([*_rest(e, term, above), (x, factor)], offset_of(e), e.dtype)
+    return None
+
+
+def _same_remainder(x: SymExpr, y: SymExpr, divisor: int) -> bool:
+    difference = x - y
+    return offset_of(difference) % divisor == 0 and all(c % divisor == 0 for _, c in terms_of(difference))
+
+
+def _difference_of_choices(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """min(x + c, y + c) - min(y, x) -> c"""
+    choices = list(_operations(e, "min", "max"))
+    if len(choices) > _SIDES:
+        return None
+    for more, factor in choices:
+        for less, other in choices:
+            if factor != -other or more.kind != less.kind:
+                continue
+            (a, b), sides = more.args, less.args
+            for x, y in (sides, sides[::-1]):
+                distance = (a - x).constant
+                if distance is not None and (b - y).constant == distance:
+                    return sum_of(_rest(e, more, less), offset_of(e) + distance * factor, e.dtype)
+    return None
+
+
 def _difference_of_quotients(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """(x + c) // d - x // d -> (x % d + c) // d"""
     quotients = [(t, c) for t, c in _operations(e, "floordiv") if t.args[1].constant]
@@ -381,7 +414,15 @@ def _choice_of_compared(_known: Knowing, e: SymExpr) -> SymExpr | None:
 
 _DIVISION: tuple[Rule, ...] = (_same_quotient, _known_remainder, _common_factor, _small_rest, _multiples_of_symbol)
 RULES: dict[str, tuple[Rule, ...]] = {
-    "+": (_point, _joined_digits, _without_remainder, _difference_of_quotients, _into_choice),
+    "+": (
+        _point,
+        _joined_digits,
+        _joined_again,
+        _without_remainder,
+        _difference_of_quotients,
+        _difference_of_choices,
+        _into_choice,
+    ),
     "floordiv": (_same_quotient, _common_factor, _small_rest, _multiples_of_symbol),
     "floormod": _DIVISION,
     "truncdiv": (_truncated_point,),

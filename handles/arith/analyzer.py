@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from math import inf
+from math import inf, isinf
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType, VectorType
@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_scalable, is_unsigned
 from ...dialects.sym import analyzer as _sym
 from ...dialects.sym import int_set as _sets
-from ...dialects.sym.expr import OPS, SymExpr, Var, i1
+from ...dialects.sym.expr import OPS, Const, SymExpr, Var, i1
 from ...dialects.sym.rules import normal_condition
 from ...ir.affine.boxes import exact_box
 from ..tir import prim_expr
@@ -448,8 +448,16 @@ def estimate_region_upper_bound(
         exact = []
         for first, extent in map(ends_of, region):
             low, high = _sets.values_of(first, domain, known), _sets.values_of(first + extent - 1, domain, known)
-            exact.append(_sets.SymInterval(low.low, high.high))
+            least, most = known.bounds(first).low, known.bounds(first + extent - 1).high
+            exact.append(_sets.SymInterval(_nearer(max, low.low, least), _nearer(min, high.high, most)))
     return [IntSet.of(s) for s in exact]
+
+
+def _nearer(choose: Callable[[float, float], float], end: SymExpr | None, limit: float) -> SymExpr | None:
+    """The end of a set, or what conditions say of it where both are numbers, or where there is no end."""
+    if isinf(limit) or (end is not None and (end.constant is None or choose(end.constant, limit) == end.constant)):
+        return end
+    return Const(int(limit)) if end is None else Const(int(limit), end.dtype)
 
 
 def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike) -> list[_sets.SymInterval] | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var
-from ...dialects.sym.int_set import SymInterval
-from ...dialects.sym.linear import conjuncts, linear_in
+from ...dialects.sym.expr import OPS, Op, SymExpr, Var
+from ...dialects.sym.int_set import EVERYTHING, SymInterval
+from ...dialects.sym.linear import conjuncts, linear_in, not_negative
 from .iter_map import IterMapLevel, NotAffineError, detect_iter_map, limits_of
 
 Range = tuple[SymExpr, SymExpr]
@@ -22,10 +22,12 @@ def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: S
     """
     firsts, extents = zip(*region, strict=True) if region else ((), ())
     conditions = _undecided(condition, ranges)
-    if not conditions and not _share_variables(firsts, ranges):
+    if not _share_variables(firsts, ranges):
         alone = [_without_gaps(f, e, ranges) for f, e in zip(firsts, extents, strict=True)]
-        if all(s is not None for s in alone):
-            return [s for s in alone if s is not None]
+        gapless = [s for s in alone if s is not None]
+        limits = _limits_of_indices(conditions, firsts, extents, ranges)
+        if len(gapless) == len(alone) and limits is not None:
+            return [s.intersect(limit, Analyzer()) for s, limit in zip(gapless, limits, strict=True)]
     try:
         found = detect_iter_map(firsts, ranges, conditions, IterMapLevel.SURJECTIVE)
         if not _all_hold(conditions, firsts, ranges):
@@ -71,13 +73,48 @@ def _all_hold(conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], ranges: 
     return True
 
 
+def _limits_of_indices(
+    conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], extents: Sequence[SymExpr], ranges: Mapping[Var, Range]
+) -> list[SymInterval] | None:
+    """The values of each index that the conditions leave; None where one is not about a single index of one value."""
+    limits = [EVERYTHING] * len(firsts)
+    for difference in map(not_negative, conditions):
+        found = None if difference is None else _limited_index(difference, firsts, ranges)
+        if found is None or extents[found[0]].constant != 1:
+            return None
+        limits[found[0]] = limits[found[0]].intersect(found[1], Analyzer())
+    return limits
+
+
+def _limited_index(
+    difference: SymExpr, firsts: Sequence[SymExpr], ranges: Mapping[Var, Range]
+) -> tuple[int, SymInterval] | None:
+    """The index that `0 <= difference` says something about, and what: the rest has none of the variables."""
+    for number, first in enumerate(firsts):
+        for rest, limit in (
+            (difference - first, lambda rest: SymInterval(rest * -1, None)),
+            (difference + first, lambda rest: SymInterval(None, rest)),
+        ):
+            if not any(v in ranges for v in rest.free_vars()):
+                return number, limit(rest)
+    return None
+
+
 def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> bool:
     used = [v for e in exprs for v in e.free_vars() if v in ranges]
     return len(used) != len(set(used))
 
 
 def _without_gaps(first: SymExpr, extent: SymExpr, ranges: Mapping[Var, Range]) -> SymInterval | None:
-    """All integers between the ends, where the steps of no variable are longer than what is filled already."""
+    """All integers between the ends, where the steps of no variable are longer than what is filled already.
+
+    The quotients of such integers by a constant have no gaps either.
+    """
+    if isinstance(first, Op) and first.kind == "floordiv" and extent.constant == 1:
+        divisor, inner = first.args[1].constant, _without_gaps(first.args[0], extent, ranges)
+        if not divisor or divisor < 0 or inner is None or inner.low is None or inner.high is None:
+            return None
+        return SymInterval(OPS["floordiv"](inner.low, first.args[1]), OPS["floordiv"](inner.high, first.args[1]))
     variables = [v for v in first.free_vars() if v in ranges]
     found = linear_in(first, variables)
     filled = extent.constant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,6 +183,22 @@ SIMPLE = {
         floordiv(x, 8) * 8 + floormod(floordiv(x, 4), 2) * 4 + floormod(x, 4),
         x,
     ),
+    "digits join, multiples apart": ({}, floordiv(x + y * 14, 7) * 7 + floormod(x, 7), x + y * 14),
+    "digits of sums join": (
+        {},
+        floordiv(x * 49 + y * 28 + floordiv(k, 8), 14) * 112
+        + floormod(x * 7 + floordiv(k, 8), 14) * 8
+        + floormod(k, 8),
+        x * 392 + y * 224 + k,
+    ),
+    "other digits do not": (
+        {},
+        floordiv(x * 3, 7) * 7 + floormod(x, 7),
+        floordiv(x * 3, 7) * 7 + floormod(x, 7),
+    ),
+    "minima that keep their distance": ({}, minimum(x * 8 + 9, y) - minimum(y - 3, x * 8 + 6), Const(3)),
+    "maxima that keep their distance": ({}, maximum(n, 4) * 2 - maximum(1, n - 3) * 2 + x, x + 6),
+    "minima that do not": ({}, minimum(x + 1, y) - minimum(x, y), minimum(x + 1, y) - minimum(x, y)),
     "(i + 16) // 8": ({"i": 8}, floordiv(i + 16, 8), Const(2)),
     "(i + 16) % 8": ({"i": 8}, floormod(i + 16, 8), i),
     "min(i, i // 2, 9)": ({"i": 10}, minimum(minimum(i, floordiv(i, 2)), 9), floordiv(i, 2)),
@@ -206,6 +224,40 @@ def test_simplified_forms(name):
     extents, given_form, simple = SIMPLE[name]
     found = ranged(**extents).simplify(given_form)
     assert found == simple, found
+
+
+RANDOM = random.Random(5)
+
+
+def shifted(kind, a, b, distance):
+    """A choice and the same of both sides moved, which are written in any order."""
+    sides = [a + distance, b + distance]
+    RANDOM.shuffle(sides)
+    return kind(*sides) * 2 - kind(a, b) * 2
+
+
+@pytest.mark.parametrize(
+    "given_form",
+    [
+        *(
+            floordiv(x * a + y * b + c, d) * d + floormod(x * (a + d * e) + y * b + (c - d), d) + shift
+            for a, b, c, d, e, shift in (
+                [RANDOM.randint(-9, 9) for _ in range(3)] + [RANDOM.randint(2, 9)] + [RANDOM.randint(-2, 2), j]
+                for _ in range(30)
+            )
+        ),
+        *(
+            shifted(kind, x * RANDOM.randint(-3, 3) + 1, y * RANDOM.randint(1, 3) + j, distance)
+            for kind in (minimum, maximum)
+            for distance in range(-3, 4)
+        ),
+    ],
+    ids=str,
+)
+def test_what_sums_become_has_their_values(given_form):
+    small = Analyzer().simplify(given_form)
+    for at in points(x=range(-7, 8), y=(-5, -1, 0, 2, 3), j=(-2, 0, 3)):
+        assert small.evaluate(at) == given_form.evaluate(at), (at, small)
 
 
 def test_what_does_not_follow_is_not_proven():

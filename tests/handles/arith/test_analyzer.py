@@ -169,6 +169,15 @@ def bounds_of(found):
         ([(i, 1), (i + j, 1)], True, None, [(0, 7), (0, 22)]),
         ([(7 - i, 1)], True, [(0, 7)], [(0, 7)]),
         ([(i * i, 1)], True, None, [(0, 49)]),
+        ([((i + j) // 2, 1)], True, [(0, 11)], [(0, 11)]),
+        ([((i + j * 2) // 3, 2)], True, None, [(0, 13)]),
+        ([((i * 3) // 2, 1)], True, None, [(0, 10)]),
+        ([(i + j, 1)], tir.all(i + j >= 3, i + j < 20), [(3, 19)], [(3, 19)]),
+        ([(i + j, 1)], tir.all(i + j >= 3, i < 5), None, [(3, 19)]),
+        ([(i + j, 1), (i, 1)], i + j >= 3, None, [(3, 22), (0, 7)]),
+        ([(i, 1), (j, 1)], tir.all(i >= 3, 11 - j > 2), [(3, 7), (0, 8)], [(3, 7), (0, 8)]),
+        ([(i + j, 2)], i + j < 20, None, [(0, 20)]),
+        ([(i * 48 + j * 3, 1)], i * 16 + j < 63, None, [(0, 186)]),
     ],
 )
 def test_regions(region, predicate, exact, around):
@@ -176,6 +185,19 @@ def test_regions(region, predicate, exact, around):
     assert bounds_of(arith.estimate_region_lower_bound(ranges, DOMAIN, predicate)) == exact
     assert bounds_of(arith.estimate_region_strict_bound(ranges, DOMAIN, predicate)) == exact
     assert bounds_of(arith.estimate_region_upper_bound(ranges, DOMAIN, predicate)) == around
+
+
+def test_limits_of_an_index_may_be_symbolic():
+    index = n * 8 + i
+    found = arith.estimate_region_lower_bound(
+        [ir.Range.from_min_extent(index, 1)], {i: ir.Range(0, 10)}, tir.all(index >= 1, index < 224)
+    )
+    for size in range(-3, 32):
+        known = arith.Analyzer()
+        known.bind(n, tir.IntImm("int32", size))
+        low, high = (int(known.simplify(e)) for e in (found[0].min_value, found[0].max_value))
+        expected = [v for v in range(size * 8, size * 8 + 10) if 1 <= v < 224]
+        assert list(range(low, high + 1)) == expected
 
 
 def test_quasi_affine_maps():

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, logical_and
+from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, logical_and, minimum
 from tirax.ir.affine.boxes import exact_box
 
 I, J, N = Var("i"), Var("j"), Var("n")
@@ -31,12 +31,25 @@ def random_index(draw: random.Random) -> SymExpr:
     a, b = draw.choice([(I, J), (J, I)])
     size = SIZES[b]
     return draw.choice(
-        [a, a * 2, a * size + b, a + b, floordiv(a, 2), floormod(a * size + b, 3), a * -1, a * size + b + 3, a + N]
+        [
+            *(
+                a,
+                a * 2,
+                a * size + b,
+                a + b,
+                floordiv(a, 2),
+                floormod(a * size + b, 3),
+                a * -1,
+                a * size + b + 3,
+                a + N,
+            ),
+            *(floordiv(a + b, 2), floordiv(a - b * 2 - 1, 3), a - b, floordiv(a * 2, 3)),
+        ]
     )
 
 
 def random_condition(draw: random.Random) -> SymExpr:
-    e = draw.choice([I, J, I * 4 + J, J * 6 + I, I + J, N, floormod(I, 2)])
+    e = draw.choice([I, J, I * 4 + J, J * 6 + I, I + J, N, floormod(I, 2), I - J + N, I + N])
     bound = draw.choice([Const(draw.randint(-2, 25)), N, J])
     return OPS[draw.choice(["lt", "le", "gt", "ge", "eq", "ne"])](e, bound)
 
@@ -64,9 +77,19 @@ def test_boxes_hold_what_is_counted_and_nothing_else(seed):
 
 @pytest.mark.parametrize(
     "condition",
-    [OPS["gt"](N, Const(3)), OPS["lt"](I, N), OPS["ne"](I, Const(3)), OPS["ge"](I, Const(1)), OPS["lt"](J, I)],
+    [OPS["gt"](N, Const(3)), OPS["ne"](I, Const(3)), OPS["ge"](I * 2, Const(3)), OPS["lt"](J, I)],
     ids=str,
 )
 def test_no_box_under_a_condition_that_is_no_end_of_an_iterator(condition):
     assert exact_box([(I, Const(1))], RANGES, condition) is None
     assert exact_box([(I, Const(1))], RANGES, TRUE) is not None
+
+
+def test_a_condition_on_an_index_limits_the_box():
+    for condition, low, high in (
+        (OPS["ge"](I, Const(1)), Const(1), Const(5)),
+        (OPS["lt"](I, N), Const(0), minimum(N - 1, 5)),
+        (logical_and(OPS["ge"](I, Const(1)), OPS["lt"](I, Const(4))), Const(1), Const(3)),
+    ):
+        assert exact_box([(I, Const(1))], RANGES, condition) == [(low, high)]
+        assert exact_box([(I, Const(2))], RANGES, condition) in (None, [(low, high + 1)])
