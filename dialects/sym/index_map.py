@@ -7,7 +7,7 @@ a whole number of the greatest one there is padding, and a predicate says which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -38,7 +38,9 @@ from .expr import (
     logical_and,
     logical_or,
     lt,
+    offset_of,
     product,
+    terms_of,
 )
 from .text import parse_expr
 
@@ -118,10 +120,18 @@ class IndexMapping:
 
         Raises `ShapeError` where different indices become the same, or new indices are left out between others.
         """
-        reader = self._reader(dims)
         names = _fresh_names(self.results)
         new = [Var(n, r.dtype) for n, r in zip(names, self.results, strict=True)]
-        padding = reader.solve(self.results, new)
+        reader = self._reader(dims)
+        try:
+            padding = reader.solve(self.results, new)
+        except ShapeError:
+            reader, results = self._reader(dims), self.results
+            for p in self.params:
+                results = reader.count_from(p, _offset_of(p, results), results)
+            if results == self.results:
+                raise
+            padding = reader.solve(results, new)
         if self.inverse_map is not None:
             return Inverse(self.inverse_map, padding)
         return Inverse(IndexMapping(tuple(new), tuple(reader.values[p] for p in self.params)), padding)
@@ -154,6 +164,21 @@ def _fresh_names(results: Sequence[SymExpr]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+def _offset_of(param: Var, results: Sequence[SymExpr]) -> int:
+    """What is added to a parameter where it is divided by most: elsewhere multiples of that are left out."""
+    divisions = [e for r in results for e in _walk(r) if isinstance(e, Op) and e.kind == "floordiv"]
+    offsets = [
+        (e.args[1].constant or 0, offset_of(e.args[0])) for e in divisions if terms_of(e.args[0]) == ((param, 1),)
+    ]
+    return max((0, *max(offsets, default=(0, 0))[1:]))
+
+
+def _walk(e: SymExpr) -> Iterator[SymExpr]:
+    yield e
+    for child in e.children():
+        yield from _walk(child)
 
 
 @dataclass
@@ -237,6 +262,16 @@ class _Reader(Algebra[_Pieces]):
     def _below(self, var: Var, extent: SymExpr) -> None:
         self.analyzer.bind(var, 0, inf if extent.constant is None else max(extent.constant - 1, 0))
 
+    def count_from(self, param: Var, base: int, results: Sequence[SymExpr]) -> tuple[SymExpr, ...]:
+        """Let a parameter count from `base` on; the results in terms of what counts."""
+        if not base:
+            return tuple(results)
+        counter = Var(f"{param.name}+{base}", param.dtype)  # no name that a parameter may have
+        old = self.iterators.pop(param)
+        self.iterators[counter] = _Iterator(param, old.extent, base)
+        self._below(counter, old.extent + base)
+        return tuple(r.substitute({param: counter - base}) for r in results)
+
     # From an expression to pieces
 
     def const(self, e: Const) -> _Pieces:
@@ -270,7 +305,7 @@ class _Reader(Algebra[_Pieces]):
         iterator = self.iterators.get(e)
         if iterator is None:
             raise _UnreadableError
-        return [_Piece(iterator, self.one, iterator.extent, self.one)], 0
+        return [_Piece(iterator, self.one, iterator.edge, self.one)], 0
 
     def op(self, e: Op) -> _Pieces:
         iterator = self.iterators.get(e)

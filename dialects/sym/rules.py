@@ -209,7 +209,9 @@ def _joined_again(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """(x + y * 4) // 4 * 4 + x % 4 -> x + y * 4: remainders are written without multiples of their divisor."""
     for term, factor in _operations(e, "floormod"):
         low, d = term.args[0], term.args[1].constant
-        for above, c in _operations(e, "floordiv") if d is not None and d > 0 else ():
+        if d is None or d <= 0:
+            continue
+        for above, c in _operations(e, "floordiv"):
             x, by = above.args
             if by.constant == d and c == factor * d and _same_remainder(x, low, d):
                 return sum_of([*_rest(e, term, above), (x, factor)], offset_of(e), e.dtype)

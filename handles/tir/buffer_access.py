@@ -12,7 +12,7 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
 from ...dialects.names import set_name
-from ...dialects.sym.expr import SymExpr, product
+from ...dialects.sym.expr import product
 from . import prim_expr as tx
 from .buffers import Buffer
 from .domains import BufferRegion, Range
@@ -70,10 +70,13 @@ def vector_store(buffer: Buffer, begin: Any, value: Any, predicate: PrimExpr | N
     return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)), predicate)
 
 
-def _span(t: tir.BufferType) -> SymExpr:
-    """How many elements of memory a buffer takes; those of a row that is longer than the row of data included."""
+def _span(t: tir.BufferType, start: PrimExpr) -> PrimExpr:
+    """How many elements of memory a buffer takes from `start` on; those of a row that is longer than the row of data
+    included, written as rows of that length."""
     strides = t.explicit_strides
-    return strides[0] * t.dims[0] if strides else product(t.dims)
+    if strides:
+        return tx.from_sym(strides[0]) * tx.from_sym(t.dims[0]) - start
+    return tx.simplified(tx.from_sym(product(t.dims)) - start)
 
 
 def access_ptr(
@@ -90,7 +93,7 @@ def access_ptr(
     mask = access_mask
     bits = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mask) if isinstance(mask, str) else mask
     start = tx.convert(offset)
-    count = tx.simplified(tx.from_sym(_span(buffer.type)) - start) if extent is None else tx.convert(extent)
+    count = _span(buffer.type, start) if extent is None else tx.convert(extent)
     if buffer.type.elem_offset is not None:
         start = tx.from_sym(buffer.type.elem_offset) + start
     annotation = tir.CallIntrinOp("type_annotation", [], buffer.type.dtype).result

@@ -42,6 +42,10 @@ MAPS: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
     (lambda i, j: ((i * 8 + j) // 8, (i * 8 + j) % 8), (5, 8)),
     (lambda i: ((i + 2) // 4, (i + 2) % 4), (10,)),
     (lambda i: ((i + 2) // 4, (i + 2) % 4), (11,)),
+    (lambda i: ((i + 5) // 32, (i + 5) // 4 % 8, (i + 5) % 4), (123,)),
+    (lambda i: ((i + 5) // 4 % 8, (i + 5) // 32, (i + 5) % 4), (123,)),
+    (lambda i: ((i + 5) // 4 % 8, (i + 5) // 32, (i + 5) % 4), (120,)),
+    (lambda i, j: (j // 4, (i + 5) // 6, (i + 5) // 3 % 2, j % 4, (i + 5) % 3), (17, 6)),
     (lambda i, j: (i // 4, j // 4, j % 4, i % 4), (15, 13)),
     (lambda i: (i % 4,), (3,)),
     (lambda i: (7 - i,), (8,)),
@@ -81,6 +85,8 @@ def test_inverse_and_padding_agree_with_every_element(function: Callable[..., An
         (lambda i, j: (i,), (4, 2), "lost"),
         (lambda i: (i, i), (4,), "twice"),
         (lambda i, j: (i * j,), (4, 4), "no sum of parts"),
+        (lambda i: ((i + 5) // 32, (i + 5) % 4), (123,), "lost"),
+        (lambda i: ((i + 5) // 8, (i + 6) % 8), (123,), "lost"),
     ],
 )
 def test_what_is_not_one_to_one_has_no_inverse(

@@ -386,6 +386,9 @@ def test_accesses_of_buffers():
     assert apart.shape == [64, 32] and apart.axis_separators == [1]
     assert buffer.data.same_as(buffer.get_flattened_buffer().data) and not buffer.data.same_as(strided.data)
     assert str(strided.access_ptr("r").args[3]) == "64"
+    wide = tir.decl_buffer((n, 3), "float32", strides=[n + 1, 1])
+    assert str(wide.access_ptr("r").args[3]) == "(n + 1) * n"
+    assert str(wide.access_ptr("r", offset=100).args[3]) == "(n + 1) * n - 100"
     line = tir.decl_buffer((8,))
     assert line.get_flattened_buffer().same_as(line)
     for wrong in (
