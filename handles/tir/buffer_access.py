@@ -12,6 +12,7 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
 from ...dialects.names import set_name
+from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import product
 from . import prim_expr as tx
 from .buffers import Buffer
@@ -102,12 +103,12 @@ def access_ptr(
 
 
 def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
-    """The sum of indices times strides, and the offset of the buffer."""
+    """The sum of indices times strides, and the offset of the buffer; digits of one number become that number again."""
     t = buffer.type
     out = tx.const(0, t.dims[0].dtype if t.dims else "int32") if t.elem_offset is None else tx.from_sym(t.elem_offset)
     for index, stride in zip(_listed(buffer, indices), t.layout_strides(), strict=True):
         out = out + tx.convert(index) * tx.from_sym(stride)
-    return tx.simplified(out)
+    return tx.from_sym(Analyzer().simplify(tx.as_sym(out)))
 
 
 def flattened(buffer: Buffer) -> Buffer:
