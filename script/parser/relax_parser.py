@@ -551,9 +551,14 @@ class RelaxParser(RelaxEvaluator):
 
     @staticmethod
     def _yield(branch: Block) -> Attribute:
-        """The type that a branch declares for its value. A last `y = x` says that x is the value, and is no binding."""
+        """The type that a branch declares for its value.
+
+        A last `y = x`, or `y = 0`, says what the value is, and is no binding.
+        """
         last = cast(relax.YieldOp, branch.last_op)
         declared, copy = last.value.type, last.value.owner
+        if isinstance(copy, relax.LEAVES) and copy.next_op is last:
+            set_name(last.value, None)
         if isinstance(copy, relax.BindOp) and copy.next_op is last:
             copy.result.replace_all_uses_with(copy.value)
             copy.detach()

@@ -15,6 +15,7 @@ from tirax.dialects.sym.expr import Var
 from tirax.interpreter import interpret
 from tirax.ir.verification.verify import verify_module
 from tirax.script import ScriptError, parse_function, parse_source, print_script
+from tirax.tvm_api.script import from_source
 
 PARAMETERS = 'x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")'
 SIGNATURE = f"@R.function\ndef f({PARAMETERS}):\n"
@@ -421,3 +422,15 @@ def test_closures_of_functions_of_the_module(args: str, passed: str):
     verify_module(module)
     x, y = np.arange(3, dtype=np.float32), np.full(3, 5, np.float32)
     np.testing.assert_array_equal(interpret(module, "main", [x, y]), x - y)
+
+
+def test_a_leaf_at_the_end_of_a_branch_is_its_value():
+    """No binding: the name is that of the result."""
+    func = from_source(
+        "from tvm.script import relax as R\n\n@R.function\n"
+        'def main(c: R.Tensor((), "bool")):\n'
+        '    if c:\n        y = R.const(1.0, "float32")\n    else:\n        y = R.const(2.0, "float32")\n    return y\n'
+    )
+    branch = func.body.blocks[0].bindings[0].value
+    assert [list(b.blocks) for b in (branch.true_branch, branch.false_branch)] == [[], []]
+    assert 'y: R.Tensor((), dtype="float32") = R.const(1.0, "float32")' in func.script()
