@@ -20,7 +20,7 @@ from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
 
 PRODUCT = "tirax.block_product"
-"""The annotation of the sum over products with blocks: their format."""
+"""The annotation of the sum over products with blocks: their format. Bytes that they are multiplied by are no -128."""
 
 
 @dataclass(frozen=True)

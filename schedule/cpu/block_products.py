@@ -23,17 +23,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import VectorType, f32, i8, i16, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import VectorType, f32, i8, i32
+from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.block_formats import BLOCK_FORMATS, BlockFormat
 from ...dialects.dtypes import bit_width, ui8
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...transforms.operators.dot_products import Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from .block_words import SIGN, Unpacked, Words
+from .byte_pairs import IN_PAIRS, BytePairs
 from .epilogue import Epilogue
 from .interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
 from .misfit import misfit
@@ -61,7 +61,7 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
     factors = _factors(weights.factor)
     if factors is None or not is_in_order(factors[0], weights.k):
         return misfit("what is multiplied are no bytes with scales, in order")
-    dot = _dot(weights.format, machine)
+    dot = _dot(machine)
     if dot is None:
         return misfit("the target has no instruction for products of bytes")
     few = machine.registers < 32 or weights.format.size > 64
@@ -80,19 +80,12 @@ def _factors(x: SSAValue) -> tuple[tir.LoadOp, tir.LoadOp] | None:
     return (byte, scale) if byte.result.type == i8 else None
 
 
-_IN_PAIRS = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),))
-"""Pairs of products, then pairs of those: the first are 16 bits, which saturate where weights have more than 7 bits."""
-_EIGHT_BITS = {name for name in BLOCK_FORMATS if name.startswith(("q8", "int8"))}
-
-
-def _dot(row: BlockFormat, machine: Machine) -> Dot | None:
+def _dot(machine: Machine) -> Dot | None:
     """Unsigned bytes of weights by signed ones of activations, or both signed."""
     features, bits = machine.features, machine.vector_bits
     dots = (best_dot(kind, i8, i32, features, bits) for kind in (ui8, i8))
     dot = next((dot for dot in dots if dot is not None and not dot.shifted), None)
-    if dot is None and row.name not in _EIGHT_BITS and _IN_PAIRS.fits(features, bits):
-        return _IN_PAIRS
-    return dot
+    return IN_PAIRS if dot is None and IN_PAIRS.fits(features, bits) else dot
 
 
 def emit_block_products(loops: LoopBuilder, plan: BlockProductPlan) -> None:
@@ -152,12 +145,13 @@ class _Tile(BlockTile):
             vectors = [self._as_multiplied(words, parts, parts.word(j)) for j in each]
             minimum = None if parts.minimum is None else parts.minimum(p)
             first = number * plan.format.size + p * plan.step
-            part = _Part(self, words, vectors, parts.scale(p), minimum, first, self._zero(parts))
+            part = _Part(self, words, vectors, parts, parts.scale(p), minimum, first, self._zero(parts))
             self.rows.each(lambda r, part=part: part.add(acc, r))
 
     def _flips(self, parts: Unpacked) -> bool:
         """Whether bytes have to be of the other kind for the instruction."""
-        if ".sdot." in (self.plan.dot.intrinsic or ""):
+        dot = self.plan.dot
+        if dot is IN_PAIRS or ".sdot." in (dot.intrinsic or ""):
             return parts.most > 127 and not parts.signed
         return parts.signed
 
@@ -177,6 +171,7 @@ class _Part:
     tile: _Tile
     words: Words
     vectors: Sequence[SSAValue]
+    parts: Unpacked
     scale: SSAValue
     minimum: SSAValue | None
     first: SymExpr
@@ -188,12 +183,7 @@ class _Part:
         where: Bindings = {**tile.where, **tile.rows.at(r)}
         at = [where[it] for it in plan.rows]
         at.append(loops.value(self.first // plan.step, plan.k.dtype))
-        total = self._start(at)
-        for n, vector in enumerate(self.vectors):
-            k = loops.value(self.first + 4 * n)
-            four = _neighbours(loops, plan, {**where, plan.k: k}, 4)
-            x = loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(four, i32)), plan.lanes))
-            total = self._dot(total, vector, x)
+        total = self._products(self._start(at), [self._x(where, n) for n in range(len(self.vectors))])
         step = loops.cloner({**where, plan.k: loops.value(self.first)})(plan.scales.result)
         factor = words.times(self.scale, loops.op(tir.BroadcastOp(step, plan.lanes)))
         place = tile.place(r)
@@ -212,20 +202,25 @@ class _Part:
         start = loops.op(tir.MulOp(total, loops.const(-self.zero, i32)))
         return loops.op(tir.BroadcastOp(start, lanes))
 
+    def _x(self, where: Bindings, n: int) -> SSAValue:
+        """Word n of a row of x, in every lane."""
+        loops, plan = self.tile.loops, self.tile.plan
+        four = _neighbours(loops, plan, {**where, plan.k: loops.value(self.first + 4 * n)}, 4)
+        return loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(four, i32)), plan.lanes))
+
+    def _products(self, total: SSAValue, xs: Sequence[SSAValue]) -> SSAValue:
+        """`total` and the products of all words."""
+        if self.tile.plan.dot is IN_PAIRS:
+            most = min(self.parts.most, 128)
+            return BytePairs(self.tile.loops, self.vectors, most, signed=most == 128).add_products(total, xs)
+        for vector, x in zip(self.vectors, xs, strict=True):
+            total = self._dot(total, vector, x)
+        return total
+
     def _dot(self, old: SSAValue, weights: SSAValue, x: SSAValue) -> SSAValue:
         dot, loops = self.tile.plan.dot, self.tile.loops
         factors = [x, weights] if dot.swapped else [weights, x]
         if dot.elements != i32:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
-        if dot is _IN_PAIRS:
-            return loops.op(tir.AddOp(old, self._in_pairs(factors, old.type)))
         return loops.op(tir.CallLLVMIntrinOp(cast(str, dot.intrinsic), [old, *factors], old.type))
-
-    def _in_pairs(self, factors: Sequence[SSAValue], sums: Attribute) -> SSAValue:
-        """Four neighbours' products, summed in two steps."""
-        loops, lanes = self.tile.loops, 2 * self.tile.plan.lanes
-        pairs = VectorType(i16, [lanes])
-        products = loops.op(tir.CallLLVMIntrinOp(cast(str, _IN_PAIRS.intrinsic), factors, pairs))
-        ones = loops.op(tir.BroadcastOp(loops.const(1, i16), lanes))
-        return loops.op(tir.CallLLVMIntrinOp("llvm.x86.avx2.pmadd.wd", [products, ones], sums))
