@@ -84,7 +84,7 @@ def assembly(name: str, target: str, rows: int = 1) -> str:
         ("q8_0", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr=+dotprod", r"sdot\s"),
         ("q8_0", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -mattr=+dotprod,+i8mm", r"usdot\s"),
         ("q6_k", "llvm -mcpu=haswell", r"vpmaddubsw\s.*ymm(.|\n)*vpmaddwd\s.*ymm"),
-        ("q8_0", "llvm -mcpu=haswell", r"vfmadd\w+\s.*ymm"),
+        ("q8_0", "llvm -mcpu=haswell", r"vpsignb\s.*ymm(.|\n)*vpmaddubsw\s.*ymm"),
         ("q8_0", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", r"fmla\s"),
     ],
     4,
