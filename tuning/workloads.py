@@ -71,30 +71,50 @@ class _Window:
         return position * self.stride + tap * self.dilation
 
 
-def _padded(x: te.Tensor, padding: int) -> te.Tensor:
+def _padded(x: te.Tensor, padding: int, name: str = "PadInput") -> te.Tensor:
     """Zeros around all dimensions but the first and the last."""
     widths = [0, *[padding] * (len(x.shape) - 2), 0]
-    return pad_constant(x, widths, widths, 0.0, "PadInput")
+    return pad_constant(x, widths, widths, 0.0, name)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a convolution, its padded input and the axes between batch and channels are called."""
+
+    output: str
+    axes: tuple[str, ...]
+    padded: str = "PadInput"
+    batch: str = "n"
+    channels: str = "co"
+
+    @property
+    def taps(self) -> list[str]:
+        """The axes of the kernel: `ry` along `yy`."""
+        return [f"r{axis[0]}" for axis in self.axes]
 
 
 def _convolution(
-    x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, name: str, in_channels: int, out_channels: int
+    x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, names: _Names, in_channels: int, out_channels: int
 ) -> te.Tensor:
     """Any number of dimensions between the batch and the channels; None: the channels are in no groups, not in one."""
     spatial = [int(d) for d in x.shape[1:-1]]
-    padded = _padded(x, window.padding)
-    taps = [te.reduce_axis((0, window.size), name=f"r{letter}") for letter in "dhw"[-len(spatial) :]]
+    padded = _padded(x, window.padding, names.padded)
+    taps = [te.reduce_axis((0, window.size), name=tap) for tap in names.taps]
     members, group = in_channels // (groups or 1), out_channels // (groups or 1)
     rc = te.reduce_axis((0, members), name="rc")
 
-    def element(n: Any, *rest: Any) -> Any:
-        *places, co = rest
+    def element(*indices: Any) -> Any:
+        n, *places, co = indices
         at = [window.at(p, t) for p, t in zip(places, taps, strict=True)]
         channel = rc if groups is None else co // group * members + rc
         return te.sum(padded[(n, *at, channel)] * w[(*taps, rc, co)], axis=[*taps, rc])
 
     shape = (x.shape[0], *(window.steps(d) for d in spatial), out_channels)
-    return te.compute(shape, element, name=name)
+    return te.compute(shape, element, name=names.output, varargs_names=[names.batch, *names.axes, names.channels])
+
+
+_AXES = {1: ("l",), 2: ("h", "w"), 3: ("d", "h", "w")}
+"""What the dimensions between batch and channels are called, by their number."""
 
 
 def _channels_last(
@@ -102,7 +122,7 @@ def _channels_last(
 ) -> Tensors:
     x = te.placeholder((n, *spatial, ci), name="inputs", dtype=dtype)
     w = te.placeholder((*[window.size] * len(spatial), ci // (groups or 1), co), name="weight", dtype=dtype)
-    return [x, w, _convolution(x, w, window, groups, name, ci, co)]
+    return [x, w, _convolution(x, w, window, groups, _Names(name, _AXES[len(spatial)]), ci, co)]
 
 
 def conv1d_nlc(
@@ -144,7 +164,7 @@ def depthwise_conv2d_nhwc(
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     out = te.compute(
         (n, window.steps(h), window.steps(w), c),
-        lambda b, i, j, ch: te.sum(padded[b, window.at(i, rh), window.at(j, rw), ch] * k[0, rh, rw, ch], axis=[rh, rw]),
+        lambda n, h, w, c: te.sum(padded[n, window.at(h, rh), window.at(w, rw), c] * k[0, rh, rw, c], axis=[rh, rw]),
         name="depth_conv2d_nhwc",
     )
     return [x, k, out]
@@ -164,11 +184,11 @@ def conv2d_transpose_nhwc(
     rc = te.reduce_axis((0, ci), name="rc")
     last = kernel_size - 1
 
-    def element(b: Any, i: Any, j: Any, c: Any) -> Any:
-        y, z = i + rh + border, j + rw + border
-        value = padded[b, y // stride, z // stride, rc]
+    def element(n: Any, h: Any, w: Any, co: Any) -> Any:
+        y, z = h + rh + border, w + rw + border
+        value = padded[n, y // stride, z // stride, rc]
         taken = te.if_then_else(te.all(y % stride == 0, z % stride == 0), value, te.const(0.0, in_dtype))
-        return te.sum(taken * k[last - rh, last - rw, rc, c], axis=[rh, rw, rc])
+        return te.sum(taken * k[last - rh, last - rw, rc, co], axis=[rh, rw, rc])
 
     tall, wide = ((e - 1) * stride + kernel_size - 2 * padding for e in (h, w))
     return [x, k, te.compute((n, tall, wide, co), element, name="conv2d_transpose_nhwc")]
@@ -189,8 +209,9 @@ def conv2d_capsule_nhwijc(
     cap, rc = te.reduce_axis((0, s), name="cap_k"), te.reduce_axis((0, ci), name="rc")
     out = te.compute(
         (n, window.steps(h), window.steps(w), s, s, co),
-        lambda b, i, j, u, v, c: te.sum(
-            padded[b, window.at(i, rh), window.at(j, rw), u, cap, rc] * k[rh, rw, cap, v, rc, c], axis=[rh, rw, cap, rc]
+        lambda n, h, w, cap_i, cap_j, co: te.sum(
+            padded[n, window.at(h, rh), window.at(w, rw), cap_i, cap, rc] * k[rh, rw, cap, cap_j, rc, co],
+            axis=[rh, rw, cap, rc],
         ),
         name="conv2d_capsule_nhwijc",
     )
@@ -203,7 +224,9 @@ def conv2d_nhwc_bn_relu(
 ) -> Tensors:  # fmt: skip
     """As `conv2d_nhwc`, then a bias, the scale and offset of a normalization, and the greater of that and 0."""
     window = _Window(kernel_size, stride, padding, dilation)
-    x, k, conv = _channels_last(n, (h, w), ci, co, window, None, "Conv2dOutput", in_dtype)
+    x = te.placeholder((n, h, w, ci), name="data", dtype=in_dtype)
+    k = te.placeholder((kernel_size, kernel_size, ci, co), name="kernel", dtype=in_dtype)
+    conv = _convolution(x, k, window, None, _Names("Conv2dOutput", ("yy", "xx"), "PaddedInput", "nn", "ff"), ci, co)
     bias, scale, offset = (
         te.placeholder((co,), name=name, dtype=in_dtype) for name in ("bias", "bn_scale", "bn_offset")
     )
@@ -211,7 +234,7 @@ def conv2d_nhwc_bn_relu(
     scaled = te.compute(conv.shape, lambda b, i, j, c: biased[b, i, j, c] * scale[c], name="bn_mul")
     moved = te.compute(conv.shape, lambda b, i, j, c: scaled[b, i, j, c] + offset[c], name="bn_add")
     zero = te.const(0.0, in_dtype)
-    out = te.compute(conv.shape, lambda b, i, j, c: te.max(moved[b, i, j, c], zero), name="compute")
+    out = te.compute(conv.shape, lambda *at: te.max(moved[at], zero), name="compute")
     return [x, k, bias, offset, scale, out]
 
 
@@ -220,8 +243,14 @@ def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dty
     query, value = (
         te.placeholder((batch, length, heads, dim), name=name, dtype=in_dtype) for name in ("query", "value")
     )
-    query_t = te.compute((batch, heads, length, dim), lambda b, h, i, d: query[b, i, h, d], name="query_T")
-    value_t = te.compute((batch, heads, dim, length), lambda b, h, d, i: value[b, i, h, d], name="value_T")
+
+    def rearranged(x: te.Tensor, dims: str, shape: tuple[int, ...], name: str) -> te.Tensor:
+        return te.compute(
+            shape, lambda *at: x[tuple(at[dims.index(d)] for d in "blhd")], name=name, varargs_names=list(dims)
+        )
+
+    query_t = rearranged(query, "bhld", (batch, heads, length, dim), "query_T")
+    value_t = rearranged(value, "bhdl", (batch, heads, dim, length), "value_T")
     k = te.reduce_axis((0, dim), name="k")
     out = te.compute(
         (batch, heads, length, length),

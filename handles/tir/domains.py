@@ -110,8 +110,8 @@ class BufferRegion:
 
 
 def _interval(r: Range) -> str:
-    """`i`, where it has one element, or `i:i + 4`."""
-    return str(r.min) if r.extent == 1 else f"{r.min}:{tx.simplified(r.min + r.extent)}"
+    """`i`, where it has one element, or `i:i + 4`, as a script writes it: the end is the sum, unless it is a number."""
+    return str(r.min) if r.extent == 1 else f"{r.min}:{r.min + r.extent}"
 
 
 @dataclass(frozen=True, eq=False)

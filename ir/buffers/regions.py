@@ -1,14 +1,14 @@
 """Which regions of which buffers a block reads and writes.
 
 `infer_regions(block)` puts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script: in
-order of first access, inner loops relaxed, accesses of one buffer joined. With an init, what is written is not among
-the reads.
+order of first access, inner loops relaxed to what the conditions around an access leave of them, accesses of one
+buffer joined. With an init, what is written is not among the reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -18,9 +18,8 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var, maximum, minimum
 from ...dialects.sym.int_set import EVERYTHING, Intervals, SymInterval
 from ..affine.values import Materializer, sym_expr_of, widens
+from .conditions import Ends, narrowed
 
-Ends = tuple[SymExpr, SymExpr]
-"""The least and the greatest index."""
 _Dims = list[Ends | None]
 """An interval for each dimension; None where it cannot be said, which means all of it."""
 
@@ -48,6 +47,7 @@ class _Relaxed(Intervals):
     def __init__(self, bounds: Mapping[SSAValue, Ends | None]) -> None:
         super().__init__(Analyzer())
         self.bounds = dict(bounds)
+        self.narrowed: Mapping[SSAValue, Ends] = {}
         self.expressions: dict[SSAValue, SymExpr] = {}
         self._moving: dict[SSAValue, bool] = {}
 
@@ -74,7 +74,7 @@ class _Relaxed(Intervals):
     def var(self, e: Var) -> SymInterval:
         value = e.value
         if value is not None and value in self.bounds:
-            return SymInterval(*(self.bounds[value] or EVERYTHING))
+            return SymInterval(*(self.narrowed.get(value) or self.bounds[value] or EVERYTHING))
         if not isinstance(value, OpResult) or not isinstance(value.op, tir.CastOp) or not widens(value.op):
             return EVERYTHING
         ends = self.of(sym_expr_of(value.op.value, self.expressions))
@@ -83,8 +83,15 @@ class _Relaxed(Intervals):
         )
 
 
+class _Place(NamedTuple):
+    """What holds where an access stands: fewer values of loop variables; and the values that were seen there."""
+
+    narrowed: dict[SSAValue, Ends]
+    seen: set[SSAValue]
+
+
 class _Detector:
-    """Walks the body of a block; expressions are read as trees, each value once."""
+    """Walks the body of a block; expressions are read as trees, each value once where the same conditions hold."""
 
     def __init__(
         self, bounds: Mapping[SSAValue, Ends | None] | None = None, apart: bool = False, by_address: bool = False
@@ -99,7 +106,8 @@ class _Detector:
         self.interval = self._relaxed.ends
         self._local: set[SSAValue] = set()
         self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
-        self._seen: set[SSAValue] = set()
+        self._place = _Place({}, set())
+        self._places = {frozenset[tuple[SSAValue, Ends]](): self._place}
 
     def visit_block(self, block: Block) -> None:
         for op in block.ops:
@@ -140,6 +148,24 @@ class _Detector:
             for block in region.blocks:
                 self.visit_block(block)
 
+    def visit_if(self, op: tir.IfOp) -> None:
+        self.visit_values([op.cond])
+        around = self._place
+        for region, holds in ((op.then_region, True), (op.else_region, False)):
+            self._enter(self._where(op.cond, holds))
+            for block in region.blocks:
+                self.visit_block(block)
+            self._enter(around)
+
+    def _where(self, condition: SSAValue, holds: bool) -> _Place:
+        """The place inside of this one where a condition holds, or does not."""
+        bounds = {**self._bounds, **self._place.narrowed}
+        more = {**self._place.narrowed, **narrowed(self._expr(condition), holds, bounds)}
+        return self._places.setdefault(frozenset(more.items()), _Place(more, set()))
+
+    def _enter(self, place: _Place) -> None:
+        self._place, self._relaxed.narrowed = place, place.narrowed
+
     def visit_let(self, op: tir.LetOp) -> None:
         """A name that an index has stands for its value."""
         self.visit_values([op.value])
@@ -156,25 +182,35 @@ class _Detector:
 
     def visit_values(self, values: Sequence[SSAValue]) -> None:
         """The accesses in the trees of `values`, an access before those in its indices."""
-        stack = list(reversed(values))
+        around = self._place
+        stack = [(value, around) for value in reversed(values)]
         while stack:
-            value = stack.pop()
-            if value in self._seen:
+            value, place = stack.pop()
+            if value in place.seen:
                 continue
-            self._seen.add(value)
+            place.seen.add(value)
+            self._enter(place)
             if isinstance(value.type, tir.BufferType):
                 self._opaque(value)
-            if isinstance(value, OpResult) and not isinstance(value.op, tir.LetOp):
-                stack.extend(reversed(self._expression(value.op)))
+            if isinstance(value, OpResult) and isinstance(value.op, tir.IfThenElseOp):
+                stack.extend(reversed(self._choice(value.op)))
+            elif isinstance(value, OpResult) and not isinstance(value.op, tir.LetOp):
+                stack.extend((v, place) for v in reversed(self._expression(value.op)))
+        self._enter(around)
+
+    def _choice(self, op: tir.IfThenElseOp) -> list[tuple[SSAValue, _Place]]:
+        """The values to look at next: one side is computed where the condition holds, the other where it does not."""
+        found = [(op.cond, self._place)]
+        for region, holds in ((op.then_region, True), (op.else_region, False)):
+            last, place = region.block.last_op, self._where(op.cond, holds)
+            found += [(v, place) for v in (() if last is None else last.operands)]
+        return found
 
     def _expression(self, op: Operation) -> list[SSAValue]:
         """Note what an expression accesses; gives the values to look at next."""
         if isinstance(op, tir.LoadOp):
             self._access(self.reads, op.buffer, op.indices)
             return list(op.indices)
-        if isinstance(op, tir.IfThenElseOp):
-            sides = (op.then_region.block.last_op, op.else_region.block.last_op)
-            return [op.cond, *(v for side in sides if side is not None for v in side.operands)]
         if isinstance(op, tir.LetInOp):
             self._bounds[op.var] = self.interval(self._expr(op.value)) if isinstance(op.var.type, IntegerType) else None
             last = op.body.block.last_op
@@ -281,8 +317,9 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
     tir.AllocBufferOp: _Detector.visit_definition,
     tir.AllocConstOp: _Detector.visit_definition,
     tir.MatchBufferOp: _Detector.visit_definition,
+    tir.IfOp: _Detector.visit_if,
     **dict.fromkeys(
-        (tir.EvaluateOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.LaunchThreadOp, tir.YieldOp),
+        (tir.EvaluateOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.LaunchThreadOp, tir.YieldOp),
         _Detector.visit_plain,
     ),
 }

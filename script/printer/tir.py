@@ -60,7 +60,7 @@ class TIRPrinter:
     def __init__(self, doc: Document):
         config = doc.config
         self.doc = doc
-        self._names = NameScope("_", (config.tir_prefix, config.ir_prefix, "range"))
+        self._names = NameScope("_", (config.tir_prefix, config.ir_prefix, config.relax_prefix, "range"))
         self._values: dict[SSAValue, Expr] = _Values(self)
         self._symbols: dict[str | SSAValue, Expr] = {}
         self.declared: list[str] = []

@@ -531,3 +531,9 @@ def test_names_at_the_end_have_a_statement_after_them() -> None:
 def test_floats_of_annotations() -> None:
     loop = "tir.for %i = 0 to 8 annotations {a = 0.1 : f64} {\n%0 = tir.const 1 : i64\ntir.evaluate %0 : i64\n}"
     assert "T.float32(0.10000000000000001)" in body_of(loop)
+
+
+def test_no_variable_is_called_as_what_scripts_import() -> None:
+    for name in ("T", "R", "I"):
+        text = print_script(function_of(f"tir.func @main(%{name}: !tir.buffer<[4], f32>) {{}}"))
+        assert f"main({name}_1: T.Buffer(" in text

@@ -108,3 +108,20 @@ def test_what_is_not_there():
 def test_all_are_there():
     for name, (_, sizes) in workloads.WORKLOADS.items():
         assert all(workloads.workload(name, i).params for i in range(len(sizes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        ("C1D", "n, l, co, rl, rc"),
+        ("C2D", "n, h, w, co, rh, rw, rc"),
+        ("C3D", "n, d, h, w, co, rd, rh, rw, rc"),
+        ("DEP", "n, h, w, c, rh, rw"),
+        ("T2D", "n, h, w, co, rh, rw, rc"),
+        ("CAP", "n, h, w, cap_i, cap_j, co, rh, rw, cap_k, rc"),
+        ("CBR", "nn, yy, xx, ff, ry, rx, rc"),
+        ("TBG", "b, h, d, l"),
+    ],
+)
+def test_axes_are_called_by_what_they_are(name, axes):
+    assert f"for {axes} in T.grid(" in workloads.workload(name).script()

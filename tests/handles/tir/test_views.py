@@ -374,6 +374,8 @@ def test_accesses_of_buffers():
     part = buffer[0:2, X]
     assert isinstance(part, tir.BufferRegion) and [int(r.extent) for r in part.region] == [2, 1]
     assert isinstance(buffer[X, 0:n], tir.BufferRegion)
+    ranges = [tvm.ir.Range.from_min_extent(X * 4 + 2, 3), tvm.ir.Range.from_min_extent(1, 3)]
+    assert str(tir.BufferRegion(buffer, ranges)) == "B[x * 4 + 2:x * 4 + 2 + 3, 1:4]"
     assert buffer.vload([X, 0], "float32x8").dtype == "float32x8" and buffer.vload([X, 0]).dtype == "float32"
     store = buffer.vstore([X, 0], tir.Broadcast(tir.const(1.0, "float32"), 4))
     assert isinstance(store, tir.BufferStore) and store.indices[1].lanes == 4

@@ -11,7 +11,7 @@ from xdsl.ir import Block
 
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
-from tirax.dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
+from tirax.dialects.sym.expr import Const, SymExpr, Var, eq, floordiv, floormod, le, lt, minimum, ne
 from tirax.ir.affine.values import Materializer, sym_expr_of
 from tirax.ir.buffers.regions import accessed, accessed_apart, accessed_by, infer_regions, relaxed
 from tirax.script import parse_source, print_script
@@ -174,6 +174,45 @@ def test_no_access_lies_outside(seed: int) -> None:
         nest.detach()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_no_access_under_a_condition_lies_outside(seed: int) -> None:
+    draw = random.Random(seed)
+    module = parse_source("@T.prim_func\ndef f(A: T.Buffer((T.int64(99),)), B: T.Buffer((T.int64(99),))):\n    pass\n")
+    func = next(op for op in module.walk() if isinstance(op, tir.FuncOp))
+    smaller = 0
+    for _ in range(80):
+        sides = [(_index(draw, draw.randint(0, 1)), _index(draw, draw.randint(0, 1))) for _ in range(2)]
+        condition = draw.choice((lt, le, eq, ne))(_index(draw, 1), _index(draw, 1))
+        least, extents = draw.randint(-2, 2), (draw.randint(0, 4), draw.randint(1, 4))
+        nest = _nest(list(func.params), sides, least, extents)
+        whole = accessed(Block([nest]))
+        _choose(nest, condition)
+        regions = accessed(Block([nest.clone()]))
+        for kind, found in enumerate((regions[1], regions[0])):
+            ((low, high),) = found[func.params[kind]]  # type: ignore[misc]
+            smaller += found[func.params[kind]] != whole[1 - kind][func.params[kind]]
+            for i, j in product(range(extents[0]), range(least, least + extents[1])):
+                values = {"i": i, "j": j}
+                at = sides[0 if condition.evaluate(values) else 1][kind].evaluate(values)
+                assert low.evaluate({}) <= at <= high.evaluate({}), (condition, sides)
+        nest.detach()
+    assert smaller > 3
+
+
+def _choose(nest: tir.ForOp, condition: SymExpr) -> None:
+    """Of two stores do the first where the condition holds, else the second."""
+    inner = next(op for op in nest.walk() if isinstance(op, tir.ForOp) and op is not nest)
+    ops = list(inner.body.block.ops)
+    first = next(k for k, op in enumerate(ops) if isinstance(op, tir.StoreOp)) + 1
+    values = {I: Var(nest.loop_var), J: Var(inner.loop_var)}
+    build = Materializer(inner.body.block.add_op)
+    choice = tir.IfOp(build(condition.substitute(values)), tir.body_region(), tir.body_region())
+    for k, op in enumerate(ops):
+        op.detach()
+        (choice.then_region if k < first else choice.else_region).block.add_op(op)
+    inner.body.block.add_op(choice)
+
+
 def _block(body: str) -> tir.BlockOp:
     module = parse_source(HEAD + textwrap.indent(body, " " * 12) + "\n")
     return next(op for op in module.walk() if isinstance(op, tir.BlockOp))
@@ -198,6 +237,30 @@ def test_statements_alone() -> None:
         (read,), (written,) = (list(found.values()) for found in accessed_by([store]))
         ends = [e.constant for interval in (read[0], written[0]) for e in interval or ()]
         assert ends == [1 + 2 * number] * 2 + [2 * number] * 2
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("if i < 5:\n        C[i] = A[i, 0]", (0, 4)),
+        ("if i < 5:\n        C[i] = A[i, 0]\n    else:\n        C[i] = A[i - 1, 0]", (0, 6)),
+        ("C[i] = T.if_then_else(2 <= i and i < 5, A[i, 0], T.float32(0))", (2, 4)),
+        ("C[i] = T.if_then_else(i == 3, T.float32(0), A[i, 0])", (0, 7)),
+        ("C[i] = T.if_then_else(i != 0, A[i - 1, 0], T.float32(0))", (0, 6)),
+        ("C[i] = T.if_then_else(i * 2 + 1 < 8, A[i, 0], T.float32(0))", (0, 3)),
+        ("C[i] = T.if_then_else(i < 6, T.if_then_else(2 < i, A[i, 0], T.float32(0)), T.float32(0))", (3, 5)),
+        ("C[i] = T.if_then_else(i < 5, A[i, 0], T.float32(0)) + A[i, 0]", (0, 7)),  # and without a condition
+        ("C[i] = T.if_then_else(i < 9, A[i, 0], T.float32(0))", (0, 7)),  # it always holds
+        ("C[i] = T.if_then_else(i < 0, A[i, 0], T.float32(0))", (0, 7)),  # it never does
+        ("C[i] = T.if_then_else(A[0, 0] < T.float32(1), A[i, 0], T.float32(0))", (0, 7)),
+        ("C[i] = T.Select(i < 5, A[i, 0], T.float32(0))", (0, 7)),  # both are computed
+    ],
+)
+def test_what_conditions_leave_of_loops(body: str, read: tuple[int, int]) -> None:
+    block = _block(f"for i in range(8):\n    {body}")
+    (region,) = block.reads
+    first, extent = sym_expr_of(region.starts[0]).constant, region.extents[0].constant
+    assert first is not None and extent is not None and (first, first + extent - 1) == read
 
 
 def test_regions_are_put_where_they_are_asked_for() -> None:
