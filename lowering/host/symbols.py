@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,6 +15,7 @@ from ...dialects.sched import SequenceOp
 from ...ir.equality import fingerprint
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
+from .scalars import erase_functions, merge_but_for_numbers
 
 KERNEL_PREFIX = "kernel."
 ENTRY_PREFIX = "entry_"
@@ -42,18 +43,15 @@ def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
             sequence.properties["function"] = SymbolRefAttr(kernel_symbol(sequence.function_name))
 
 
-def _duplicates(op: ModuleOp) -> dict[str, str]:
+Said = dict[str | None, tuple[str, ...]]
+"""What is said of the schedules of functions, by their names."""
+
+
+def _duplicates(contents: Mapping[str, Hashable], said: Said) -> dict[str, str]:
     """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
-    said = {s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)}
     first: dict[Hashable, str] = {}
-    replaced: dict[str, str] = {}
-    for function in op.ops:
-        if isinstance(function, tir.FuncOp) and function.private:
-            name = function.sym_name.data
-            kept = first.setdefault((fingerprint(function), said.get(name)), name)
-            if kept != name:
-                replaced[name] = kept
-    return replaced
+    kept = {name: first.setdefault((content, said.get(name)), name) for name, content in contents.items()}
+    return {name: other for name, other in kept.items() if name != other}
 
 
 _NAMES: dict[type[Operation], str] = {
@@ -79,22 +77,32 @@ def _renamed(attr: Attribute, names: dict[str, str]) -> Attribute:
 
 @dataclass(frozen=True)
 class MergeKernels(Pass):
-    """Let calls of private tir functions of the same structure call the first one; the others go."""
+    """Let calls of private tir functions of the same structure call the first one; the others go.
+
+    Where only numbers that are added or multiplied differ, these become parameters (`scalars.py`).
+    """
 
     name = "merge-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names = _duplicates(op)
-        if not names:
-            return
-        for inner in operations(op):
-            key = _NAMES.get(type(inner))
-            if key is not None:
-                inner.properties[key] = _renamed(inner.properties[key], names)
-        for gone in list(op.ops):
-            name = gone.function_name if isinstance(gone, SequenceOp) else None
-            if (gone.sym_name.data if isinstance(gone, tir.FuncOp) else name) in names:
-                op.body.block.erase_op(gone)
+        said: Said = {
+            s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)
+        }
+        private = [f for f in op.ops if isinstance(f, tir.FuncOp) and f.private]
+        contents = {f.sym_name.data: fingerprint(f) for f in private}
+        names = _duplicates(contents, said)
+        if names:
+            _merge(op, names)
+        merge_but_for_numbers(op, said.get, contents)
+
+
+def _merge(op: ModuleOp, names: dict[str, str]) -> None:
+    """Let calls call other functions; those that they called go."""
+    for inner in operations(op):
+        key = _NAMES.get(type(inner))
+        if key is not None:
+            inner.properties[key] = _renamed(inner.properties[key], names)
+    erase_functions(op, names)
 
 
 @dataclass(frozen=True)
