@@ -308,9 +308,14 @@ def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | N
             if _is_triangle(np.where(allowed == (at == 0), 0.0, nothing), matrix):
                 return scores, None, "TopLeft"
     scores, bias = _without_bias(value)
-    added = None if bias is None else _array(bias)
-    is_causal = added is not None and _is_triangle(added, matrix)
+    is_causal = bias is not None and is_causal_mask(bias, matrix)
     return (scores, None, "TopLeft") if is_causal else (scores, bias, None)
+
+
+def is_causal_mask(bias: SSAValue, matrix: Dims) -> bool:
+    """Whether a constant that is added to scores, matrices of these sizes, leaves those of keys up to the query."""
+    added = _array(bias)
+    return added is not None and _is_triangle(added, matrix)
 
 
 def _is_triangle(added: Array, matrix: Dims) -> bool:

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ...dialects.relax.operator import Operator
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
-from .attention_form import exchanged_heads, read_attention
-from .rules import producer
+from .attention_form import exchanged_heads, is_causal_mask, read_attention
+from .rules import dims_of, producer
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,17 @@ class FuseAttention(Pass):
 
     Scale and mask may be missing; the scale is a constant, of scores, queries or keys, which may be divided by it. A
     constant mask that keeps the keys up to the query is `TopLeft`, also one that chooses between scores and a number
-    that leaves nothing of them. Heads stand where attention has them, (batch, length, heads, size), if that moves no
-    more data than leaving them in front of the length: then each one is a batch of its own. What is on the way is used
-    by nothing else, and of known sizes. Rows that a mask leaves nothing of are zeros then, which the softmax makes NaN
-    of.
+    that leaves nothing of them, and that of attention which is an operator already. Heads stand where attention has
+    them, (batch, length, heads, size), if that moves no more data than leaving them in front of the length: then each
+    one is a batch of its own. What is on the way is used by nothing else, and of known sizes. Rows that a mask leaves
+    nothing of are zeros then, which the softmax makes NaN of.
     """
 
     name = "fuse-attention"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, {"relax.matmul": _of_product, "relax.permute_dims": _of_exchanged})
+        rules = {"relax.matmul": _of_product, "relax.permute_dims": _of_exchanged, "relax.nn.attention": _of_mask}
+        apply_rules(op, rules)
 
 
 def _of_product(op: Operator, emit: Emit) -> SSAValue | None:
@@ -50,3 +51,15 @@ def _of_exchanged(op: Operator, emit: Emit) -> SSAValue | None:
     if product is None or attention is None or exchanged_heads(attention, product) is not op:
         return None
     return attention.value(emit, heads_last=True)
+
+
+def _of_mask(op: Operator, emit: Emit) -> SSAValue | None:
+    """Causal attention for that whose bias is such a mask."""
+    query, key, _, *biases = op.operands
+    queries, keys = dims_of(query), dims_of(key)
+    if not biases or op.attr("causal_mask") is not None or queries is None or keys is None:
+        return None
+    if not is_causal_mask(biases[0], (queries[1], keys[1])):
+        return None
+    attrs = {"scale": op.attr("scale"), "window_size": op.attr("window_size")}
+    return emit("nn.attention", *op.operands[:3], **attrs, causal_mask="TopLeft")

@@ -16,7 +16,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
-from .rules import Array, both_ways, dims_of, producer, used_once
+from .rules import Array, Dims, both_ways, dims_of, producer, used_once
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class SplitProducts(Pass):
 
     q, k, v = split(matmul(x, w) + b, axis=-1)  ->  q, k, v = matmul(x, w0) + b0, matmul(x, w1) + b1, matmul(x, w2) + b2
 
-    As queries, keys and values are computed in transformers. The weights may be transposed, the sum may be absent. Only
-    where the product has `min_rows` and more: of fewer rows little is copied, and one product is better than three.
+    As queries, keys and values are computed in transformers. The weights may be transposed, the sum may be absent, rows
+    may be reshaped before the split. Only where the product has `min_rows` and more: of fewer rows little is copied,
+    and one product is better than three.
     """
 
     name = "split-products"
@@ -42,7 +43,10 @@ class SplitProducts(Pass):
 
 @dataclass(frozen=True)
 class _Whole:
-    """What is split, and where: `x` times `weights` (`transposed`: as they are multiplied), plus `bias`."""
+    """What is split, and where: `x` times `weights` (`transposed`: as they are multiplied), plus `bias`.
+
+    `lead` are the dimensions of the parts before the last, where the rows are reshaped before the split.
+    """
 
     x: SSAValue
     weights: relax.ConstantOp
@@ -50,6 +54,7 @@ class _Whole:
     bias: relax.ConstantOp | None
     rows: int
     edges: list[tuple[int, int]]
+    lead: Dims | None
 
     def part(self, index: int, emit: Emit) -> SSAValue:
         """The product with a part of the weights."""
@@ -59,7 +64,9 @@ class _Whole:
         weights = _constant(emit, self.weights, self.weights.value.numpy()[(slice(None),) * axis + (columns,)])
         weights = emit("permute_dims", weights, axes=[1, 0]) if self.transposed else weights
         product = emit("matmul", self.x, weights)
-        return product if self.bias is None else emit("add", product, self._bias(emit, self.bias, columns))
+        if self.bias is not None:
+            product = emit("add", product, self._bias(emit, self.bias, columns))
+        return product if self.lead is None else emit("reshape", product, relax.ShapeOp((*self.lead, count)).result)
 
     def _bias(self, emit: Emit, bias: relax.ConstantOp, columns: slice) -> SSAValue:
         return _constant(emit, bias, bias.value.numpy()[..., columns])
@@ -84,7 +91,19 @@ def _whole_of(item: relax.TupleGetItemOp) -> _Whole | None:
     rows = [d.constant for d in dims[:-1] if d.constant is not None]
     if len(known) < len(edges) or len(rows) < len(dims) - 1:
         return None
-    return next((_Whole(*parts, prod(rows), known) for parts in _products(value, dims[-1].constant)), None)
+    reshape = _of_rows(value)
+    lead = None if reshape is None else dims[:-1]
+    whole = value if reshape is None else reshape.operands[0]
+    return next((_Whole(*parts, prod(rows), known, lead) for parts in _products(whole, dims[-1].constant)), None)
+
+
+def _of_rows(value: SSAValue) -> Operator | None:
+    """The reshape that a value is, where it keeps the columns and is alone to take what it reshapes."""
+    reshape = producer(value, "reshape")
+    before, after = None if reshape is None else dims_of(reshape.operands[0]), dims_of(value)
+    if reshape is None or not before or not after or before[-1] != after[-1] or not reshape.operands[0].has_one_use():
+        return None
+    return reshape
 
 
 def _products(

@@ -236,6 +236,41 @@ def test_masks_of_another_form(name):
     assert_same_meaning(masked(name, mask).op, after.op)
 
 
+def with_bias(bias, **attrs):
+    """The operator with a constant bias."""
+    dims = (("q", (2, 5, 3, 8)), ("k", (2, 7, 3, 8)), ("v", (2, 7, 3, 4)))
+    x = [relax.Var(n, relax.TensorStructInfo(d, "float32")) for n, d in dims]
+    builder = relax.BlockBuilder()
+    with builder.function("main", x):
+        with builder.dataflow():
+            y = builder.emit_output(op.nn.attention(*x, relax.const(bias.astype("float32")), **attrs))
+        builder.emit_func_output(y)
+    return builder.get()
+
+
+@pytest.mark.parametrize("lead", [(1, 1), (2, 1), (2, 3)])
+@pytest.mark.parametrize("nothing", [-np.inf, np.finfo("float32").min])
+@pytest.mark.parametrize("attrs", [{"scale": 0.3}, {"window_size": 2}])
+def test_causal_bias_of_the_operator(lead, nothing, attrs):
+    before = with_bias(np.broadcast_to(np.where(ALLOWED, 0.0, nothing), (*lead, 5, 7)), **attrs)
+    after = fused(before)
+    assert 'causal_mask="TopLeft"' in after.script() and "attention_bias" not in after.script()
+    assert_same_meaning(before.op, after.op)
+
+
+KEY_MORE = np.where(ALLOWED | (np.arange(7) == 6), 0.0, -np.inf)
+SMALL = np.where(ALLOWED, 0.0, -5.0)
+
+
+@pytest.mark.parametrize(
+    "bias, attrs",
+    [(KEY_MORE, {}), (SMALL, {}), (np.where(ALLOWED, 0.5, -np.inf), {}), (SMALL, {"causal_mask": "BottomRight"})],
+)
+def test_other_biases_of_the_operator_stay(bias, attrs):
+    before = with_bias(bias[None, None], **attrs)
+    assert fused(before).script() == before.script()
+
+
 @pytest.mark.parametrize("case", LEFT)
 def test_left(case):
     before = program(*LEFT[case])

@@ -20,7 +20,7 @@ class Module:
         with R.dataflow():
             p = R.matmul(x, {weights})
             y = {sum}
-            parts = R.split(y, {where}, axis={axis})
+            parts = R.split({rows}, {where}, axis={axis})
             first = parts[0]
             last = parts[{last}]
             R.output(first, last)
@@ -28,7 +28,7 @@ class Module:
 """
 PLAIN = {
     "x": "(2, 8, 4)", "w": "(4, 6)", "b": "(6,)", "weights": "w", "sum": "R.add(p, b)", "where": "3", "axis": "-1",
-    "last": "2", "bound": "w b",
+    "rows": "y", "last": "2", "bound": "w b",
 }  # fmt: skip
 CASES = {
     "queries, keys, values": ({}, True),
@@ -36,6 +36,20 @@ CASES = {
     "transposed weights": ({"w": "(6, 4)", "weights": "R.permute_dims(w)"}, True),
     "no bias": ({"sum": "R.matmul(x, w)", "bound": "w"}, True),
     "the bias first": ({"sum": "R.add(b, p)", "b": "(1, 6)", "axis": "2"}, True),
+    "rows are reshaped": ({"rows": "R.reshape(y, (4, 4, 6))"}, True),
+    "rows are made one dimension, transposed weights, no bias": (
+        {
+            "w": "(6, 4)",
+            "weights": "R.permute_dims(w)",
+            "sum": "R.matmul(x, R.permute_dims(w))",
+            "bound": "w",
+            "rows": "R.reshape(y, (16, 6))",
+            "axis": "1",
+            "where": "[2, 3]",
+        },
+        True,
+    ),
+    "columns are reshaped": ({"rows": "R.reshape(y, (2, 16, 3))"}, False),
     "a row": ({"x": "(1, 4)", "axis": "1"}, False),
     "rows that are not known": ({"x": '("n", 4)'}, False),
     "rows are split": ({"axis": "1", "where": "2", "last": "1"}, False),
