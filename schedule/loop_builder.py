@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -206,8 +206,12 @@ class LoopBuilder:
         dtype: IntegerType,
         kind: ForKind = ForKind.SERIAL,
         name: str | None = None,
+        written_out: bool = False,
     ) -> None:
-        """A loop from 0; one that runs once is its body, one that never runs is nothing."""
+        """A loop from 0; one that runs once is its body, one that never runs is nothing.
+
+        What is `written_out` is a loop until there is machine code, where iterations stand one after the other.
+        """
         count = as_expr(extent, dtype)
         if count.constant == 0:
             return
@@ -219,7 +223,8 @@ class LoopBuilder:
         set_name(block.args[0], name)
         with self.inside(block):
             body(block.args[0])
-        self.insert(tir.ForOp(Const(0, dtype), end, Region(block), kind))
+        annotations: dict[str, Any] | None = {tir.WRITTEN_OUT_LATE: True} if written_out else None
+        self.insert(tir.ForOp(Const(0, dtype), end, Region(block), kind, annotations=annotations))
 
     def branch(self, cond: SSAValue, body: Callable[[], object], other: Block | None = None) -> None:
         """`if cond`, and else `other`, which was built before."""

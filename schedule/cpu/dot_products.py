@@ -457,12 +457,13 @@ class _Strip:
         if last.constant == 0:
             return
         line = LINE_BITS // bit_width(element_type(panels.load.buffer))
-        which, at = turn.line(max(1, panels.width * group // line), sym_expr_of(step.at), k.extent // group)
+        of_step, steps = max(1, panels.width * group // line), k.extent // group
         following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
         cloner = loops.cloner({**self.where, **step.taps})
         _, *middle, _, _ = panels.load.indices
-        place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
-        ask_for(loops.insert, panels.load.buffer, [*place, loops.value(mul(which, line), lane.dtype)])
+        for which, at in turn.lines(of_step, steps, sym_expr_of(step.at), 1):
+            place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
+            ask_for(loops.insert, panels.load.buffer, [*place, loops.value(mul(which, line), lane.dtype)])
 
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""

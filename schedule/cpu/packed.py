@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Var, add, floordiv, floormod, minimum, mul
+from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
@@ -35,18 +35,20 @@ class Panels:
     place: SSAValue
     load: tir.LoadOp
 
-    def ask_for_next(self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter) -> None:
-        """Ask for one line of the next panel, whose lines are read along `step`."""
+    def ask_for_next(
+        self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter, block: SymExpr, size: int
+    ) -> None:
+        """Ask for lines of the next panel, whose lines are read along `step`, in a block of `size` steps."""
         last = floordiv(self.lane.extent - 1, self.width)
         if last.constant == 0:
             return
         line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
         following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
-        which, at = turn.line(max(1, self.width // line), sym_expr_of(where[step]), step.extent)
-        cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
-        cloner.replace(self.number, loops.value(following, self.lane.dtype))
-        cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
-        ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
+        for which, at in turn.lines(max(1, self.width // line), step.extent, block, size):
+            cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
+            cloner.replace(self.number, loops.value(following, self.lane.dtype))
+            cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
+            ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""

@@ -36,7 +36,7 @@ from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .sliding_windows import sliding_tap, sliding_tile
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
-from .turns import turn_of
+from .turns import BLOCK, turn_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 
@@ -372,12 +372,8 @@ class _Tile:
         reduce, steady = list(self.plan.stage.reduce), self._steady
         if self.piece is not None:
             (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
-            self.loops.loop(
-                steps,
-                lambda v: self._step({k: self.loops.value(number * steps + Var(v, k.dtype), k.dtype)}, acc, _as_it_is),
-                dtype=k.dtype,
-                name=name_of(k.var),
-            )
+            begin, count = number * steps, Const(steps, k.dtype)
+            self._blocks(k, begin, count, {}, lambda ks: self._step(ks, acc, _as_it_is))
             return
         if steady is None or interior is None:
             taken = _as_it_is if interior is None else interior.take
@@ -399,10 +395,16 @@ class _Tile:
         self.loops.nest(reduce[:depth], {}, either)
 
     def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object]) -> None:
-        """Loops of the reduction, the innermost of which may be unrolled."""
-        tap = self.plan.unrolled
+        """Loops of the reduction, the innermost of which is in blocks, or one of which is unrolled."""
+        tap, k = self.plan.unrolled, self.plan.stage.reduce[-1]
+        if not iters:
+            self._ask_for_what_is_next(ks, sym_expr_of(ks[k]), 1)
+            body(ks)
+            return
         if tap is None or tap not in iters:
-            self.loops.nest(iters, ks, body)
+            *outer, last = iters
+            zero = Const(0, last.dtype)
+            self.loops.nest(outer, ks, lambda where: self._blocks(last, zero, last.extent, where, body))
             return
 
         def taps(where: Bindings) -> None:
@@ -410,10 +412,32 @@ class _Tile:
 
         self.loops.nest([it for it in iters if it is not tap], ks, taps)
 
+    def _blocks(
+        self, k: Iter, begin: SymExpr, count: SymExpr, where: Bindings, body: Callable[[Bindings], object]
+    ) -> None:
+        """So many steps from one on, in blocks that stand as a whole in the code; tiles ask for lines in each."""
+        loops, name = self.loops, name_of(k.var)
+
+        def step(v: SymExpr) -> None:
+            body({**where, k: loops.value(begin + v, k.dtype)})
+
+        def block(number: SSAValue) -> None:
+            at = Var(number, k.dtype)
+            self._ask_for_what_is_next(where, at, BLOCK)
+            loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, k.dtype)), dtype=k.dtype, written_out=True)
+
+        def left(v: SSAValue) -> None:
+            step(count - count % BLOCK + Var(v, k.dtype))
+
+        if count.constant is None or count.constant < 2 * BLOCK:
+            loops.loop(count, lambda v: step(Var(v, k.dtype)), dtype=k.dtype, name=name)
+            return
+        loops.loop(count // BLOCK, block, dtype=k.dtype, name=name)
+        loops.loop(count % BLOCK, left, dtype=k.dtype, name=name)
+
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""
         plan = self.plan
-        self._ask_for_what_is_next(ks)
 
         def element(where: Bindings, at: list[SSAValue]) -> None:
             where = {**where, **ks}
@@ -425,19 +449,19 @@ class _Tile:
 
         self._elements(element)
 
-    def _ask_for_what_is_next(self, ks: Bindings) -> None:
-        """Ask for one line of the next panel, or part, if tiles do."""
+    def _ask_for_what_is_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
         plan = self.plan
         if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
             turn = turn_of(self.outer, self.rows)
             if turn is not None:
-                step = plan.stage.reduce[-1]
-                plan.panels.ask_for_next(self.loops, {**self.outer, **ks}, self.strip.first, turn, step)
+                step, where = plan.stage.reduce[-1], {**self.outer, **ks}
+                plan.panels.ask_for_next(self.loops, where, self.strip.first, turn, step, block, size)
         elif plan.parts is not None:
-            self._ask_for_next_part(plan.parts, ks)
+            self._ask_for_next_part(plan.parts, ks, block, size)
 
-    def _ask_for_next_part(self, parts: _Parts, ks: Bindings) -> None:
-        """Ask for one line of the next part, along the last loop of the reduction."""
+    def _ask_for_next_part(self, parts: _Parts, ks: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next part, along the last loop of the reduction."""
         loops, plan, turn = self.loops, self.plan, turn_of({}, self.rows)
         if turn is None:
             return
@@ -446,16 +470,11 @@ class _Tile:
         ahead, begin, steps = Const(1, it.dtype), Const(0, k.dtype), k.extent
         if self.piece is not None:
             (ahead, begin), steps = self._next_piece(self.piece, it, k), Const(self.piece.steps, k.dtype)
-        which, step = turn.line(max(1, plan.width // line), self._in_piece(ks[k]), steps)
         following = minimum(Var(self.outer[it], it.dtype) + ahead, it.extent - 1)
-        where = {it: following, k: begin + step, plan.lane: which * line}
-        cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
-        ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
-
-    def _in_piece(self, step: SSAValue) -> SymExpr:
-        """The number of a step of the reduction in its piece, if it goes in pieces."""
-        piece, at = self.piece, sym_expr_of(step)
-        return at if piece is None else at - Var(piece.number, at.dtype) * piece.steps
+        for which, step in turn.lines(max(1, plan.width // line), steps, block, size):
+            where = {it: following, k: begin + step, plan.lane: which * line}
+            cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
+            ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
 
     def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
         """How many parts further the next piece is, and its first step: after the last piece comes the first."""

@@ -1,13 +1,14 @@
 """Tiles that read the same lines of memory, one after the other, ask for the lines that come after these.
 
-    for tile in T: for k in K: … P[panel, k, :]
+    for tile in T: for block in K / 8: ask; for k in 8: … P[panel, 8 * block + k, :]
 
-Where a step reads L lines of a panel, a tile asks at each step for
+Where a step reads L lines of a panel, a tile asks at each block of steps for 8 * L / T lines from
 
-    line = (tile * K + k) // max(1, T // L)                P[panel + 1, line // L, line % L]
+    line = (tile * (K / 8) + block) * 8 * L // T           P[panel + 1, line // L, line % L]
 
-so that all tiles together have asked for all lines once, evenly: what memory or the last cache gives at once is less
-than a tile could ask for.
+on, so that all tiles together have asked for all lines once, evenly: what memory or the last cache gives at once is
+less than a tile could ask for. In every step it would cost more than it brings where the processor adds the products
+of a step in some cycles.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ _SAME_LINES = frozenset((1, 2, 3))
 """Of so few iterations each reads lines of its own, or their number tells little."""
 
 
+_FEW_TILES = 4
+"""Of an unknown number of tiles this is the least that ask for all lines."""
+BLOCK = 8
+"""So many steps of a reduction stand one after the other in the code."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """That of tile `number` of `count`."""
@@ -30,12 +37,19 @@ class Turn:
     number: SymExpr
     count: SymExpr
 
-    def line(self, lines: int, step: SymExpr, steps: SymExpr) -> tuple[SymExpr, SymExpr]:
-        """(which line, of which step) this tile asks for at `step`; each of `steps` steps reads so many `lines`."""
-        if self.number.dtype != step.dtype:
-            return floormod(self.number, lines), step
-        place = floordiv(self.number * steps + step, maximum(floordiv(self.count, lines), 1))
-        return floormod(place, lines), minimum(floordiv(place, lines), steps - 1)
+    def lines(self, of_step: int, steps: SymExpr, block: SymExpr, size: int) -> list[tuple[SymExpr, SymExpr]]:
+        """(which line, of which step) this tile asks for at a block of `size` steps.
+
+        Each of `steps` steps reads `of_step` lines.
+        """
+        if self.number.dtype != block.dtype:
+            return [(floormod(self.number, of_step), block * size + step) for step in range(size)]
+        of_block, tiles = size * of_step, self.count.constant
+        asked = -(-of_block // (_FEW_TILES if tiles is None else max(tiles, 1)))
+        before = (self.number * floordiv(steps, size) + block) * of_block
+        first = floordiv(before, maximum(self.count, 1))
+        places = [minimum(first + more, steps * of_step - 1) for more in range(asked)]
+        return [(floormod(place, of_step), floordiv(place, of_step)) for place in places]
 
 
 def turn_of(outer: Bindings, rows: Rows) -> Turn | None:
