@@ -365,13 +365,27 @@ class _Strip:
         self.loops.nest(plan.above, self.where, tiles)
 
     def each_step(
-        self, body: Callable[[_Step], object], done: SymExpr | None = None, end: SymExpr | None = None
+        self,
+        body: Callable[[_Step], object],
+        done: SymExpr | None = None,
+        end: SymExpr | None = None,
+        before: Callable[[Bindings, SymExpr, int], object] | None = None,
     ) -> None:
-        """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given."""
-        begin = Const(0, self.plan.k.dtype) if done is None else done
-        self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end))
+        """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given.
 
-    def _steps(self, taps: Bindings, body: Callable[[_Step], object], begin: SymExpr, end: SymExpr | None) -> None:
+        With `before` they are in blocks: it is given the taps, the number of a block and the number of its steps.
+        """
+        begin = Const(0, self.plan.k.dtype) if done is None else done
+        self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end, before))
+
+    def _steps(
+        self,
+        taps: Bindings,
+        body: Callable[[_Step], object],
+        begin: SymExpr,
+        end: SymExpr | None,
+        before: Callable[[Bindings, SymExpr, int], object] | None,
+    ) -> None:
         k, group, loops = self.plan.k, self.plan.dot.group, self.loops
         count, left = k.extent // group, k.extent % group
 
@@ -381,11 +395,15 @@ class _Strip:
         def single(v: SSAValue) -> None:
             step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)
 
-        def whole(v: SSAValue) -> None:
-            at = begin + Var(v, k.dtype)
+        def whole(number: SymExpr) -> None:
+            at = begin + number
             step(at, at * group, group)
 
-        loops.loop((count if end is None else end) - begin, whole, dtype=k.dtype, name=name_of(k.var))
+        steps = (count if end is None else end) - begin
+        if before is None:
+            loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
+        else:
+            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size))
         if end is not None:
             return
         if left.constant is None:
@@ -450,8 +468,8 @@ class _Strip:
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
-    def ask_for_next(self, panels: DotPanels, step: _Step, turn: Turn) -> None:
-        """Ask for one line of the next panel."""
+    def ask_for_next(self, panels: DotPanels, taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel in a block of so many steps."""
         lane, k, loops, group = self.plan.lane, self.plan.k, self.loops, self.plan.dot.group
         last = floordiv(lane.extent - 1, panels.width)
         if last.constant == 0:
@@ -459,9 +477,9 @@ class _Strip:
         line = LINE_BITS // bit_width(element_type(panels.load.buffer))
         of_step, steps = max(1, panels.width * group // line), k.extent // group
         following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
-        cloner = loops.cloner({**self.where, **step.taps})
+        cloner = loops.cloner({**self.where, **taps})
         _, *middle, _, _ = panels.load.indices
-        for which, at in turn.lines(of_step, steps, sym_expr_of(step.at), 1):
+        for which, at in turn.lines(of_step, steps, block, size):
             place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
             ask_for(loops.insert, panels.load.buffer, [*place, loops.value(mul(which, line), lane.dtype)])
 
@@ -520,21 +538,20 @@ class _Tile:
             loops.store(loops.const(0, dot.sums), acc, [r, c])
 
         def step(at: _Step) -> None:
-            self._ask_for_next(at)
             columns = strip.columns(self.panel, at)
             self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
             if dot.shifted:
                 self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
 
         self.rows.elements(strip.strip, clear, strip.padded, every)
-        strip.each_step(step)
+        strip.each_step(step, before=self._ask_for_next)
         self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
 
-    def _ask_for_next(self, step: _Step) -> None:
-        """Ask for a line of the next panel; not for steps that are left."""
+    def _ask_for_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel; not for steps that are left."""
         plan, turn = self.plan, turn_of({it: self.where[it] for it in self.plan.above}, self.rows)
-        if plan.panels is not None and plan.asks_ahead and turn is not None and step.taken == plan.dot.group:
-            self.strip.ask_for_next(plan.panels, step, turn)
+        if plan.panels is not None and plan.asks_ahead and turn is not None:
+            self.strip.ask_for_next(plan.panels, taps, turn, block, size)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""

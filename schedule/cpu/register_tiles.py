@@ -24,7 +24,6 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
@@ -36,7 +35,7 @@ from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .sliding_windows import sliding_tap, sliding_tile
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
-from .turns import BLOCK, turn_of
+from .turns import turn_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 
@@ -415,25 +414,13 @@ class _Tile:
     def _blocks(
         self, k: Iter, begin: SymExpr, count: SymExpr, where: Bindings, body: Callable[[Bindings], object]
     ) -> None:
-        """So many steps from one on, in blocks that stand as a whole in the code; tiles ask for lines in each."""
-        loops, name = self.loops, name_of(k.var)
+        """So many steps from one on; tiles ask for lines in each block."""
+        loops = self.loops
 
-        def step(v: SymExpr) -> None:
-            body({**where, k: loops.value(begin + v, k.dtype)})
+        def step(at: SymExpr) -> None:
+            body({**where, k: loops.value(begin + at, k.dtype)})
 
-        def block(number: SSAValue) -> None:
-            at = Var(number, k.dtype)
-            self._ask_for_what_is_next(where, at, BLOCK)
-            loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, k.dtype)), dtype=k.dtype, written_out=True)
-
-        def left(v: SSAValue) -> None:
-            step(count - count % BLOCK + Var(v, k.dtype))
-
-        if count.constant is None or count.constant < 2 * BLOCK:
-            loops.loop(count, lambda v: step(Var(v, k.dtype)), dtype=k.dtype, name=name)
-            return
-        loops.loop(count // BLOCK, block, dtype=k.dtype, name=name)
-        loops.loop(count % BLOCK, left, dtype=k.dtype, name=name)
+        mk.in_blocks(loops, k, count, step, lambda block, size: self._ask_for_what_is_next(where, block, size))
 
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""

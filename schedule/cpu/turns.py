@@ -26,8 +26,6 @@ _SAME_LINES = frozenset((1, 2, 3))
 
 _FEW_TILES = 4
 """Of an unknown number of tiles this is the least that ask for all lines."""
-BLOCK = 8
-"""So many steps of a reduction stand one after the other in the code."""
 
 
 @dataclass(frozen=True)
