@@ -33,7 +33,7 @@ _MOST_ROWS = 16
 _MANY_ROWS = 64
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
-BLOCK = 8
+BLOCK = 4
 """So many steps of a reduction cost one end of a loop, and are asked for at once."""
 _SUMS_AT_ONCE, _MOST_LEFT = 8, 4
 """On so many vectors work two units that take four cycles; so many rows at most are a tile where a few are left."""
@@ -90,18 +90,19 @@ def in_blocks(
     count: SymExpr,
     step: Callable[[SymExpr], object],
     before: Callable[[SymExpr, int], object],
+    written_out: bool = True,
 ) -> None:
     """So many steps of a reduction in blocks, the steps of which stand one after the other in machine code.
 
-    `before` is given the number of a block, and of how many steps it is. A number of steps that is not known, or that
-    fills no block, is in blocks of one.
+    What is not `written_out` stays loops, for code that runs seldom. `before` is given the number of a block, and of
+    how many steps it is. A number of steps that is not known, or that fills no block, is in blocks of one.
     """
     dtype, name = k.dtype, name_of(k.var)
 
     def block(number: SSAValue) -> None:
         at = Var(number, dtype)
         before(at, BLOCK)
-        loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, dtype)), dtype=dtype, written_out=True)
+        loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, dtype)), dtype=dtype, written_out=written_out)
 
     def single(v: SSAValue) -> None:
         before(Var(v, dtype), 1)

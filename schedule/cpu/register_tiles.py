@@ -369,32 +369,36 @@ class _Tile:
     def _sum(self, acc: SSAValue, interior: Interior | None) -> None:
         """The loops of the reduction; a step in which all is padding reads nothing of the image."""
         reduce, steady = list(self.plan.stage.reduce), self._steady
+        often = self._is_whole and (interior is not None or self.plan.interior is None)
         if self.piece is not None:
             (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
             begin, count = number * steps, Const(steps, k.dtype)
-            self._blocks(k, begin, count, {}, lambda ks: self._step(ks, acc, _as_it_is))
+            self._blocks(k, (begin, count), {}, lambda ks: self._step(ks, acc, _as_it_is), often)
             return
         if steady is None or interior is None:
             taken = _as_it_is if interior is None else interior.take
-            self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken))
+            self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken), often)
             return
         depth = max((i + 1 for i, it in enumerate(reduce) if steady.uses(it)), default=0)
 
         def either(ks: Bindings) -> None:
-            def rest(choose: Callable[[Cloner], None]) -> None:
-                self._taps(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose))
+            def rest(choose: Callable[[Cloner], None], often: bool = often) -> None:
+                self._taps(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose), often)
 
             there = steady.holds(self.loops, {it: range_of(value) for it, value in {**self.outer, **ks}.items()})
             if there is None:
                 rest(_as_it_is)
             else:
                 padding = partial(interior.take, first=False)
-                self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding))
+                self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding, False))
 
         self.loops.nest(reduce[:depth], {}, either)
 
-    def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object]) -> None:
-        """Loops of the reduction, the innermost of which is in blocks, or one of which is unrolled."""
+    def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object], often: bool) -> None:
+        """Loops of the reduction, the innermost of which is in blocks, or one of which is unrolled.
+
+        What does not run `often` is as little code as may be.
+        """
         tap, k = self.plan.unrolled, self.plan.stage.reduce[-1]
         if not iters:
             self._ask_for_what_is_next(ks, sym_expr_of(ks[k]), 1)
@@ -402,8 +406,8 @@ class _Tile:
             return
         if tap is None or tap not in iters:
             *outer, last = iters
-            zero = Const(0, last.dtype)
-            self.loops.nest(outer, ks, lambda where: self._blocks(last, zero, last.extent, where, body))
+            steps = Const(0, last.dtype), last.extent
+            self.loops.nest(outer, ks, lambda where: self._blocks(last, steps, where, body, often))
             return
 
         def taps(where: Bindings) -> None:
@@ -412,15 +416,23 @@ class _Tile:
         self.loops.nest([it for it in iters if it is not tap], ks, taps)
 
     def _blocks(
-        self, k: Iter, begin: SymExpr, count: SymExpr, where: Bindings, body: Callable[[Bindings], object]
+        self,
+        k: Iter,
+        steps: tuple[SymExpr, SymExpr],
+        where: Bindings,
+        body: Callable[[Bindings], object],
+        written_out: bool,
     ) -> None:
-        """So many steps from one on; tiles ask for lines in each block."""
-        loops = self.loops
+        """The steps (the first, how many) in blocks, in each of which tiles ask for lines."""
+        loops, (begin, count) = self.loops, steps
 
         def step(at: SymExpr) -> None:
             body({**where, k: loops.value(begin + at, k.dtype)})
 
-        mk.in_blocks(loops, k, count, step, lambda block, size: self._ask_for_what_is_next(where, block, size))
+        def before(block: SymExpr, size: int) -> None:
+            self._ask_for_what_is_next(where, block, size)
+
+        mk.in_blocks(loops, k, count, step, before, written_out)
 
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""

@@ -1,10 +1,10 @@
 """Tiles that read the same lines of memory, one after the other, ask for the lines that come after these.
 
-    for tile in T: for block in K / 8: ask; for k in 8: … P[panel, 8 * block + k, :]
+    for tile in T: for block in K / S: ask; for k in S: … P[panel, S * block + k, :]
 
-Where a step reads L lines of a panel, a tile asks at each block of steps for 8 * L / T lines from
+Where a step reads L lines of a panel, a tile asks at each block of S steps for S * L / T lines from
 
-    line = (tile * (K / 8) + block) * 8 * L // T           P[panel + 1, line // L, line % L]
+    line = (tile * (K / S) + block) * S * L // T           P[panel + 1, line // L, line % L]
 
 on, so that all tiles together have asked for all lines once, evenly: what memory or the last cache gives at once is
 less than a tile could ask for. In every step it would cost more than it brings where the processor adds the products

@@ -5,9 +5,10 @@
 // CHECK-NOT:     tir.alloc_buffer : !tir.buffer<[n, 64], f32>
 // CHECK:         tir.for %vi_tile = 0 to n floordiv 6 {
 // CHECK:           %[[ACC:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[6, 64], f32, scope = "local">
-// CHECK:           tir.for %vk = 0 to 32 {
-// CHECK-NEXT:        tir.for unrolled %{{.*}} = 0 to 6 {
-// CHECK-NEXT:          tir.for vectorized %{{.*}} = 0 to 64 {
+// CHECK:           tir.for %vk = 0 to 8 {
+// CHECK-NEXT:        tir.for %{{.*}} = 0 to 4 annotations {tirax.written_out_late = true} {
+// CHECK:               tir.for unrolled %{{.*}} = 0 to 6 {
+// CHECK-NEXT:            tir.for vectorized %{{.*}} = 0 to 64 {
 // CHECK:           tir.for unrolled %{{.*}} = 0 to 6 {
 // CHECK-NEXT:        tir.for vectorized %{{.*}} = 0 to 64 {
 // CHECK:               tir.load %[[ACC]]
