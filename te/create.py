@@ -109,11 +109,13 @@ class _Builder:
         self.block = Block()
         self.buffers: Mappings = {}
         self.names: set[str] = set()
+        self.at_offsets: set[SSAValue] = set()
 
     def build(self, name: str, private: bool) -> tir.FuncOp:
+        stages = _stages([a for a in self.args if isinstance(a, Tensor)])
+        self.at_offsets = {t.buffer for s in stages if isinstance(s, ExternOp) for t in s.at_offsets}
         for arg in self.args:
             self._parameter(arg)
-        stages = _stages([a for a in self.args if isinstance(a, Tensor)])
         for stage in stages:
             self._allocate(stage)
         for stage in stages:
@@ -136,9 +138,10 @@ class _Builder:
             self.buffers[arg.buffer] = param
 
     def _buffer_type(self, tensor: Tensor) -> Attribute:
-        if self.override is None:
-            return tensor.buffer_type
-        return tensor.buffer_type.with_shape([self._sym(d) for d in tensor.dims])
+        t = tensor.buffer_type
+        if self.override is not None:
+            t = t.with_shape([self._sym(d) for d in tensor.dims])
+        return t.at_any_offset() if tensor.buffer in self.at_offsets else t
 
     def _sym(self, expr: SymExpr) -> SymExpr:
         """`expr` with constants of the overriding dtype."""
@@ -151,7 +154,9 @@ class _Builder:
             return
         for tensor in stage.outputs:
             if tensor.buffer not in self.buffers:
-                alloc = tir.AllocBufferOp(tir.BufferType.of([self._sym(d) for d in tensor.dims], tensor.type))
+                t = tir.BufferType.of([self._sym(d) for d in tensor.dims], tensor.type)
+                anywhere = isinstance(stage, ExternOp) and tensor.buffer in self.at_offsets
+                alloc = tir.AllocBufferOp(t.at_any_offset() if anywhere else t)
                 set_name(alloc.result, tensor.name)
                 self.block.add_op(alloc)
                 self.buffers[tensor.buffer] = alloc.result

@@ -70,6 +70,7 @@ def extern(
 
     specs = list(zip(names, shapes, dtypes, strict=True))
     out = filled(specs, inputs, body, name, tag, attrs)
+    cast(ExternOp, out[0].op).at_offsets = (*inputs, *out)
     return out[0] if len(out) == 1 else list(out)
 
 

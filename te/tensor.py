@@ -89,7 +89,7 @@ class ExternOp:
     """Tensors that `body`, given a `te.extern_body.Statements`, fills in the block `name`.
 
     It may read its own tensors, and `input_tensors`. The placeholders are the buffers that stand for either in a tensor
-    function.
+    function; those of `at_offsets` may begin anywhere in their memory.
     """
 
     name: str
@@ -100,6 +100,7 @@ class ExternOp:
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     input_placeholders: tuple[Any, ...] = ()
     output_placeholders: tuple[Any, ...] = ()
+    at_offsets: tuple[Tensor, ...] = ()
 
 
 @dataclass(eq=False)

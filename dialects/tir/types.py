@@ -1,7 +1,7 @@
 """Types of TIR: buffers and handles.
 
     !tir.buffer<[n, 128], f32>
-    !tir.buffer<[n, 128], f32, strides = [256, 1], offset = o, scope = "local", align = 64, factor = 1>
+    !tir.buffer<[n, 128], f32, strides = [256, 1], offset = o, scope = "local", align = 64, factor = 4>
 
 Scalars are builtin's integer and floating point types, vectors builtin's `vector<4xf32>`.
 """
@@ -90,8 +90,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     """A buffer: extents, element type, and layout.
 
     `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where
-    None); `align` in bytes; `offset_factor` divides the offset; `separators` are axes where a flattened buffer keeps
-    a boundary.
+    None); `align` in bytes; `offset_factor` divides the offset, which is any multiple of it where a factor is given alone
+    (0 where none is given); `separators` are axes where a flattened buffer keeps a boundary.
     """
 
     name = "tir.buffer"
@@ -114,7 +114,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         offset: ExprLike | str | None = None,
         scope: str = "global",
         align: int = DEFAULT_ALIGN,
-        offset_factor: int = 1,
+        offset_factor: int = 0,
         separators: Sequence[int] = (),
     ) -> BufferType:
         return cls(
@@ -124,7 +124,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             _offset(offset),
             GLOBAL if scope == "global" else StringAttr(scope),
             IntAttr(align),
-            IntAttr(offset_factor),
+            IntAttr(0 if offset is not None and offset_factor == 1 else offset_factor),
             ArrayAttr(IntAttr(s) for s in separators),
         )
 
@@ -168,6 +168,12 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         """The same kind of buffer with other extents, compact."""
         return BufferType(
             dims_attr(shape), self.dtype, _NONE, _NONE, self.scope, self.align, self.offset_factor, ArrayAttr([])
+        )
+
+    def at_any_offset(self) -> BufferType:
+        """The type of a buffer that may begin anywhere in its memory."""
+        return BufferType(
+            self.shape, self.dtype, self.strides, _NONE, self.scope, self.align, IntAttr(1), self.separators
         )
 
     def with_separators(self, separators: Iterable[int]) -> BufferType:
@@ -228,7 +234,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             out.append(f'scope = "{self.scope.data}"')
         if self.align.data != DEFAULT_ALIGN:
             out.append(f"align = {self.align.data}")
-        if self.offset_factor.data != 1:
+        if self.offset_factor.data:
             out.append(f"factor = {self.offset_factor.data}")
         if self.separators.data:
             out.append(f"separators = [{', '.join(str(s.data) for s in self.separators)}]")
@@ -252,7 +258,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             "offset": _NONE,
             "scope": GLOBAL,
             "align": IntAttr(DEFAULT_ALIGN),
-            "factor": IntAttr(1),
+            "factor": IntAttr(0),
             "separators": ArrayAttr[IntAttr]([]),
         }
         return (shape, dtype, *(defaults | found).values())

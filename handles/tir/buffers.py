@@ -69,7 +69,7 @@ class Buffer:
 
     @property
     def offset_factor(self) -> int:
-        return self.type.offset_factor.data
+        return self.type.offset_factor.data or 1
 
     def scope(self) -> str:
         """The memory that the buffer lies in, `global` by default."""
@@ -119,7 +119,7 @@ def decl_buffer(
     elem_offset: Any = None,
     scope: str = "global",
     data_alignment: int = tir.types.DEFAULT_ALIGN,
-    offset_factor: int = 1,
+    offset_factor: int = 0,
     axis_separators: Sequence[int] = (),
 ) -> Buffer:
     """A buffer that has no function yet, at the address `data` where one is given.

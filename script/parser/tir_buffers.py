@@ -39,7 +39,7 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
         offset=None if offset is None else _stride(p, offset, node),
         scope=_scope(site, given.get("scope")),
         align=_positive(site, "align", given.get("align"), DEFAULT_ALIGN),
-        offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 1),
+        offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 0),
         separators=tuple(given.get("axis_separators") or ()),
     )
     return result, given

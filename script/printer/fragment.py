@@ -35,8 +35,7 @@ class FragmentPrinter(TIRPrinter):
                 self._root_block(op)
             elif type(op) not in EXPRESSIONS:
                 last = self._statements((op,)) or last
-        if ops:
-            self._end(last or ops[-1], ops)
+        self._end(last or (ops[-1] if ops else None), ops)
 
     def definition(self, op: tir.BlockOp | tir.FuncOp) -> None:
         """Print a block without the values of its iterators."""

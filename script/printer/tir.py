@@ -282,7 +282,7 @@ class TIRPrinter:
             "elem_offset": None if isinstance(t.offset, NoneAttr) else symbolic(self, t.offset.data).text,
             "scope": None if t.scope.data == "global" else string(t.scope.data),
             "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
-            "offset_factor": None if t.offset_factor.data == 1 else str(t.offset_factor.data),
+            "offset_factor": str(t.offset_factor.data) if t.offset_factor.data else None,
             "axis_separators": f"[{', '.join(str(s.data) for s in t.separators)}]" if t.separators.data else None,
             "annotations": annotations,
         }

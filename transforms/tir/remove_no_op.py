@@ -48,6 +48,8 @@ class RemoveNoOp(Pass):
                     _evaluate(inner)
                 elif isinstance(inner, tir.IfOp) and is_empty(inner.then_region):
                     _turn_around(inner)
+                elif isinstance(inner, tir.IfOp) and is_empty(inner.else_region):
+                    _without_else(inner)
             remove_dead(func)
 
 
@@ -95,6 +97,12 @@ def _turn_around(branch: tir.IfOp) -> None:
     side = branch.else_region.detach_block(branch.else_region.block)
     insert(tir.IfOp(opposite.result, Region(side)))
     erase_with_tree(branch)
+
+
+def _without_else(branch: tir.IfOp) -> None:
+    """`if c {S} else {}` -> `if c {S}`"""
+    for block in list(branch.else_region.blocks):
+        branch.else_region.erase_block(block)
 
 
 def _keeps_what_is_there(op: tir.StoreOp) -> bool:

@@ -160,8 +160,8 @@ def test_windows_change_with_their_buffer() -> None:
     sch.unsafe_set_dtype("B", 0, "float64")
     sch.set_axis_separator("B", ("write", 0), [1])
     text = sch.mod.script()
-    assert 'W = T.match_buffer(B[vi, vj], (), "float64", axis_separators=[0])' in text
-    assert 'R_1 = T.match_buffer(B[vi, 0:16], (1, 16), "float64", axis_separators=[1])' in text
+    assert 'W = T.match_buffer(B[vi, vj], (), "float64", offset_factor=1, axis_separators=[0])' in text
+    assert 'R_1 = T.match_buffer(B[vi, 0:16], (1, 16), "float64", offset_factor=1, axis_separators=[1])' in text
     assert 'C[vi, j] = T.Cast("float32", R_1[0, j]) + T.float32(1.0)' in text
     assert_same_meaning(module.op, sch.mod.op)
 

@@ -81,8 +81,8 @@ TEXT = """\
                 vi_o, vj_o = T.axis.remap("SS", [i, j_0])
                 T.reads(A[vi_o, vj_o * 4:vj_o * 4 + 4])
                 T.writes(B[vi_o, vj_o * 4:vj_o * 4 + 4])
-                A_1 = T.match_buffer(A[vi_o, vj_o * 4:vj_o * 4 + 4], (4,))
-                B_1 = T.match_buffer(B[vi_o, vj_o * 4:vj_o * 4 + 4], (4,))
+                A_1 = T.match_buffer(A[vi_o, vj_o * 4:vj_o * 4 + 4], (4,), offset_factor=1)
+                B_1 = T.match_buffer(B[vi_o, vj_o * 4:vj_o * 4 + 4], (4,), offset_factor=1)
                 B_1[0:4] = A_1[0:4] + A_1[0:4]"""
 
 
