@@ -176,6 +176,13 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             self.shape, self.dtype, self.strides, _NONE, self.scope, self.align, IntAttr(1), self.separators
         )
 
+    def with_scope(self, scope: StringAttr) -> BufferType:
+        """The type of a buffer in another memory."""
+        fields = (self.shape, self.dtype, self.strides, self.offset)
+        return (
+            self if scope == self.scope else BufferType(*fields, scope, self.align, self.offset_factor, self.separators)
+        )
+
     def with_separators(self, separators: Iterable[int]) -> BufferType:
         """The type with other axis separators."""
         return BufferType(

@@ -96,9 +96,17 @@ def result(body: Sequence[ast.stmt], visit: Visit, define: Callable[[str, Any], 
             value = visit(statement.value)
             for target in statement.targets:
                 define(getattr(target, "id", ""), value)
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            define(statement.target.id, visit(_changed(statement, statement.target.id)))
         elif not isinstance(statement, ast.Pass) and not _is_text(statement):
             raise NotSimpleError
     raise NotSimpleError
+
+
+def _changed(statement: ast.AugAssign, name: str) -> ast.expr:
+    """`a + b`, of `a += b`."""
+    before = ast.copy_location(ast.Name(name, ast.Load()), statement.target)
+    return ast.copy_location(ast.BinOp(before, statement.op, statement.value), statement)
 
 
 def _is_text(statement: ast.stmt) -> bool:

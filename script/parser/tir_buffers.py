@@ -14,7 +14,7 @@ from ...dialects import tir
 from ...dialects.names import set_name
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, Var, i32
-from ...dialects.tir.types import DEFAULT_ALIGN, HandleType
+from ...dialects.tir.types import DEFAULT_ALIGN, GLOBAL, HandleType
 from .attributes import attribute_dict
 from .folding import as_sym, is_constant
 from .tir_functions import TirFunctions
@@ -79,6 +79,8 @@ def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any,
         data = data.free
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
         raise site.error("data must be a pointer", expected="A.data", found=describe(data))
+    if result.scope == GLOBAL:
+        result = result.with_scope(data.type.scope)  # a buffer lies where its address points
     return p.emit(tir.DeclBufferOp(data, result, alias=alias), site.node)
 
 

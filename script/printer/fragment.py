@@ -29,13 +29,14 @@ class FragmentPrinter(TIRPrinter):
         """Print statements that follow each other."""
         bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
         self._undeclared = undeclared(inner for body in bodies for inner in body)
-        last = None
+        last: Operation | None = None
         for op in ops:
             if isinstance(op, tir.FuncOp):
                 self._root_block(op)
+                last = op
             elif type(op) not in EXPRESSIONS:
                 last = self._statements((op,)) or last
-        self._end(last or (ops[-1] if ops else None), ops)
+        self._end(last, ops)
 
     def definition(self, op: tir.BlockOp | tir.FuncOp) -> None:
         """Print a block without the values of its iterators."""

@@ -38,3 +38,8 @@ def test_a_copy_is_the_same(name):
         verify_module(IRModule({"f": new}).op)
         assert new.script() == func.script() and structural_equal(new.op, func.op)
     assert tir.stmt_functor.substitute(func.body, {}).script() == func.body.script()
+
+
+def test_a_body_without_statements_is_a_zero():
+    func = tir.PrimFunc([], tir.Evaluate(0))
+    assert func.body.script().splitlines()[-1] == "T.evaluate(0)"

@@ -21,6 +21,12 @@ def clipped(x, low=0, high=6):
     return T.min(least, T.float32(high))
 
 
+def cubed(x):
+    product = x * x
+    product *= x
+    return product
+
+
 def chosen(name, *args, **kwargs):
     if name == "clipped":
         return clipped(*args, **kwargs)
@@ -49,6 +55,15 @@ def test_their_expressions_stand_in_the_place_of_calls():
     build(tvm.IRModule({"main": main}))["main"](a, b)
     np.testing.assert_allclose(b, [np.exp(a[0]), *np.clip(a[1:], 0, 4)], rtol=1e-6)
     assert "clipped" not in main.script() and not RAN
+
+
+def test_names_may_be_changed():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = cubed(A[i])
+
+    assert "A[i] = A[i] * A[i] * A[i]" in main.script()
 
 
 REFUSED = {

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Operation
 from xdsl.parser import Parser
+from xdsl.printer import Printer
 
 from tirax.diagnostics import UnsupportedError
 from tirax.dialects.names import set_name
 from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
+from tirax.script import parse_function
 from tirax.script.printer import print_script
 
 HEADER = "# from tvm.script import tir as T\n\n"
@@ -136,6 +140,34 @@ def full(var_T_full: T.handle, n: T.int64) -> T.int32:
     T_full = T.match_buffer(var_T_full, (n + T.int64(1),))
     T.evaluate(0)"""
     )
+
+
+@pytest.mark.parametrize(
+    ("layout", "shown"),
+    [
+        ("", ""),
+        (", elem_offset=0, offset_factor=1", ""),
+        (", elem_offset=4, offset_factor=1", ", elem_offset=4"),
+        (", offset_factor=1", ", offset_factor=1"),
+        (", offset_factor=8", ", offset_factor=8"),
+    ],
+)
+def test_a_factor_alone_is_an_offset_that_is_not_known(layout: str, shown: str) -> None:
+    body = f"    A = T.match_buffer(a, (4,){layout})\n    A[0] = T.float32(1)\n"
+    func = parse_function("@T.prim_func\ndef main(a: T.handle):\n" + body)
+    expected = f"    A = T.match_buffer(a, (4,){shown})" if shown else 'def main(A: T.Buffer((4,), "float32")):'
+    assert expected in print_script(func).split("\n")
+    mlir = StringIO()
+    Printer(mlir).print_op(func)
+    assert function_of(mlir.getvalue()).params[0].type == func.params[0].type
+
+
+def test_a_declared_buffer_is_where_its_address_points() -> None:
+    body = "    A = T.decl_buffer((4,), data=p)\n    B = T.decl_buffer((4,), data=q)\n    A[0] = B[0]\n"
+    head = '@T.prim_func\ndef main(p: T.handle("float32", "shared"), q: T.handle("float32")):\n'
+    lines = print_script(parse_function(head + body)).split("\n")
+    assert '    A = T.decl_buffer((4,), data=p, scope="shared")' in lines
+    assert "    B = T.decl_buffer((4,), data=q)" in lines
 
 
 def test_a_buffer_with_a_layout_is_matched() -> None:

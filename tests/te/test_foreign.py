@@ -118,6 +118,16 @@ def test_a_packed_function_fills_a_tensor() -> None:
     np.testing.assert_array_equal(out, 7)
 
 
+def test_buffers_of_packed_functions_may_begin_anywhere() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.extern((4,), [a], lambda i, o: te.call_packed("f", i[0], o[0]), name="B")
+    c = te.compute((4,), lambda i: b[i] + 1.0, name="C")
+    text = te.create_prim_func([a, c]).script()
+    assert "A = T.match_buffer(var_A, (4,), offset_factor=1)" in text
+    assert "B = T.alloc_buffer((4,), offset_factor=1)" in text
+    assert 'C: T.Buffer((4,), "float32")' in text
+
+
 def test_several_tensors_by_statements() -> None:
     a = te.placeholder((6,), "int32", name="A")
 
