@@ -43,7 +43,14 @@ _PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
 }
 """What belongs to a block of TVM rather than to its body, wherever it stands among the statements; in its order."""
 _IGNORED_PROPERTIES = frozenset(
-    {"handle_names", "block_name", "sym_visibility", tir.AllocBufferOp.DECLARED, tir.DeclBufferOp.ALIAS}
+    {
+        "handle_names",
+        "block_name",
+        "sym_visibility",
+        tir.AllocBufferOp.DECLARED,
+        tir.DeclBufferOp.ALIAS,
+        tir.LLVMCall.COUNTED,
+    }
 )
 
 Entry = tuple[Hashable, "Operation | None"]

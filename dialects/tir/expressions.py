@@ -731,8 +731,25 @@ class CallPackedOp(CallExpr):
     name = "tir.call_packed"
 
 
+class LLVMCall(CallExpr):
+    """A call of an LLVM intrinsic."""
+
+    COUNTED: ClassVar[str] = "tirax.counted"
+
+    @property
+    def counted(self) -> int | None:
+        """The number of arguments that belong to the signature, where the text says it; nothing depends on it."""
+        found = self.attributes.get(self.COUNTED)
+        return found.data if isinstance(found, IntAttr) else None
+
+    @counted.setter
+    def counted(self, number: int | None) -> None:
+        if number is not None:
+            self.attributes[self.COUNTED] = IntAttr(number)
+
+
 @irdl_op_definition
-class CallLLVMIntrinOp(CallExpr):
+class CallLLVMIntrinOp(LLVMCall):
     """An LLVM intrinsic by name: `tir.call_llvm_intrin "llvm.fma"(%a, %b, %c) : f32`."""
 
     name = "tir.call_llvm_intrin"
@@ -740,7 +757,7 @@ class CallLLVMIntrinOp(CallExpr):
 
 
 @irdl_op_definition
-class CallLLVMEffectOp(CallExpr):
+class CallLLVMEffectOp(LLVMCall):
     """An LLVM intrinsic that does something beside its result: `tir.call_llvm_effect "llvm.prefetch"(…) : none`."""
 
     name = "tir.call_llvm_effect"

@@ -90,8 +90,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     """A buffer: extents, element type, and layout.
 
     `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where
-    None); `align` in bytes; `offset_factor` divides the offset, which is any multiple of it where a factor is given alone
-    (0 where none is given); `separators` are axes where a flattened buffer keeps a boundary.
+    None); `align` in bytes; `offset_factor` divides the offset, and alone says that this is any multiple of it (0 where
+    it is not given); `separators` are axes where a flattened buffer keeps a boundary.
     """
 
     name = "tir.buffer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr, i1, i32
 
@@ -64,10 +64,14 @@ def call_pure_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object 
     return _Call(dtype, "call_pure_extern", (func_name, *args))
 
 
-def _signature_dropped(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """TVM's count of the arguments that are part of the signature, an uint32, says nothing here."""
+def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
+    """A call; TVM's count of the arguments that are part of the signature, an uint32, is no argument."""
+    _require_known(name)
     counted = args and isinstance(args[0], PrimExpr) and args[0].dtype == "uint32" and args[0].constant is not None
-    return args[1:] if counted else args
+    made: PrimExpr = _Call(dtype, kind, (name, *(args[1:] if counted else args)))
+    if counted:
+        cast(tir.LLVMCall, made.ssa.owner).counted = int(args[0].constant)
+    return made
 
 
 def call_tir(global_var: Any, *args: Any) -> PrimExpr:
@@ -100,14 +104,12 @@ _INTRINSIC_NAME = re.compile(r"llvm(\.\w+)+")
 
 def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
     """An intrinsic of LLVM, for its effect too. Raises `NameLookupError` for a name that LLVM does not have."""
-    _require_known(name)
-    return _Call(dtype, "call_llvm_intrin", (name, *_signature_dropped(args)))
+    return _llvm_call(dtype, "call_llvm_intrin", name, args)
 
 
 def call_llvm_pure_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
     """An intrinsic of LLVM without effects. Raises `NameLookupError` for a name that LLVM does not have."""
-    _require_known(name)
-    return _Call(dtype, "call_llvm_pure_intrin", (name, *_signature_dropped(args)))
+    return _llvm_call(dtype, "call_llvm_pure_intrin", name, args)
 
 
 def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:

@@ -301,9 +301,6 @@ def _name_argument(site: CallSite, position: int) -> str:
     return name
 
 
-_LLVM_CALLS = (tir.CallLLVMIntrinOp, tir.CallLLVMEffectOp)
-
-
 def _result_type(p: TirCalls, site: CallSite) -> Attribute:
     """The type that a call names first; "void" for nothing."""
     return tir.VOID if site.args[0] in ("void", "") else p.dtype(site.args[0], site.node)
@@ -315,9 +312,13 @@ def _typed_call(cls: type[tir.CallExpr]) -> Builder:
     def build(p: TirCalls, site: CallSite) -> SSAValue:
         name = _name_argument(site, 1)
         rest = site.args[2:]
-        if cls in _LLVM_CALLS and rest and isinstance(rest[0], Imm | Const) and rest[0].dtype == ui32:
-            rest = rest[1:]  # TVM's count of the arguments that are part of the signature
-        return p.emit(cls(name, _arguments(p, rest, site), _result_type(p, site)), site.node)
+        counted = None
+        if issubclass(cls, tir.LLVMCall) and rest and isinstance(rest[0], Imm | Const) and rest[0].dtype == ui32:
+            counted, rest = int(rest[0].value), rest[1:]
+        call = cls(name, _arguments(p, rest, site), _result_type(p, site))
+        if isinstance(call, tir.LLVMCall):
+            call.counted = counted
+        return p.emit(call, site.node)
 
     return build
 

@@ -216,10 +216,6 @@ _RULES: dict[str, Callable[[Attribute, Attribute], Attribute | None]] = {
 """The result of an intrinsic, of the type of its operands and of what it says that it gives."""
 
 
-_COUNTED = frozenset({"call_llvm_intrin", "call_llvm_pure_intrin"})
-"""Calls that TVM tells the number of their arguments, as `T.uint32(2)`, which may be left out."""
-
-
 def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
     """A call that names the type of its result first: `T.call_extern("float32", "f", x)`."""
 
@@ -227,8 +223,10 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
         dtype = op.result.type
         said = [atom(string(type_name(dtype))), atom(string(op.func.data))]
         first = op.call_args[0] if op.call_args else None
-        if name in _COUNTED and first is not None and first.type == ui32 and constant_of(first) is not None:
-            said.append(p.literal(len(op.call_args), ui32))  # one that is there is taken for the count
+        if isinstance(op, tir.LLVMCall):
+            looks_counted = first is not None and first.type == ui32 and constant_of(first) is not None
+            counted = len(op.call_args) if op.counted is None and looks_counted else op.counted
+            said += [] if counted is None else [p.literal(counted, ui32)]
         return call(p.doc.tir(name), *said, *map(p.value, op.call_args))
 
     return printed

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, Region
+from xdsl.dialects.builtin import IntegerType, ModuleOp, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, SymExpr, logical_not
 from ...handles.tir.prim_expr import same_tree
+from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import insert_before, inserter
 from .asserts import is_assume
@@ -115,7 +118,44 @@ def _keeps_what_is_there(op: tir.StoreOp) -> bool:
         if not is_pure(between):
             return False
         between = between.next_op
-    return all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True))
+    return _is_same_place(source.indices, op.indices, op)
+
+
+def _is_same_place(first: Sequence[SSAValue], second: Sequence[SSAValue], at: Operation) -> bool:
+    """Whether indices are equal wherever the loops around are, by the conditions there."""
+    if all(same_tree(a, b) for a, b in zip(first, second, strict=True)):
+        return True
+    if not all(isinstance(i.type, IntegerType) for i in (*first, *second)):
+        return False
+    pairs = [(sym_expr_of(a), sym_expr_of(b)) for a, b in zip(first, second, strict=True)]
+    known = Analyzer()
+    for expr in [e for pair in pairs for e in pair]:
+        _tell_names(known, expr)
+    inner, around = at.parent, at.parent_op()
+    while around is not None and inner is not None:
+        if isinstance(around, tir.ForOp):
+            bind_loop(known, around)
+        elif isinstance(around, tir.IfOp) and around.cond.type == i1:
+            condition = sym_expr_of(around.cond)
+            if _is_lasting(condition):
+                known.assume(condition if inner.parent is around.then_region else logical_not(condition))
+        inner, around = around.parent, around.parent_op()
+    return all(_is_lasting(a) and _is_lasting(b) and known.can_prove(OPS["eq"](a, b)) for a, b in pairs)
+
+
+def _tell_names(known: Analyzer, expr: SymExpr) -> None:
+    """Tell the analyzer what the names in an expression stand for."""
+    for variable in expr.free_vars():
+        let = None if variable.value is None else variable.value.owner
+        if isinstance(let, tir.LetOp) and _is_lasting(meant := sym_expr_of(let.value)):
+            _tell_names(known, meant)
+            known.bind_value(variable, meant)
+
+
+def _is_lasting(expr: SymExpr) -> bool:
+    """Whether an expression is the same wherever its variables are: it reads no memory."""
+    owners = [v.value.owner for v in expr.free_vars() if v.value is not None]
+    return all(isinstance(o, Block | tir.LetOp) for o in owners)
 
 
 def _is_never_read(op: tir.StoreOp) -> bool:

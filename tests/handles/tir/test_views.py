@@ -103,6 +103,7 @@ def test_calls():
     assert packed.dtype == "int32" and isinstance(packed.args[2], tir.Buffer)
     fma = tir.call_llvm_pure_intrin("float32", "llvm.fma", tir.const(3, "uint32"), 1.0, 2.0, 3.0)
     assert [a.value for a in fma.args] == ["llvm.fma", 1.0, 2.0, 3.0]
+    assert str(fma).startswith('T.call_llvm_pure_intrin("float32", "llvm.fma", T.uint32(3), ')
     assert tir.if_then_else(X > 1, X, Y).op.name == "tir.if_then_else"
     address = tir.address_of(tir.BufferLoad(tir.decl_buffer((4,), "int8", "B"), [X]))
     assert address.dtype == "handle" and tir.isnullptr(address).dtype == "bool"

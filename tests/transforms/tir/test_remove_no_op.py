@@ -19,6 +19,19 @@ GOES = {
         "for i in range(n):\n    if i < 8:\n        C[i] = 42\n    else:\n        C[i] = C[i]",
         "for i in range(n):\n    if i < 8:\n        C[i] = 42",
     ),
+    "the same place by a name": (
+        "for i, j in T.grid(4, 4):\n    k: T.int32 = i * 4 + j\n    A[k] = A[4 * i + j]\nA[0] = 1",
+        "A[0] = 1",
+    ),
+    "the same place by a condition": (
+        "for i in range(n):\n    if i != 0:\n        C[i] = C[i - 1] + 1\n    else:\n        C[i] = C[0]",
+        "for i in range(n):\n    if i != 0:\n        C[i] = C[i - 1] + 1",
+    ),
+}
+STAYS = {
+    "another place": "for i in range(n):\n    if i > 0:\n        C[i] = C[i - 1]",
+    "a place that is not known": "for i in range(n):\n    if C[i] == 0:\n        C[C[i]] = C[0]",
+    "names of what changes": "x: T.int32 = A[0] % 16\nA[0] = 5\ny: T.int32 = A[0] % 16\nA[x] = A[y]",
 }
 
 
@@ -35,3 +48,11 @@ def test_what_goes(name):
     changed = RemoveNoOp()(before)
     assert changed.script() == after.script()
     assert_same_meaning(before.op, changed.op)
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_stays(name):
+    module = program(STAYS[name])
+    changed = RemoveNoOp()(module)
+    assert changed.script() == module.script()
+    assert_same_meaning(module.op, changed.op)
