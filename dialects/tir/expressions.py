@@ -57,7 +57,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
-from ..dtypes import bit_width, float_attr, is_dtype, is_float, is_scalable, lanes_of, scalar_of
+from ..dtypes import bit_width, float_attr, is_dtype, is_float, is_scalable, lanes_of, scalar_of, ui32
 from .function import FuncOp
 from .intrinsics import DEVICE_INTRINSICS
 from .types import HANDLE, BufferType, HandleType
@@ -740,12 +740,12 @@ class LLVMCall(CallExpr):
     def counted(self) -> int | None:
         """The number of arguments that belong to the signature, where the text says it; nothing depends on it."""
         found = self.attributes.get(self.COUNTED)
-        return found.data if isinstance(found, IntAttr) else None
+        return cast("IntegerAttr[IntegerType]", found).value.data if isinstance(found, IntegerAttr) else None
 
     @counted.setter
     def counted(self, number: int | None) -> None:
         if number is not None:
-            self.attributes[self.COUNTED] = IntAttr(number)
+            self.attributes[self.COUNTED] = IntegerAttr(number, ui32)
 
 
 @irdl_op_definition

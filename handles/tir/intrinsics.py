@@ -67,10 +67,10 @@ def call_pure_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object 
 def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
     """A call; TVM's count of the arguments that are part of the signature, an uint32, is no argument."""
     _require_known(name)
-    counted = args and isinstance(args[0], PrimExpr) and args[0].dtype == "uint32" and args[0].constant is not None
-    made: PrimExpr = _Call(dtype, kind, (name, *(args[1:] if counted else args)))
-    if counted:
-        cast(tir.LLVMCall, made.ssa.owner).counted = int(args[0].constant)
+    first = args[0] if args else None
+    number = first.constant if isinstance(first, PrimExpr) and first.dtype == "uint32" else None
+    made: PrimExpr = _Call(dtype, kind, (name, *(args if number is None else args[1:])))
+    cast(tir.LLVMCall, made.ssa.owner).counted = None if number is None else int(number)
     return made
 
 
