@@ -337,6 +337,12 @@ class _Substitution(Rebuild):
     def var(self, e: Var) -> SymExpr:
         return self.mapping.get(e, e)
 
+    def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
+        """A variable that has become a number stands behind what is left: `m + n -> n + 3`."""
+        parts = super().parts(e)
+        became = any(type(self.mapping.get(t)) is Const for t, _ in e.terms if type(t) is Var)
+        return sorted(parts, key=lambda part: type(part[0]) is Const) if became else parts
+
 
 class _Retyping(Rebuild):
     def __init__(self, dtype: IntegerType, variables: Mapping[Var, SymExpr]):

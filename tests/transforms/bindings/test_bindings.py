@@ -350,6 +350,16 @@ def test_bind_symbolic_vars(parse):
         BindSymbolicVars(names=("n", "k"), values=(1,))
 
 
+def test_a_variable_that_becomes_a_number_stands_behind_what_is_left(parse):
+    text = """relax.func @f(%x: !relax.tensor<[m, n, 2 + k], f32>) -> !relax.tensor<[m * n + 2 * n + m - k], f32> {
+      %y = relax.call_dps_packed "p"(%x) : !relax.tensor<[m * n + 2 * n + m - k], f32>
+      relax.return %y : !relax.tensor<[m * n + 2 * n + m - k], f32> }"""
+    after = BindSymbolicVars({"m": 3, "k": 1})(parse(text))
+    assert "%x: !relax.tensor<[3, n, 3], f32>" in str(after) and "<[n * 5 + 2], f32>" in str(after)
+    (func,) = BindSymbolicVars({"m": 3})(parse(text.replace("m * n + 2 * n + m - k", "m + n"))).ops
+    assert str(func.ret_type) == "!relax.tensor<[n + 3], f32>"
+
+
 def test_normalize_refines_and_names(parse):
     text = """relax.func @f(%x: !relax.tensor<[n, 4], f32>) -> !relax.tensor<ndim = 2, f32> {
       %y = relax.dataflow {
