@@ -17,7 +17,7 @@ from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import relax
 from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.relax.operator import as_dtype
-from ..dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased
+from ..dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased, static_type
 from ..dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import SymExpr, Var
@@ -416,7 +416,7 @@ def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object =
     """The struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is ignored.
 
     Where nothing is known of the function, the call's `sinfo_args` say it. Raises `ShapeError` and `DTypeError` for
-    arguments that cannot fit.
+    arguments that cannot fit, or of which too little is known: what is an object or of any rank has to be cast first.
     """
     func = type_of(func_sinfo)
     if not isinstance(func, CallableType):
@@ -424,4 +424,10 @@ def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object =
     if isinstance(func.params, NoneAttr) and call.sinfo_args:
         declared: list[StructInfo] = call.sinfo_args
         return declared[0] if len(declared) == 1 else StructInfo.of(tuple_type(s.type for s in declared))
-    return StructInfo.of(derive_result("the call", func, [a.struct_info.type for a in call.args]))
+    args = [a.struct_info.type for a in call.args]
+    result = derive_result("the call", func, args)
+    for i, (param, arg) in enumerate(zip(() if isinstance(func.params, NoneAttr) else func.params, args, strict=False)):
+        if base_check(static_type(param), static_type(arg)) is BaseCheckResult.FAIL_L1:
+            hint = "cast it by a match_cast"
+            raise DTypeError(f"too little is known of argument {i} of the call", expected=param, found=arg, hint=hint)
+    return StructInfo.of(result)
