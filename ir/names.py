@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
+from ..dialects.relax.signatures import BaseCheckResult, base_check
 from .functions.lookup import binding_blocks
 
 
@@ -120,13 +122,27 @@ def _outputs_of(value: SSAValue) -> list[SSAValue]:
     return found
 
 
+def is_declared(op: Operation) -> bool:
+    """Whether an op without a name casts to what its function declares that it returns, which the parser does, too."""
+    if not isinstance(op, relax.MatchCastOp) or not isinstance(op.next_op, relax.ReturnOp):
+        return False
+    declared, given = op.result.type, op.value.type
+    return (
+        name_of(op.result) is None
+        and op.result.has_one_use()
+        and cast(relax.FuncOp | relax.ClosureOp, op.parent_op()).ret_type == declared
+        and not relax.is_base_of(declared, given)
+        and base_check(declared, given) is not BaseCheckResult.FAIL_L0
+    )
+
+
 def name_bindings(func: relax.FuncOp) -> None:
     """Give a fresh name to every binding without one."""
     names = NameSupply(variable_names(func))
     for block in binding_blocks(func):
         inside = isinstance(block.parent_op(), relax.DataflowOp)
         for op in block.ops:
-            if isinstance(op, relax.INLINE_OPS):
+            if isinstance(op, relax.INLINE_OPS) or is_declared(op):
                 continue
             for result in op.results:
                 if name_of(result) is None:

@@ -86,6 +86,8 @@ class RelaxParser(RelaxEvaluator):
         self.checked = True
         """Whether an annotation that does not hold is refused; else it is kept, and the program is not well formed."""
         self._used_names: set[str] = set()
+        self._unwritten: set[SSAValue] = set()
+        """What a declared result casts to, which is no binding."""
         self._branch_depth = 0
 
     # Functions
@@ -160,6 +162,7 @@ class RelaxParser(RelaxEvaluator):
         last.detach()
         with self.into(block):
             last.operands[0] = self.emit(relax.MatchCastOp(last.value, signature.ret), statement)
+            self._unwritten.add(last.value)
         block.add_op(last)
         return signature.ret
 
@@ -171,7 +174,7 @@ class RelaxParser(RelaxEvaluator):
                 continue
             prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
             for result in op.results:
-                if name_of(result) is None:
+                if name_of(result) is None and result not in self._unwritten:
                     set_name(result, self._fresh(prefix, counters))
 
     def _fresh(self, prefix: str, counters: dict[str, int]) -> str:
@@ -531,7 +534,7 @@ class RelaxParser(RelaxEvaluator):
             raise self.error(
                 node, "the branches must end with a binding of one name", expected=f"'{name}'", found=f"'{other}'"
             )
-        result_type = least_common_ancestor(*(self._yield(b) for b in (first, second)))
+        result_type = least_common_ancestor(*(self._yield(b, name) for b in (first, second)))
         result = self.emit(relax.IfOp(cond, result_type, Region(first), Region(second)), node)
         set_name(result, name)
         self.scope.define(name, result)
@@ -550,10 +553,11 @@ class RelaxParser(RelaxEvaluator):
         return block, name
 
     @staticmethod
-    def _yield(branch: Block) -> Attribute:
+    def _yield(branch: Block, name: str) -> Attribute:
         """The type that a branch declares for its value.
 
-        A last `y = x`, or `y = 0`, says what the value is, and is no binding.
+        A last `y = x`, or `y = 0`, says what the value is, and is no binding. Of a last `y = f(x)` the value is `f(x)`:
+        `y` is what the branches give, the value has a name of its own.
         """
         last = cast(relax.YieldOp, branch.last_op)
         declared, copy = last.value.type, last.value.owner
@@ -563,6 +567,8 @@ class RelaxParser(RelaxEvaluator):
             copy.result.replace_all_uses_with(copy.value)
             copy.detach()
             copy.erase()
+        elif copy is last.prev_op and not isinstance(copy, relax.DataflowOp) and name_of(last.value) == name:
+            set_name(last.value, None)
         return declared
 
     def _check_condition(self, cond: SSAValue, node: ast.AST) -> None:

@@ -17,6 +17,7 @@ from ...dialects.names import name_of
 from ...dialects.relax.devices import device_numbers
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
+from ...ir.names import is_declared
 from ...ir.verification.as_written import as_written
 from .document import Document, Expr, atom
 from .literals import dictionary, parenthesized, python_value, relax_constant, shown_attrs, string, tir_float
@@ -207,6 +208,9 @@ class RelaxPrinter:
         text = self._expression(op, bare_tuple=not inline)
         if inline or isinstance(op, ValueOp):
             self._values[result] = text
+            return
+        if is_declared(op):
+            self._values[result] = self._values[op.operands[0]]
             return
         if result.type == _NOTHING and result.first_use is None and isinstance(op, relax.Operator | relax.CallBase):
             self.doc.line(text, op)

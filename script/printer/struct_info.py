@@ -58,10 +58,10 @@ def _tensor(p: DimPrinter, t: relax.TensorType) -> str:
         args.append(t.shape_var)
     if t.element is not None:
         args.append(f"dtype={string(dtype_name(t.element))}")
-    if isinstance(t.vdevice, StringAttr):
-        args.append(f"vdevice={string(p.device(t.vdevice.data))}")
     if isinstance(t.shape, NoneAttr) and t.rank is not None:
         args.append(f"ndim={t.rank}")
+    if isinstance(t.vdevice, StringAttr):
+        args.append(f"vdevice={string(p.device(t.vdevice.data))}")
     return _call(p, "Tensor", args)
 
 
@@ -96,7 +96,7 @@ def _callable(p: DimPrinter, t: relax.CallableType) -> str:
         return _call(p, "Callable", [params, struct_info(p, t.ret), str(t.pure)])
     if t.ret == relax.OBJECT and not t.pure:
         return p.doc.relax("Callable")
-    return _call(p, "Callable", [f"ret={struct_info(p, t.ret)}", f"purity={t.pure}"])
+    return _call(p, "Callable", [f"ret={struct_info(p, t.ret)}", *(["purity=True"] if t.pure else [])])
 
 
 _PRINTERS: dict[type[Attribute], Callable[[Any, Any], str]] = {

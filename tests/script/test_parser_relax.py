@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16, f32, i1, i32, i64
 
-from tirax.diagnostics import DTypeError
+from tirax.diagnostics import DTypeError, TiraxError
 from tirax.dialects import relax
 from tirax.dialects.names import name_of
 from tirax.dialects.relax import CallableType, PrimType, ShapeType, TensorType
@@ -181,6 +181,30 @@ def test_if() -> None:
     assert name_of(branch.result) == "z"
     assert [o.name for o in branch.then_region.block.ops] == ["relax.add", "relax.exp", "relax.yield"]
     assert [o.name for o in branch.else_region.block.ops] == ["relax.yield"]
+
+
+def test_what_a_branch_gives_is_not_yet_the_result() -> None:
+    lines = printed("c = R.const(True)\nif c:\n    z = R.exp(x)\nelse:\n    a = R.exp(y)\n    z = R.exp(a)\nreturn z")
+    assert [line.split(": ")[0] if "=" in line else line for line in lines[1:]] == [
+        "if c:", "    gv", "    z", "else:", "    a", "    gv1", "    z", "return z",
+    ]  # fmt: skip
+
+
+def test_a_declared_result_is_checked_and_printed_as_declared() -> None:
+    signature = "(x: R.Object, y: R.Tensor(('n',), 'float32')) -> R.Tensor(('n * 2',), 'float32')"
+    op = parse_function(f"@R.function\ndef f{signature}:\n    return x")
+    assert isinstance(op, relax.FuncOp) and isinstance(op.return_op.value.owner, relax.MatchCastOp)
+    again = print_script(op)
+    assert again.endswith("    return x") and "match_cast" not in again
+    assert print_script(parse_function(again)) == again
+    for size, fits in [(0, True), (1, True), (3, True), (3, False)]:
+        given = np.arange(2 * size + (not fits), dtype="float32")
+        args = [given, np.zeros(size, "float32")]
+        if fits:
+            np.testing.assert_array_equal(interpret(op.parent_op(), "f", args), given)
+        else:
+            with pytest.raises(TiraxError):
+                interpret(op.parent_op(), "f", args)
 
 
 def test_local_functions_are_called_with_their_symbolic_variables() -> None:

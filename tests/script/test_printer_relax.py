@@ -137,6 +137,7 @@ def main(x: R.Tensor((1024,))) -> R.Tensor((1024,)):
         ("!relax.tensor<*, f16>", 'R.Tensor(dtype="float16")'),
         ("!relax.tensor<[], i1>", 'R.Tensor((), dtype="bool")'),
         ('!relax.tensor<[3], f32, vdevice = "cuda:0">', 'R.Tensor((3,), dtype="float32", vdevice="cuda:0")'),
+        ('!relax.tensor<ndim = 2, f32, vdevice = "cuda:0">', 'R.Tensor(dtype="float32", ndim=2, vdevice="cuda:0")'),
         ("!relax.tensor<[n, n * 2 + 1], f32>", 'R.Tensor(("n", "n * 2 + 1"), dtype="float32")'),
         ("!relax.tensor<[min(n, 8)], f32>", 'R.Tensor(("T.min(n, 8)",), dtype="float32")'),
         ("!relax.shape<[n, 4]>", 'R.Shape(["n", 4])'),
@@ -148,6 +149,7 @@ def main(x: R.Tensor((1024,))) -> R.Tensor((1024,)):
         ("tuple<!relax.object, !relax.tensor<*>>", "R.Tuple(R.Object, R.Tensor)"),
         ("tuple<>", "R.Tuple"),
         ("!relax.callable<* -> !relax.object, impure>", "R.Callable"),
+        ("!relax.callable<* -> !relax.tensor<*>, impure>", "R.Callable(ret=R.Tensor)"),
         ("!relax.callable<* -> !relax.object>", "R.Callable(ret=R.Object, purity=True)"),
         ("!relax.callable<(!relax.tensor<*>) -> !relax.object>", "R.Callable((R.Tensor,), R.Object, True)"),
     ],
@@ -408,6 +410,22 @@ else:
     r: R.Tensor((2,), dtype="float32") = w
 return r"""
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "ret", "printed"),
+    [
+        ("%0", "!relax.object", T2, ["return x"]),
+        ("%0", "!relax.tensor<ndim = 1, f32>", T2, ["return x"]),
+        ("%y", "!relax.object", T2, ["y: {0} = R.match_cast(x, {0})", "return y"]),  # a binding that somebody wrote
+        ("%0", T2, T2, ["gv: {0} = R.match_cast(x, {0})", "return gv"]),  # the parser would make none
+        ("%0", "!relax.tensor<[3], f32>", T2, ["gv: {0} = R.match_cast(x, {0})", "return gv"]),  # nor here
+        ("%0", "!relax.object", "!relax.tensor<ndim = 1, f32>", ["gv: {0} = R.match_cast(x, {0})", "return gv"]),
+    ],
+)
+def test_a_cast_to_the_declared_result_is_not_written(name: str, given: str, ret: str, printed: list[str]) -> None:
+    text = body_of(f"{name} = relax.match_cast %x : {given} -> {T2}\nrelax.return {name} : {T2}", f"%x: {given}", ret)
+    assert text.split("\n") == [line.format('R.Tensor((2,), dtype="float32")') for line in printed]
 
 
 def test_local_functions() -> None:
