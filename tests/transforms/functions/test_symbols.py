@@ -124,7 +124,8 @@ def test_update_param_struct_info():
     assert "m" not in {word.strip(" =") for word in text.split()}
     for line in (
         'u: R.Tensor((2, 6), dtype="float32") = s[0]',
-        'r: R.Tensor((2, 6), dtype="float32") = R.negative(u)',
+        'gv1: R.Tensor((2, 6), dtype="float32") = R.negative(u)',
+        'r: R.Tensor((2, 6), dtype="float32") = gv1',
         'c: R.Tensor((), dtype="bool")) -> R.Tensor((2, 6), dtype="float32"):',
         "R.Tuple(R.Tensor((8, 3)",
     ):
