@@ -373,7 +373,8 @@ class _Strip:
     ) -> None:
         """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given.
 
-        With `before` they are in blocks: it is given the taps, the number of a block and the number of its steps.
+        With `before` they are in blocks: it is given the taps, the number of a block and the number of its steps. Those
+        of sums with a row of what is too much stay loops: they have no register to spare.
         """
         begin = Const(0, self.plan.k.dtype) if done is None else done
         self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end, before))
@@ -403,7 +404,9 @@ class _Strip:
         if before is None:
             loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
         else:
-            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size))
+            mk.in_blocks(
+                loops, k, steps, whole, lambda block, size: before(taps, block, size), not self.plan.dot.shifted
+            )
         if end is not None:
             return
         if left.constant is None:
@@ -544,8 +547,12 @@ class _Tile:
                 self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
 
         self.rows.elements(strip.strip, clear, strip.padded, every)
-        strip.each_step(step, before=self._ask_for_next)
+        strip.each_step(step, before=self._ask_for_next if self._asks or not dot.shifted else None)
         self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
+
+    @property
+    def _asks(self) -> bool:
+        return self.plan.panels is not None and self.plan.asks_ahead
 
     def _ask_for_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel; not for steps that are left."""
