@@ -5,6 +5,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.tvm_api import relax  # noqa: E402
@@ -38,18 +39,18 @@ class Graph:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def weights(shape, dtype):
-    low, high = (-127, 128) if dtype == "int8" else (0, 256)
+def weights(shape, dtype, bits):
+    low, high = (1 - (1 << bits - 1), 1 << bits - 1) if dtype == "int8" else (0, 256)
     return RNG.integers(low, high, shape).astype(dtype)
 
 
-def convolutions(act, dtype, groups, form):
+def convolutions(act, dtype, groups, form, bits):
     """Quantize, two convolutions with a pool and a sum between them, dequantize."""
     g = Graph()
     zero, channels = (7, 8) if act == "uint8" else (-5, 8)
     first = g.parameters(0.05, zero, act)
     q = g.node("QuantizeLinear", "x", *first)
-    w = weights((channels, channels // groups, 3, 3), dtype)
+    w = weights((channels, channels // groups, 3, 3), dtype, bits)
     scales = g.constant((RNG.random(channels) / 100 + 0.001).astype("float32"))
     zeros = g.constant(np.zeros(channels, dtype))
     bias = g.constant(RNG.integers(-500, 500, channels).astype("int32"))
@@ -70,43 +71,62 @@ def convolutions(act, dtype, groups, form):
     return g.model(g.node("QuantizeLinear", total, *g.parameters(0.23, zero, act)), ["n", channels, 7, 6], KINDS[act])
 
 
-def product(act, dtype):
+def product(act, dtype, bits):
     g = Graph()
     first, out = g.parameters(0.05, 3, act), g.parameters(0.3, 9, act)
     q = g.node("DequantizeLinear", g.node("QuantizeLinear", "x", *first), *first)
     scale = g.constant((RNG.random(6) / 100 + 0.001).astype("float32"))
-    w = g.node("DequantizeLinear", g.constant(weights((24, 6), dtype)), scale, g.constant(np.zeros(6, dtype)), axis=1)
+    w = g.node(
+        "DequantizeLinear", g.constant(weights((24, 6), dtype, bits)), scale, g.constant(np.zeros(6, dtype)), axis=1
+    )
     y = g.node("Sigmoid", g.node("MatMul", q, w))
     return g.model(g.node("QuantizeLinear", y, *out), ["n", 24], KINDS[act])
 
 
 MODELS = {
-    "QDQ uint8": lambda: convolutions("uint8", "int8", 1, "QDQ"),
-    "QLinear uint8": lambda: convolutions("uint8", "int8", 1, "QLinear"),
-    "QDQ int8": lambda: convolutions("int8", "int8", 1, "QDQ"),
-    "QDQ depthwise": lambda: convolutions("uint8", "int8", 8, "QDQ"),
-    "QDQ depthwise uint8": lambda: convolutions("uint8", "uint8", 8, "QDQ"),
-    "QLinear depthwise int8": lambda: convolutions("int8", "int8", 8, "QLinear"),
-    "QLinear grouped": lambda: convolutions("uint8", "int8", 2, "QLinear"),
-    "product": lambda: product("uint8", "int8"),
-    "product of int8": lambda: product("int8", "int8"),
+    "QDQ uint8": lambda bits: convolutions("uint8", "int8", 1, "QDQ", bits),
+    "QLinear uint8": lambda bits: convolutions("uint8", "int8", 1, "QLinear", bits),
+    "QDQ int8": lambda bits: convolutions("int8", "int8", 1, "QDQ", bits),
+    "QDQ depthwise": lambda bits: convolutions("uint8", "int8", 8, "QDQ", bits),
+    "QDQ depthwise uint8": lambda bits: convolutions("uint8", "uint8", 8, "QDQ", bits),
+    "QLinear depthwise int8": lambda bits: convolutions("int8", "int8", 8, "QLinear", bits),
+    "QLinear grouped": lambda bits: convolutions("uint8", "int8", 2, "QLinear", bits),
+    "product": lambda bits: product("uint8", "int8", bits),
+    "product of int8": lambda bits: product("int8", "int8", bits),
 }
 
 
 @pytest.mark.parametrize("case", MODELS)
 def test_as_onnx_runtime(case):
-    """No more than one step of the last quantization apart, at any size of the batch."""
+    """No more than one step of the last quantization apart, at any size of the batch.
+
+    Weights are of 7 bits (its quantizer's `reduce_range`): without VNNI its sums of two products by 8 bits saturate.
+    """
     runtime = pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
-    model = MODELS[case]()
+    model = MODELS[case](7)
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # as the file says
     session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    compare(model, lambda x: session.run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("case", MODELS)
+def test_as_the_reference(case):
+    """The same with weights of 8 bits, beside ONNX's own evaluator, which does not saturate."""
+    model = MODELS[case](8)
+    newer = onnx.ModelProto()
+    newer.CopyFrom(model)
+    newer.opset_import[0].version, newer.ir_version = 21, 10  # of those that it has QDQ for
+    compare(model, lambda x: ReferenceEvaluator(newer).run(None, {"x": x})[0])
+
+
+def compare(model, expectation):
     main = relax.build(from_onnx(model), target="llvm")["main"]
     for n in (0, 1, 5):
         x = RNG.standard_normal((n, *(d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim[1:])))
         x = x.astype("float32") * 3
         result = np.asarray(main(x))
-        (expected,) = session.run(None, {"x": x}) if n else (np.empty_like(result),)
+        expected = expectation(x) if n else np.empty_like(result)
         assert result.dtype == expected.dtype and result.shape == expected.shape
         apart = np.abs(result.astype(int) - expected.astype(int))
         assert apart.max(initial=0) <= 1
