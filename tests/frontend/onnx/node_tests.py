@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from node_test_reasons import reason_of
+from node_test_reasons import HALF, reason_of
 
 PASSED, ROUNDED, WRONG, REFUSED, FAILED = "passed", "rounded", "wrong", "refused", "failed"
 LOOSER = {"rtol": 4e-3, "atol": 1e-6}
@@ -104,6 +104,8 @@ def unexpected(outcome: Outcome) -> str | None:
     reason = reason_of(outcome.name)
     if reason is None:
         return None if outcome.status == PASSED else f"{outcome.status} {outcome.name}: {first_lines(outcome.detail)}"
+    if outcome.status == PASSED and reason == HALF:
+        return None  # the order of sums is the processor's
     if outcome.status == PASSED:
         return f"{outcome.name} passes, and has a reason not to: {reason}"
     if outcome.status in (WRONG, FAILED):
