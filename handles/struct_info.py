@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import FloatAttr, NoneAttr, StringAttr, TupleType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import relax
@@ -43,20 +43,26 @@ def dtype_text(dtype: Attribute | None) -> str:
 class StructInfo:
     """The base of struct info views; `type` is the type of the relax dialect."""
 
-    __slots__ = ("type",)
+    __slots__ = ("type", "value_of")
     type: Attribute
+    value_of: SSAValue | None
+    """The value of which it is known, where there is one: whose function's its variables are."""
     structural_equal: ClassVar[Callable[[Any, Any], bool]]
     """What `==` is, as in TVM; `handles/equality.py` fills it in."""
 
     @staticmethod
-    def of(t: Attribute) -> StructInfo:
-        """The view on a type. Raises `DTypeError` for a type that is no struct info."""
+    def of(t: Attribute, value: SSAValue | None = None) -> StructInfo:
+        """The view on a type, that of `value` if given. Raises `DTypeError` for a type that is no struct info."""
         cls = _VIEWS.get(type(t))
         if cls is None:
             raise DTypeError(f"{t} is no struct info")
         view = cls.__new__(cls)
-        view.type = t
+        view.type, view.value_of = t, value
         return view
+
+    @property
+    def _owner(self) -> SSAValue | None:
+        return getattr(self, "value_of", None)
 
     def __tirax_script_value__(self) -> Attribute:
         """What it means in TVMScript that captures it."""
@@ -134,7 +140,7 @@ class TensorStructInfo(_Shaped):
 
     __slots__ = ("_variable",)
 
-    shape_expr: ClassVar[Callable[[Sequence[SymExpr]], Any]]
+    shape_expr: ClassVar[Callable[[Sequence[SymExpr], SSAValue | None], Any]]
     """The handle on a shape; `expr` fills it in."""
     shape_var: ClassVar[Callable[[str, StructInfo], Any]]
     """The handle on a variable of a name; `expr` fills it in."""
@@ -174,7 +180,7 @@ class TensorStructInfo(_Shaped):
         dims, name = self._tensor.dims, self._tensor.shape_var
         if name is not None:
             return TensorStructInfo.shape_var(name, ShapeStructInfo(ndim=self.ndim))
-        return None if dims is None else TensorStructInfo.shape_expr(dims)
+        return None if dims is None else TensorStructInfo.shape_expr(dims, self._owner)
 
     @property
     def dtype(self) -> str:
@@ -201,7 +207,7 @@ class ShapeStructInfo(_Shaped):
     def values(self) -> list[Dim] | None:
         """The extents, None where they are unknown."""
         dims = cast(relax.ShapeType, self.type).dims
-        return None if dims is None else [dim_value(d) for d in dims]
+        return None if dims is None else [dim_value(d, self._owner) for d in dims]
 
 
 class PrimStructInfo(StructInfo):
@@ -231,7 +237,7 @@ class PrimStructInfo(StructInfo):
             return const(t.value.value.data, t.dtype)
         if isinstance(t.value, StringAttr):
             return TirVar(t.value.data, t.dtype)
-        return None if t.expr is None else dim_value(t.expr)
+        return None if t.expr is None else dim_value(t.expr, self._owner)
 
 
 class TupleStructInfo(StructInfo):
@@ -246,7 +252,7 @@ class TupleStructInfo(StructInfo):
 
     @property
     def fields(self) -> list[StructInfo]:
-        return [StructInfo.of(t) for t in cast(TupleType, self.type).types]
+        return [StructInfo.of(t, self._owner) for t in cast(TupleType, self.type).types]
 
 
 class FuncStructInfo(StructInfo):

@@ -24,7 +24,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.base import AssertOp, Print
 from ...dialects.relax.operator import Kind
 from ...dialects.sym import SymAttr
-from ...dialects.sym.expr import Const
+from ...dialects.sym.expr import Const, SymExpr
 from ...dialects.tir import ConstOp
 from ..base_func import StaleHandleError
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
@@ -148,7 +148,7 @@ class Expr(Operators):
     @property
     def struct_info(self) -> StructInfo:
         """What is known of the value."""
-        return StructInfo.of(self.ssa.type)
+        return StructInfo.of(self.ssa.type, self.ssa)
 
     @property
     def checked_type(self) -> Type:
@@ -330,10 +330,11 @@ class Constant(Expr):
 class ShapeExpr(Expr):
     """A shape value: `ShapeExpr([1, "n"])`; a sequence of ints and symbolic expressions."""
 
-    __slots__ = ("_dims",)
+    __slots__ = ("_dims", "_owner")
 
     def __init__(self, values: Iterable[Any], span: object = None):
         self._dims = tuple(dims_of(values))
+        self._owner: SSAValue | None = None
         self._value = None
         self._placed = False
 
@@ -341,7 +342,15 @@ class ShapeExpr(Expr):
     def on(cls, value: SSAValue) -> Self:
         view = super().on(value)
         view._dims = tuple(d.data for d in cast(relax.ShapeOp, cast(OpResult, value).op).values_)
+        view._owner = value
         return view
+
+    @classmethod
+    def of_value(cls, dims: Sequence[SymExpr], value: SSAValue | None) -> Self:
+        """The shape of a value: its variables are those of the value's function."""
+        shape = cls(dims)
+        shape._owner = value
+        return shape
 
     def _make(self) -> SSAValue:
         return relax.ShapeOp(self._dims).result
@@ -352,7 +361,7 @@ class ShapeExpr(Expr):
 
     @property
     def values(self) -> list[Dim]:
-        return [dim_value(d) for d in self._dims]
+        return [dim_value(d, self._owner) for d in self._dims]
 
     def __len__(self) -> int:
         return len(self._dims)
@@ -745,7 +754,7 @@ def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
         raise ShapeError("the contents of a constant do not fit", expected=wanted.shape.values, found=list(shape))
 
 
-TensorStructInfo.shape_expr = staticmethod(ShapeExpr)
+TensorStructInfo.shape_expr = ShapeExpr.of_value
 TensorStructInfo.shape_var = Var
 
 __all__ = [

@@ -16,7 +16,7 @@ from ...dialects.dtypes import dtype_name, float_attr, is_float
 from ...dialects.relax.types import PrimType
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
 from ...ir.python_text import python_tree
-from .prim_expr import PrimExpr, as_sym, const, named_var
+from .prim_expr import PrimExpr, SizeVar, as_sym, const, named_var
 from .prim_expr import Var as TirVar
 from .symbolic_nodes import SymbolicNodes
 
@@ -126,10 +126,13 @@ def is_extent_var(value: SSAValue) -> bool:
     return value in _EXTENTS
 
 
-def dim_value(expr: SymExpr) -> Dim:
-    """An extent as users read it: an int where it is constant, else an expression of the variables it was given."""
+def dim_value(expr: SymExpr, owner: SSAValue | None = None) -> Dim:
+    """An extent as users read it: an int where it is constant, else an expression of the variables it was given.
+
+    `owner`: the value whose extent it is.
+    """
     if expr.constant is None:
-        return expr.fold(_Given())
+        return expr.fold(_Given(owner))
     return extent_int(expr.constant, dtype_name(expr.dtype))
 
 
@@ -141,6 +144,12 @@ def extent_int(value: int, dtype: str = "int64") -> ExtentInt:
 
 
 class _Given(SymbolicNodes):
+    def __init__(self, owner: SSAValue | None):
+        super().__init__()
+        self.owner = owner
+
     def var(self, e: Var) -> PrimExpr:
         given = _GIVEN.get(e)
-        return super().var(e) if given is None else TirVar.of(given)
+        if given is not None:
+            return TirVar.of(given)
+        return super().var(e) if e.value is not None else SizeVar(str(e.name), e.dtype, self.owner)

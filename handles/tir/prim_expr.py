@@ -267,12 +267,15 @@ class Var(PrimExpr):
 
 
 class SizeVar(PrimExpr):
-    """A symbolic variable by name, as it stands in shapes; its value at run time is `sym.value`."""
+    """A symbolic variable by name, as it stands in shapes; its value at run time is `sym.value`.
 
-    __slots__ = ("name",)
+    `owner`: the value in whose shape it was found. Functions have variables of equal names: its function's is meant.
+    """
 
-    def __init__(self, name: str, dtype: DTypeLike = "int32"):
-        self.name = name
+    __slots__ = ("name", "owner")
+
+    def __init__(self, name: str, dtype: DTypeLike = "int32", owner: SSAValue | None = None):
+        self.name, self.owner = name, owner
         integer = _type(dtype)
         if not isinstance(integer, IntegerType):
             raise DTypeError(

@@ -42,16 +42,48 @@ def _expr(value: Any) -> SymExpr:
 def bind_symbols(funcs: Sequence[relax.FuncOp], values: Mapping[Any, Any]) -> None:
     """Replace symbolic variables, given by name or handle, by integers or expressions, in place.
 
-    Raises `NameLookupError` for a name that is no variable of any of the functions.
+    A name means the variable of each function that has it, a handle that of the function in whose shapes it was found.
+    Raises `NameLookupError` for a name that is no variable of any of the functions, `TiraxError` for a handle of none
+    of them where several have a variable of its name.
     """
-    by_name = {symbol_name(k): v for k, v in values.items()}
-    known = {str(v.name) for f in funcs for v in function_symbols(f)}
-    for name in by_name:
-        if name not in known:
-            raise unknown_name("symbolic variable", name, known)
-    exprs = {name: _expr(value) for name, value in by_name.items()}
-    for func in funcs:
-        _bind_symbols_of(func, exprs)
+    of_function = {f: {str(v.name) for v in function_symbols(f)} for f in funcs}
+    exprs: dict[relax.FuncOp, dict[str, SymExpr]] = {f: {} for f in funcs}
+    for key, value in values.items():
+        name = symbol_name(key)
+        having = [f for f in funcs if name in of_function[f]]
+        if not having:
+            raise unknown_name("symbolic variable", name, set[str]().union(*of_function.values()))
+        for func in _meant(key, having):
+            exprs[func][name] = _expr(value)
+    for func, mapping in exprs.items():
+        if mapping:
+            _bind_symbols_of(func, mapping)
+
+
+def _meant(key: Any, funcs: list[relax.FuncOp]) -> list[relax.FuncOp]:
+    """Those of the functions that have a variable whose variable a name or a handle is."""
+    value: SSAValue | None = getattr(key, "owner", None)
+    own = None if value is None else _function_of(value)
+    if own is None or len(funcs) == 1:
+        return funcs
+    meant = [f for f in funcs if f.sym_name == own.sym_name]
+    if not meant:
+        found = ", ".join(f"@{f.sym_name.data}" for f in funcs)
+        raise TiraxError(
+            f"the symbolic variable '{symbol_name(key)}' is of none of the functions",
+            found=f"variables of its name in {found}",
+            hint="name the function: func_name=…",
+        )
+    return meant
+
+
+def _function_of(value: SSAValue) -> relax.FuncOp | None:
+    """The outermost function around a value."""
+    found, op = None, value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    while op is not None:
+        found = op if isinstance(op, relax.FuncOp) else found
+        op = op.parent_op()
+    return found
 
 
 def function_symbols(func: relax.FuncOp) -> list[Var]:

@@ -20,14 +20,15 @@ class BindSymbolicVars(Pass):
     """Replace symbolic variables of Relax functions by values.
 
     From Python: `BindSymbolicVars({"n": 4, "m": n_expr}, func_name="main")`. In text: `names` and `values` in step.
-    `func_name`: this function only; otherwise all that have the variables. Raises where a name is no variable of any.
+    `func_name`: this function only; otherwise all that have the variables, but for a variable that is given by its
+    handle, which is its function's. Raises where a name is no variable of any.
     """
 
     name = "bind-symbolic-vars"
     names: tuple[str, ...] = ()
     values: tuple[int, ...] = ()
     func_name: str | None = None
-    mapping: Mapping[str, Any] = field(init=False, default_factory=dict[str, Any])
+    mapping: Mapping[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 
     def __init__(
         self,
@@ -39,8 +40,8 @@ class BindSymbolicVars(Pass):
     ):
         if len(names) != len(values):
             raise TiraxError("bind-symbolic-vars: as many values as names", expected=len(names), found=len(values))
-        mapping = dict(zip(names, values, strict=True)) | {symbol_name(k): v for k, v in (binding_map or {}).items()}
-        object.__setattr__(self, "names", tuple(mapping))
+        mapping: dict[Any, Any] = dict(zip(names, values, strict=True)) | dict(binding_map or {})
+        object.__setattr__(self, "names", tuple(symbol_name(key) for key in mapping))
         object.__setattr__(self, "values", tuple(v for v in mapping.values() if isinstance(v, int)))
         object.__setattr__(self, "func_name", func_name)
         object.__setattr__(self, "mapping", mapping)
