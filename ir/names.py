@@ -81,33 +81,51 @@ def fresh_suffix(base: str, taken: set[str]) -> str:
 
 
 def make_unique(func: relax.FuncOp) -> None:
-    """Tell variables of one name apart by suffixes, in order of definition.
+    """Tell variables of one name apart by suffixes, in order of definition, as TVM's printer does.
 
-    A value of a dataflow block and the output of the same name that it becomes are one variable.
+    A value of a dataflow block and the output of the same name that it becomes are one variable. Names of a branch or
+    of a local function are free again after it.
     """
-    taken: set[str] = set()
-    for value in _definitions(func.body.block):
-        name = name_of(value)
-        if name is None:
-            continue
-        unique = fresh_suffix(name, taken)
-        if unique != name:
-            for same in (value, *_outputs_of(value)):
-                set_name(same, unique)
+    _make_unique(func.body.block, set())
 
 
-def _definitions(block: Block) -> Iterator[SSAValue]:
-    yield from block.args
+def _make_unique(block: Block, taken: set[str]) -> list[str]:
+    """Of a block, beside the names that are `taken`; those that it takes itself."""
+    mine: list[str] = []
+    for value in block.args:
+        _rename(value, taken, mine)
     for op in block.ops:
         for region in op.regions:
             for inner in region.blocks:
-                yield from _definitions(inner)
-        if not isinstance(op, relax.DataflowOp):
-            yield from op.results
-            continue
-        for value, result in zip(op.output_op.values_, op.outputs, strict=True):
-            if name_of(value) != name_of(result):
-                yield result
+                names = _make_unique(inner, taken)
+                if isinstance(op, relax.DataflowOp):
+                    mine += names
+                else:
+                    taken.difference_update(names)
+        for value in _results(op):
+            _rename(value, taken, mine)
+    return mine
+
+
+def _rename(value: SSAValue, taken: set[str], mine: list[str]) -> None:
+    name = name_of(value)
+    if name is None:
+        return
+    unique = fresh_suffix(name, taken)
+    mine.append(unique)
+    if unique != name:
+        for same in (value, *_outputs_of(value)):
+            set_name(same, unique)
+
+
+def _results(op: Operation) -> Iterator[SSAValue]:
+    """What an op defines that has no name yet: outputs of a dataflow block may be called as they are in it."""
+    if not isinstance(op, relax.DataflowOp):
+        yield from op.results
+        return
+    for value, result in zip(op.output_op.values_, op.outputs, strict=True):
+        if name_of(value) != name_of(result):
+            yield result
 
 
 def _outputs_of(value: SSAValue) -> list[SSAValue]:

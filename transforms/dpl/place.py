@@ -46,7 +46,7 @@ class Placer:
             op, i = stack.pop()
             if i == len(op.operands):
                 if op.parent is None:
-                    self._insert(op, anchor, named=op is not root)
+                    self._insert(op, anchor, is_root=op is root)
                 continue
             stack.append((op, i + 1))
             operand = op.operands[i]
@@ -56,13 +56,14 @@ class Placer:
             elif isinstance(operand, OpResult) and operand.op.parent is None and not relax.is_inline(operand.op):
                 stack.append((operand.op, 0))
 
-    def _insert(self, op: Operation, anchor: Operation, named: bool) -> None:
+    def _insert(self, op: Operation, anchor: Operation, is_root: bool) -> None:
         for i, operand in enumerate(op.operands):
             if isinstance(operand, OpResult) and relax.is_inline(operand.op):
                 op.operands[i] = self._copy_inline(operand.op, anchor)
         self.placed.add(insert_before(anchor, op))
-        if named:
-            set_name(op.results[0], self._fresh(anchor, name_of(op.results[0])))
+        name = name_of(op.results[0])
+        if name is not None or not is_root:
+            set_name(op.results[0], self._fresh(anchor) if name is None else identifier(name))
 
     def _copy_inline(self, op: Operation, anchor: Operation) -> SSAValue:
         """A leaf or tuple without a name, for one more user."""
@@ -81,14 +82,13 @@ class Placer:
                 self._place_operands(operand.op, anchor, set())
                 set_name(operand, self._fresh(anchor))
 
-    def _fresh(self, anchor: Operation, name: str | None = None) -> str:
-        return self.names.fresh(
-            identifier(name) if name else ("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
-        )
+    def _fresh(self, anchor: Operation) -> str:
+        return self.names.fresh("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
 
     def replace(self, old: Operation, new: SSAValue) -> None:
-        """Let `new`, which stands before `old`, be used instead of it under its name, but for what was placed.
+        """Let `new`, which stands before `old`, be used instead of it, but for what was placed.
 
+        What was placed without a name of its own takes that of `old`.
         Where the new ops use `old` itself, it stays, under a new name.
         """
         result = old.results[0]
@@ -102,7 +102,8 @@ class Placer:
             use.operation.operands[use.index] = self._for_user(new, use.operation, name)
         if was_placed and not isinstance(cast(OpResult, new).op, relax.LEAVES):
             inline = isinstance(cast(OpResult, new).op, relax.INLINE_OPS)
-            set_name(new, name if name is not None or inline else self._fresh(old))
+            own = name_of(new) or name
+            set_name(new, own if own is not None or inline else self._fresh(old))
         if new.type != result.type:
             infer_users(users)
 

@@ -22,6 +22,7 @@ from ...handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_ex
 from ...handles.relax.function import Function
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.names import make_unique
 from ...ir.passes.transform import like_module, module_op, no_gc
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.dominance import check_dominance
@@ -240,6 +241,9 @@ def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
     """Rewrite every Relax function of a module in place; whether anything changed."""
     with no_gc():
         changed = [rewrite_function(rewriter, func) for func in relax_functions(module)]
+        for func, is_new in zip(relax_functions(module), changed, strict=True):
+            if is_new:
+                make_unique(func)
     if any(changed) and rewriter.subroutines:
         import_subroutines(module, rewriter.subroutines)
     return any(changed)

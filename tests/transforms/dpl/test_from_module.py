@@ -101,7 +101,7 @@ def test_attributes_must_agree():
 
     text = Softmax(before).script()
     assert "R.nn.log_softmax(x, axis=0)" in text
-    assert "R.nn.softmax(a, axis=1)" in text
+    assert "R.nn.softmax(gv, axis=1)" in text
 
 
 def test_constants_and_packed_calls():
@@ -124,8 +124,8 @@ def test_constants_and_packed_calls():
         return b
 
     text = Gelu(before).script()
-    assert 'a = R.call_dps_packed("env.twice", (x,), out_sinfo=R.Tensor((7,), dtype="float32"))' in text
-    assert "R.multiply(a, R.const(3.0" in text
+    assert 'r = R.call_dps_packed("env.twice", (x,), out_sinfo=R.Tensor((7,), dtype="float32"))' in text
+    assert "R.multiply(r, R.const(3.0" in text
 
 
 def test_two_results_are_two_bindings():
@@ -152,8 +152,40 @@ def test_two_results_are_two_bindings():
     after = Both(before)
     text = after.script()
     assert text.count("R.less") == 1
-    assert 's: R.Tensor((16,), dtype="float32") = R.where(less, y, x)' in text
-    assert 'd: R.Tensor((16,), dtype="float32") = R.where(less, x, y)' in text
+    assert 'gv: R.Tensor((16,), dtype="float32") = R.where(less, y, x)' in text
+    assert 'gv1: R.Tensor((16,), dtype="float32") = R.where(less, x, y)' in text
+    same_meaning(before, after)
+
+
+def test_names_of_the_replacement_are_kept_in_each_branch():
+    @R.rewriter
+    class Relu:
+        @R.function
+        def pattern(x: R.Tensor(("n",), "float32")):
+            return R.nn.relu(x)
+
+        @R.function
+        def replacement(x: R.Tensor(("n",), "float32")):
+            zero = R.zeros_like(x)
+            clipped = R.maximum(x, zero)
+            return clipped
+
+    @R.function
+    def before(x: R.Tensor(("n",), "float32"), cond: R.Prim("bool")):
+        if cond:
+            y = R.nn.relu(x)
+            z = R.negative(y)
+        else:
+            a = R.nn.relu(x)
+            b = R.nn.relu(R.negative(a))
+            z = R.add(a, b)
+        return z
+
+    after = Relu(before)
+    text = after.script()
+    names = [line.split(":")[0].strip() for line in text.splitlines() if "R.maximum" in line]
+    assert names == ["clipped", "clipped", "clipped_1"]
+    assert text.count("zero: ") == 2 and "zero_1: " in text
     same_meaning(before, after)
 
 
