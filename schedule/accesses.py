@@ -17,6 +17,7 @@ from ..dialects.sym.expr import Const, Sum, SymExpr, Var
 from ..dialects.tir import BufferType
 from ..ir.affine.iter_map import iter_map_simplify
 from ..ir.affine.values import Materializer, sym_expr_of
+from ..ir.buffers.regions import Ends, relaxed
 from ..transforms.tir.walk import remove_dead
 from . import checks
 from . import state as st
@@ -117,6 +118,25 @@ def is_conditional(op: Operation, block: Operation) -> bool:
     """Whether not every iteration of `block` does `op`, which is in it."""
     inside = takewhile(lambda around: around is not block, st.ancestors(op))
     return not all(isinstance(around, tir.ForOp | tir.InitOp) for around in inside)
+
+
+def sharing_threads(scope: str, loop: tir.ForOp) -> list[tir.ForOp]:
+    """Of a loop and those around it the ones over threads that share memory of `scope`, the innermost first."""
+    around = [loop, *reversed(st.loops_above(loop))]
+    return [lp for lp in around if lp.thread is not None and st.share_memory(scope, lp.thread.data)]
+
+
+def seen_by_threads(scope: str, dims: Sequence[Ends | None], loop: tir.ForOp) -> list[Ends | None]:
+    """What all threads around a loop that share memory of `scope` need of a buffer, of which one needs `dims`."""
+    bounds: dict[SSAValue, Ends | None] = {
+        lp.loop_var: (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in sharing_threads(scope, loop)
+    }
+    return [None if ends is None else _relaxed_ends(ends, bounds) for ends in dims] if bounds else list(dims)
+
+
+def _relaxed_ends(ends: Ends, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
+    low, high = (relaxed(e, bounds) for e in ends)
+    return None if low is None or high is None else (low[0], high[1])
 
 
 def set_type(buffer: SSAValue, new: BufferType) -> None:

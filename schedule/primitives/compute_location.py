@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -15,10 +15,11 @@ from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floormod, offset_
 from ...dialects.sym.int_set import SymInterval, values_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Ends, accessed, accessed_by, relaxed
+from ...ir.buffers.regions import Ends, accessed, accessed_by
 from .. import checks
 from .. import rewrite as rw
 from .. import state as st
+from ..accesses import seen_by_threads
 from ..registry import primitive
 from ..state import State, fail
 from ..trace import Location
@@ -56,7 +57,11 @@ def compute_at(
     _check_uses(block, loop)
     place = _position(loop, st.producers(block), consumers, index)
     reads, _ = accessed(loop.body.block)
-    needed = [(w, _seen_by_threads(w.buffer, reads[w.buffer], loop)) for w in block.writes if w.buffer in reads]
+    needed = [
+        (w, seen_by_threads(cast(tir.BufferType, w.buffer.type).scope.data, reads[w.buffer], loop))
+        for w in block.writes
+        if w.buffer in reads
+    ]
     return _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
 
 
@@ -191,25 +196,13 @@ def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
     return any(op.is_ancestor(b) for b in blocks)
 
 
+def _memory(region: tir.RegionOp) -> str:
+    """The storage scope of a region's buffer."""
+    return cast(tir.BufferType, region.buffer.type).scope.data
+
+
 Regions = Sequence[tuple[tir.RegionOp, list[Ends | None]]]
 """A block's regions, and the intervals of their buffers that are needed, or given."""
-
-
-def _seen_by_threads(buffer: SSAValue, dims: list[Ends | None], loop: tir.ForOp) -> list[Ends | None]:
-    """What all threads that share a memory need of it, where one of them does not have it for itself."""
-    scope = cast(tir.BufferType, buffer.type).scope.data
-    shared = [
-        lp for lp in [loop, *reversed(st.loops_above(loop))] if lp.thread and st.share_memory(scope, lp.thread.data)
-    ]
-    bounds: dict[SSAValue, Ends | None] = {
-        lp.loop_var: (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in shared
-    }
-    return [None if ends is None else _relaxed_ends(ends, bounds) for ends in dims] if bounds else dims
-
-
-def _relaxed_ends(ends: Ends, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
-    low, high = (relaxed(e, bounds) for e in ends)
-    return None if low is None or high is None else (low[0], high[1])
 
 
 def _check_covered(block: tir.BlockOp, regions: Regions) -> None:

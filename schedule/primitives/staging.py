@@ -18,7 +18,7 @@ from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import rewrite as rw
 from .. import state as st
-from ..accesses import accesses_of, is_conditional, label, ranges_inside
+from ..accesses import accesses_of, is_conditional, label, ranges_inside, seen_by_threads, sharing_threads
 from ..arguments import BufferIndex, buffers_of, nth, with_index
 from ..registry import primitive
 from ..state import State, fail
@@ -137,17 +137,18 @@ def read_at(
     for i: for j: C[i, j] = B[i, j]  ->  for i: { B_shared[i, 0:n] = B[i, 0:n]; for j: C[i, j] = B_shared[i, j] }
 
     The copy is one block around its loops, annotated `auto_copy`. All blocks in the loop that read the buffer read the
-    copy. Gives the block that copies. Refused where the block is not in the loop, and where something in the loop
-    writes the buffer.
+    copy. Where threads around the loop share memory of the scope, each of them copies what all of them read. Gives the
+    block that copies. Refused where the block is not in the loop, where that or one around it is vectorized, and where
+    something in the loop, or in those over such threads, writes the buffer.
     """
     _check_under(block, loop)
     buffer = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
     inside = st.children(loop.body.block)
     readers = [op for op in inside if _uses(op, buffer, tir.ReadsOp)]
-    writers = [b for b in _blocks(loop) if buffer in st.buffers_written(b)]
+    writers = [b for b in _blocks(_shared_by(loop, storage_scope)) if buffer in st.buffers_written(b)]
     if writers:
         fail("a block in the loop writes the buffer", block, *writers)
-    rows = rows_of(buffer, accessed_by(readers)[0][buffer])
+    rows = rows_of(buffer, seen_by_threads(storage_scope, accessed_by(readers)[0][buffer], loop))
     new = allocate_like(st.scope_of(loop), buffer, storage_scope)
     for reader in readers:
         replace_buffer(reader, buffer, new)
@@ -162,9 +163,11 @@ def write_at(
 
     for i: for j: C[i, j] = B[i, j]  ->  for i: { for j: C_local[i, j] = B[i, j]; C[i, 0:n] = C_local[i, 0:n] }
 
-    The copy is one block as that of `read_at`. Gives it. Refused where the block is not in the loop, where another
-    block in the loop uses the buffer, or any other one writes it, where an iteration does not write all of a
-    region, and where a loop around it is over what the block reduces, which may be nothing.
+    The copy is one block as that of `read_at`: each thread copies what all those have written that share memory of the
+    scope, so that after the last one all is there. Gives it. Refused where the block is not in the loop, where another
+    block in the loop, or in those over such threads, uses the buffer, or any other one writes it, where an iteration,
+    or these threads together, do not write all of a region, and where a loop around it is over what the block reduces,
+    which may be nothing.
     """
     _check_under(block, loop)
     checks.require_reduced_in_scope(block)
@@ -174,12 +177,15 @@ def write_at(
     others = [
         b for b in _blocks(func) if b is not block and not b.is_ancestor(block) and buffer in st.buffers_written(b)
     ]
-    others += [b for b in _blocks(loop) if b is not block and buffer in st.buffers_read(b)]
+    shared = _shared_by(loop, storage_scope)
+    others += [b for b in _blocks(shared) if b is not block and buffer in st.buffers_read(b)]
     if others:
         fail("another block uses the buffer, too", block, *others)
     (own,) = [op for op in st.children(loop.body.block) if op.is_ancestor(block)]
-    rows = rows_of(buffer, accessed_by([own])[1][buffer])
-    _check_all_written(block, loop, buffer, rows)
+    rows = rows_of(buffer, seen_by_threads(storage_scope, accessed_by([own])[1][buffer], loop))
+    if shared is not loop and _depends_on_thread(loop, shared):
+        fail("not every thread writes the buffer", block, loop)
+    _check_all_written(block, loop, buffer, rows, sharing_threads(storage_scope, loop))
     new = allocate_like(st.scope_of(loop), buffer, storage_scope)
     replace_buffer(own, buffer, new)
     return _copy_block(loop, new, buffer, rows, rw.after(own), label(new), buffer)
@@ -196,19 +202,35 @@ def _uses(op: Operation, buffer: SSAValue, kind: type[tir.RegionOp]) -> bool:
 def _check_under(block: tir.BlockOp, loop: tir.ForOp) -> None:
     if loop not in st.loops_above(block):
         fail("the block is not in the loop", block, loop)
-    around = [*st.loops_above(loop), loop]
-    kinds = (tir.ForKind.SERIAL, tir.ForKind.PARALLEL, tir.ForKind.UNROLLED)
-    if any(lp.kind not in kinds for lp in around):
-        fail("the loop, or one around it, is vectorized or bound to threads", loop)
+    if any(lp.kind is tir.ForKind.VECTORIZED for lp in [*st.loops_above(loop), loop]):
+        fail("the loop, or one around it, is vectorized", loop)
 
 
-def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, rows: Sequence[Row]) -> None:
-    """Refuse where an iteration of `loop` leaves elements of the region unwritten: they would be copied, too."""
+def _shared_by(loop: tir.ForOp, scope: str) -> tir.ForOp:
+    """The outermost loop whose iterations, those of threads, have memory of `scope` together; else the loop itself."""
+    return [loop, *sharing_threads(scope, loop)][-1]
+
+
+def _depends_on_thread(loop: tir.ForOp, shared: tir.ForOp) -> bool:
+    """Whether an iteration of `shared`, or of a loop in it, may do without `loop` while others do not."""
+    around = [lp for lp in [*st.loops_above(loop), loop] if shared.is_ancestor(lp)]
+    variables = {st.loop_expr(lp) for lp in around}
+    bounds = [e for lp in around for e in (st.min_of(lp), st.extent_of(lp))]
+    return is_conditional(loop, shared) or any(v in variables for e in bounds for v in e.free_vars())
+
+
+def _check_all_written(
+    block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, rows: Sequence[Row], threads: Sequence[tir.ForOp]
+) -> None:
+    """Refuse where an iteration of `loop` leaves elements of the region unwritten: they would be copied, too.
+
+    Of a region that threads share, all of them write a part.
+    """
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp)]
     if any(is_conditional(op, block) for op in stores):
         fail("not every iteration of the block writes the buffer", block)
     above = st.loops_above(block)
-    inside = above[above.index(loop) + 1 :]
+    inside = [*reversed(threads), *above[above.index(loop) + 1 :]]
     outer: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in above if lp not in inside}
     bindings = checks.iter_values(block)
     known = checks.analyzer_of(inside)
@@ -249,7 +271,7 @@ def _copy_block(
         (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
     ]
     copy = rw.empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
-    st.annotate(copy, {"auto_copy": encode(True, [])})
+    st.annotate(copy, {"auto_copy": encode(1, [])})
     insert(copy)
     own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, copy.iter_vars), strict=True))
     loops = [rw.new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]

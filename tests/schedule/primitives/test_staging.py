@@ -10,6 +10,7 @@ from prologue import CONV, HEAD, scheduled
 from prologue import MATMUL_AND_ONE as MATMUL
 from strength import thinned
 
+from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
@@ -102,7 +103,23 @@ def fused(sch):
     sch.read_at(outer, block, 0, "shared")
 
 
+def under_threads(sch, scope="shared", height=8, width=4):
+    """Each block of threads needs a part of both inputs and writes one, each thread in it less of that."""
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    (by, ty), (bx, tx) = sch.split(i, [None, height]), sch.split(j, [None, width])
+    ty, i_1 = sch.split(ty, [None, 1 if height == 1 else 2])
+    k_0, k_1 = sch.split(k, [None, 6])
+    sch.reorder(by, bx, ty, tx, k_0, k_1, i_1)
+    for loop, axis in zip((by, bx, ty, tx), ("blockIdx.y", "blockIdx.x", "vthread.y", "threadIdx.x"), strict=True):
+        sch.bind(loop, axis)
+    sch.read_at(k_0, block, 0, scope)
+    sch.read_at(k_0, block, 1, scope)
+    sch.write_at(tx, block, 0, scope)
+
+
 CASES = {
+    "threads": (MATMUL, under_threads),
     "tiles": (MATMUL, tiles),
     "in_the_reduction": (MATMUL, in_the_reduction),
     "uneven": (MATMUL, uneven),
@@ -125,6 +142,18 @@ def test_text_meaning_and_traces(name, golden) -> None:
         other = Schedule(module)
         trace.apply_to_schedule(other)
         assert other.mod.script() == sch.mod.script()
+
+
+@pytest.mark.parametrize(
+    ("scope", "height", "width"),
+    [("shared", 8, 4), ("shared.dyn", 4, 2), ("local", 8, 2), ("global", 4, 4), ("shared", 1, 1)],
+)
+def test_copies_of_what_threads_share(scope, height, width) -> None:
+    module, sch = scheduled(MATMUL, lambda sch: under_threads(sch, scope, height, width))
+    assert_same_meaning(module.op, sch.mod.op)
+    rows = height if scope.startswith("shared") else min(height, 2)
+    copies = [op for op in sch.mod.op.walk() if isinstance(op, tir.BlockOp) and op.annotations is not None]
+    assert [copy.writes[0].extents[0].constant for copy in copies] == [rows, 6, rows]
 
 
 @thinned("name", list(CASES), 5)
@@ -177,7 +206,40 @@ def at(primitive: str, block: str, loop_of: str, loop: int = 0):
     )
 
 
+TRIANGLE = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+        for i in T.thread_binding(4, thread="threadIdx.x"):
+            for k in range(i):
+                for j in range(8):
+                    with T.block("C"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        C[vi, vj] = A[vi, vj]
+"""
+)
+VECTORS = TRIANGLE.replace('T.thread_binding(4, thread="threadIdx.x")', "T.vectorized(4)")
+SOME = TRIANGLE.replace("for k in range(i)", "if i < 3")
+READ = TRIANGLE.replace("for k in range(i)", "for k in range(2)") + (
+    """\
+            for j in range(8):
+                with T.block("A"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    A[vi, vj] = C[vi, vj]
+"""
+)
+
+
+def under_thread(primitive: str, loop: int):
+    return lambda sch: getattr(sch, primitive)(sch.get_loops(sch.get_block("C"))[loop], sch.get_block("C"), 0, "shared")
+
+
 REFUSED = {
+    "not_all_threads": (TRIANGLE, under_thread("write_at", 1), "not every thread writes the buffer"),
+    "some_threads": (SOME, under_thread("write_at", 1), "not every thread writes the buffer"),
+    "read_by_threads": (READ, under_thread("write_at", 1), "another block uses the buffer, too"),
+    "written_by_threads": (READ, under_thread("read_at", 1), "a block in the loop writes the buffer"),
+    "vectorized": (VECTORS, under_thread("read_at", 1), "the loop, or one around it, is vectorized"),
     "outside": (MATMUL, at("read_at", "D", "C"), "the block is not in the loop"),
     "writer_in_the_loop": (CHAIN, at("read_at", "C", "C"), "a block in the loop writes the buffer"),
     "reader_in_the_loop": (CHAIN, at("write_at", "B", "B"), "another block uses the buffer, too"),
