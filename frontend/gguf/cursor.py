@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import GgufError
+from .texts import Texts
 
 BOOL, STRING, ARRAY = 7, 8, 9
 _KINDS = (
@@ -27,7 +28,7 @@ MOST_STRINGS = 1 << 22
 """Texts in the arrays of a file, together: as objects of Python they take more memory than in the file."""
 
 Value = Any
-"""Of metadata: a number, bool or text, a tuple of texts, or a one-dimensional array of numpy."""
+"""Of metadata: a number, bool or text, `Texts`, or a one-dimensional array of numpy."""
 
 
 class Cursor:
@@ -50,12 +51,13 @@ class Cursor:
 
     def take(self, size: int, what: str) -> memoryview:
         """The next bytes."""
-        if size > self.left:
+        begin, end = self.at, self.at + size
+        if end > len(self.data):
             raise self.fail(
                 f"was cut off, or is damaged: {what} does not fit", expected=f"{size} bytes", found=self.left
             )
-        self.at += size
-        return self.data[self.at - size : self.at]
+        self.at = end
+        return self.data[begin:end]
 
     def number(self, code: int, what: str) -> int | float | bool:
         """A number of a kind of `SCALARS`."""
@@ -101,13 +103,13 @@ class Cursor:
             raise self.fail(f"is damaged: {what} is of an unknown kind", expected=f"below {len(NAMES)}", found=code)
         return code
 
-    def _texts(self, what: str) -> tuple[str, ...]:
+    def _texts(self, what: str) -> Texts:
         count = self.count(f"the length of {what}", 8)
         self._strings_left -= count
         if self._strings_left < 0:
             raise self.fail(f"has too many texts: {what} has {count}", expected=f"at most {MOST_STRINGS} in all")
         element = f"an element of {what}"
-        return tuple(self.text(element) for _ in range(count))
+        return Texts(self.text(element) for _ in range(count))
 
     def _numbers(self, code: int, what: str) -> np.ndarray[Any, Any]:
         dtype = np.dtype(NAMES[code]).newbyteorder("<")

@@ -55,7 +55,7 @@ class GgufTensor:
 
 @dataclass(frozen=True, eq=False)
 class GgufFile:
-    """What is in a file: `metadata` by its keys, numbers, texts, tuples of texts and arrays; tensors by their names."""
+    """What is in a file: `metadata` by its keys, numbers, texts, `Texts` and arrays; tensors by their names."""
 
     path: str
     version: int

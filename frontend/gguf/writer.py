@@ -15,6 +15,7 @@ from .cursor import ARRAY, BOOL, NAMES, SCALARS, STRING, Value
 from .errors import GgufError
 from .formats import FORMATS, TensorFormat
 from .reader import ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, MOST_DIMS, GgufTensor
+from .texts import Texts
 
 _PLAIN = {row.dtype: row for row in FORMATS.values() if row.dtype is not None}
 _UINT32, _INT32, _FLOAT32, _UINT64, _INT64 = 4, 5, 6, 10, 11
@@ -88,7 +89,7 @@ def _value(key: str, value: Value) -> bytes:
             raise GgufError(f"'{key}' has more than one dimension, or none", expected=1, found=value.ndim)
         code = _code(key, value.dtype)
         return struct.pack("<IIQ", ARRAY, code, value.size) + value.astype(value.dtype.newbyteorder("<")).tobytes()
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Texts):
         return _texts(key, value)
     if isinstance(value, np.generic):
         return struct.pack("<I", _code(key, value.dtype)) + SCALARS[_code(key, value.dtype)].pack(value.item())

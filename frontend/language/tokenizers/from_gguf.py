@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....diagnostics import UnsupportedError, unknown_name
+from ...gguf import Texts
 from ..fields import Fields
 from .base import CONTROL_TEXTS, SpecialTokens, Tokenizer, TokenizerError, stop_tokens
 from .byte_pairs import BytePairTokenizer
@@ -45,13 +47,14 @@ def gguf_tokenizer(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
 
 def _vocabulary(path: str, fields: Fields) -> Vocabulary:
     texts = fields.entries.get("tokens")
-    if not isinstance(texts, tuple) or not texts:
+    if not isinstance(texts, tuple | Texts) or not texts:
         raise TokenizerError(f"'{path}' lists no tokens", expected=f"texts in '{_PREFIX}tokens'")
     kinds = _numbers(fields, "token_type", len(texts), "i", NORMAL)
     if any(not NORMAL <= kind <= BYTE for kind in kinds):
         fields.problems.append(f"'{_PREFIX}token_type' has kinds other than {NORMAL} … {BYTE}")
-    kinds = [CONTROL if text in CONTROL_TEXTS else kind for text, kind in zip(texts, kinds)]
-    wrong = [text for text, kind in zip(texts, kinds) if kind == BYTE and not _BYTE_TEXT.fullmatch(text)]
+        kinds = [NORMAL] * len(texts)
+    kinds = bytes(CONTROL if text in CONTROL_TEXTS else kind for text, kind in zip(texts, kinds))
+    wrong = [texts[i] for i, kind in enumerate(kinds) if kind == BYTE and not _BYTE_TEXT.fullmatch(texts[i])]
     if wrong:
         fields.problems.append(f"'{_PREFIX}tokens' has bytes that are none: {wrong[0]!r}"[:200])
     return Vocabulary(texts, kinds, _token(fields, "unknown_token_id", len(texts)))
@@ -59,18 +62,18 @@ def _vocabulary(path: str, fields: Fields) -> Vocabulary:
 
 def _numbers(fields: Fields, key: str, count: int, kind: str, default: float) -> list[Any]:
     """As many numbers as there are tokens, of a kind of numpy's dtypes."""
-    array = fields.entries.get(key)
-    if array is None:
+    numbers = fields.entries.get(key)
+    if numbers is None:
         return [default] * count
     if (
-        not isinstance(array, np.ndarray)
-        or array.dtype.kind != kind
-        or len(array) != count
-        or not np.isfinite(array).all()
+        not isinstance(numbers, np.ndarray)
+        or numbers.dtype.kind != kind
+        or len(numbers) != count
+        or not np.isfinite(numbers).all()
     ):
         fields.problems.append(f"'{_PREFIX}{key}' is no number for each of {count} tokens")
         return [default] * count
-    return array.tolist()
+    return numbers.tolist()
 
 
 def _token(fields: Fields, key: str, count: int) -> int | None:
@@ -87,7 +90,7 @@ def _special(fields: Fields, vocabulary: Vocabulary, model: str) -> SpecialToken
 
 def _byte_pairs(fields: Fields, vocabulary: Vocabulary, special: SpecialTokens) -> Tokenizer:
     merges = fields.entries.get("merges")
-    if not isinstance(merges, tuple):
+    if not isinstance(merges, tuple | Texts):
         fields.problems.append(f"'{_PREFIX}merges' is no list of texts")
         merges = ()
     if any(" " not in merge for merge in merges):
@@ -100,4 +103,4 @@ def _byte_pairs(fields: Fields, vocabulary: Vocabulary, special: SpecialTokens) 
 
 def _sentence_pieces(fields: Fields, vocabulary: Vocabulary, special: SpecialTokens) -> Tokenizer:
     scores = _numbers(fields, "scores", len(vocabulary.texts), "f", 0.0)
-    return SentencePieceTokenizer(vocabulary, special, scores, fields.flag("add_space_prefix", True))
+    return SentencePieceTokenizer(vocabulary, special, array("d", scores), fields.flag("add_space_prefix", True))

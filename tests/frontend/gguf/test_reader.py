@@ -141,6 +141,7 @@ LIES = [
     (file_of([entry("k", 8, struct.pack("<Q", HUGE))]), "a text that is too long: 'k'"),
     (file_of([entry("k", 8, struct.pack("<Q", 1 << 20))]), "'k' does not fit"),
     (file_of([entry("k", 8, text(b"\xff\xfe"))]), "'k' is no text in UTF-8"),
+    (file_of([entry("k", 9, struct.pack("<IQ", 8, 2) + text(b"\xc3") + text(b"\x9f"))]), "element of 'k' is no text"),
     (file_of([entry("k", 13, bytes(8))]), "of an unknown kind"),
     (file_of([entry("k", 7, b"\2")]), "'k' is no bool"),
     (file_of([entry("k", 9, struct.pack("<IQ", 7, 2) + b"\1\3")]), "an element of 'k' is no bool"),

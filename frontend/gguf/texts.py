@@ -1,0 +1,47 @@
+"""Many texts in one: as objects of Python 98,000 of them, of 7 characters each, take 8 MB."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import overload
+
+
+class Texts(Sequence[str]):
+    """Texts, each of which is made when it is looked at. Equal to any sequence of the same texts."""
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, texts: Iterable[str]):
+        texts = tuple(texts)
+        self._whole = "".join(texts)
+        self._bounds = array("I" if len(self._whole) < 1 << 32 else "Q", accumulate(map(len, texts), initial=0))
+        """Where each begins in the whole, which is where the one before it ends, and where the last one ends."""
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        place = index if index >= 0 else index + len(self)
+        if place < 0:
+            raise IndexError(index)
+        return self._whole[self._bounds[place] : self._bounds[place + 1]]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._whole[begin:end] for begin, end in pairwise(self._bounds))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str) or not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
+
+    def __repr__(self) -> str:
+        return f"Texts({tuple(self)!r})"
