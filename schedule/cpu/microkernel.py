@@ -29,6 +29,8 @@ from .plan import Machine, Plan
 from .stages import Stage, Update, memory_bits
 
 _WIDEST_GEMV = 8
+_MANY_REGISTERS, _FEW_REGISTERS = (4, 3, 2), (2, 3)
+"""So many vectors a tile is wide with 32 registers and with 16, the best first: three of 24 columns are one tile."""
 _MOST_ROWS = 16
 _MANY_ROWS = 64
 _FEWEST_SUMS = 12
@@ -192,8 +194,8 @@ def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None
     needed = 4 if extent is None else max(1, -(-extent // lanes))
     if row is None:
         return min(needed, _WIDEST_GEMV), 1
-    widest = 4 if machine.registers >= 32 else 2
-    vectors = needed if needed <= widest else next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
+    widths = _MANY_REGISTERS if machine.registers >= 32 else _FEW_REGISTERS
+    vectors = next((v for v in widths if needed % v == 0), min(needed, widths[0]))
     return vectors, tile_rows(machine, vectors, row)
 
 

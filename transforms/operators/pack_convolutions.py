@@ -30,8 +30,9 @@ from .rules import constant_array
 from .te_calls import call_tensor_functions
 
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
-_VECTORS, _FEW_VECTORS = 4, 2
-"""Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
+_VECTORS, _FEW_VECTORS = (4, 3, 2, 1), (2, 3, 1)
+"""Vectors that a panel is wide, the best first, with 32 registers and with 16: as wide as a tile of registers."""
+_NARROW = 2
 _PIXELS_OF_A_TILE = 14
 """So many rows of two vectors fit 32 registers: weights from the second level of cache are read once for them all."""
 _FIRST_LEVEL = 1 << 16
@@ -109,9 +110,10 @@ def _width(target: Target, kernel: np.ndarray[Any, Any], pixels: int | None) -> 
     column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
     vectors = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
-    few = pixels is not None and pixels <= _PIXELS_OF_A_TILE and channels % (_FEW_VECTORS * lanes) == 0
-    widest = _FEW_VECTORS if few and vectors * lanes * column > _FIRST_LEVEL else vectors
-    widths = [v * lanes for v in range(widest, 0, -1) if channels % (v * lanes) == 0]
+    few = pixels is not None and pixels <= _PIXELS_OF_A_TILE and channels % (_NARROW * lanes) == 0
+    if few and vectors[0] * lanes * column > _FIRST_LEVEL:
+        vectors = [v for v in vectors if v <= _NARROW]
+    widths = [v * lanes for v in vectors if channels % (v * lanes) == 0]
     fitting = [w for w in widths if w * column <= 3 * target.caches.l2 // 4]
     with_next = [w for w in fitting if w == channels or (2 * w * column <= target.caches.l2 and w > lanes)]
     return next(iter(with_next or fitting or widths[-1:]), None)

@@ -62,6 +62,9 @@ PACKED = {
     "one panel, which has none beside it": ({"w": "(3, 3, 3, 64)"}, f"{AVX512} -l2-size=10000", (1, 3, 3, 3, 64)),
     "no two panels of two vectors fit": ({"w": "(3, 3, 3, 128)"}, f"{AVX512} -l2-size=6000", (4, 3, 3, 3, 32)),
     "narrow vectors": ({"w": "(1, 1, 3, 48)"}, AVX2, (3, 1, 1, 3, 16)),
+    "three narrow vectors": ({"w": "(1, 1, 3, 24)"}, AVX2, (1, 1, 1, 3, 24)),
+    "panels of three narrow vectors": ({"w": "(1, 1, 3, 72)"}, AVX2, (3, 1, 1, 3, 24)),
+    "narrow vectors by ones": ({"w": "(1, 1, 3, 40)"}, AVX2, (5, 1, 1, 3, 8)),
     "narrow panels": ({"w": "(1, 1, 3, 80)"}, AVX512, (5, 1, 1, 3, 16)),
     "three vectors": ({"w": "(1, 1, 3, 48)"}, AVX512, (1, 1, 1, 3, 48)),
     "double": ({"dtype": "float64"}, AVX512, (2, 3, 3, 3, 32)),
@@ -131,6 +134,8 @@ def one_or_two_threads():
 NATIVE = {
     "all columns for each tile of rows": ((1, 7, 13, 5), (3, 3, 5, 128), 1, 1),
     "strides": ((2, 9, 8, 5), (3, 3, 5, 64), 2, 1),
+    "three vectors with 16 registers": ((2, 9, 8, 5), (3, 3, 5, 24), 2, 1),
+    "panels of three vectors with 16 registers": ((1, 7, 13, 5), (3, 3, 5, 72), 1, 1),
     "rows as one": ((1, 7, 7, 33), (1, 1, 33, 192), 1, 0),
     "all rows for each panel": ((2, 5, 7, 1056), (1, 1, 1056, 192), 1, 0),
     "results that do not fit the cache": ((1, 61, 37, 5), (1, 1, 5, 128), 1, 0),
