@@ -73,10 +73,10 @@ def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
     return out[::-1]
 
 
-def reshape(x: Tensor, newshape: Any) -> Tensor:
+def reshape(a: Tensor, newshape: Any) -> Tensor:
     """The elements in row major order in another shape; no index leaves its extent, whatever the shapes."""
     dims = shape_dims(newshape)
-    return over_axes(dims, lambda i: x(*_unflat(x.dims, _flat(dims, i))), "T_reshape", "injective")
+    return over_axes(dims, lambda i: a(*_unflat(a.dims, _flat(dims, i))), "T_reshape", "injective")
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:

@@ -383,7 +383,7 @@ class RelaxPrinter:
     def _gradient(self, op: relax.CallTIROp) -> list[str]:
         args = [] if op.te_grad_name is None else [f"te_grad_name={string(op.te_grad_name.data)}"]
         if op.te_grad_kwargs is not None:
-            args.append(f"te_grad_kwargs={dictionary(self.doc, op.te_grad_kwargs.data, tir=False)}")
+            args.append(f"te_grad_kwargs={dictionary(self.doc, op.te_grad_kwargs.data, tir=True)}")
         return args
 
     def call_dps_packed(self, op: relax.CallDPSPackedOp) -> str:

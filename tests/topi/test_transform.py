@@ -18,6 +18,18 @@ Check = Callable[..., None]
 X = floats(7, 3, 4)
 
 
+def test_reshape_keeps_each_index_within_its_extent(check: Check) -> None:
+    x = te.placeholder((2, 4), name="A")
+    text = te.create_prim_func([x, topi.reshape(x, (4, 2))], index_dtype_override="int64").script()
+    assert (
+        "A[(v_ax0 * T.int64(2) + v_ax1) % T.int64(8) // T.int64(4), (v_ax0 * T.int64(2) + v_ax1) % T.int64(4)]" in text
+    )
+    for n in (0, 1, 5):
+        check(lambda t: topi.reshape(t, (t.shape[0] * 2, 2)), [floats(n, 4)], floats(n, 4).reshape(n * 2, 2))
+    check(lambda t: topi.reshape(t, ()), [floats(1, 1)], floats(1, 1).reshape(()))
+    check(lambda t: topi.reshape(t, (1, 1)), [floats()], floats().reshape(1, 1))
+
+
 def test_shapes(check: Check) -> None:
     check(topi.transpose, [X], X.T)
     check(lambda t: topi.transpose(t, (0, -1, 1)), [X], X.transpose(0, 2, 1))

@@ -254,7 +254,7 @@ class _Legalizer:
             write_as_tvm(call.func, op.name)
         _check_result(op, call.out_type, certain=not checks)
         callee = self.add_function(call.func)
-        for before in (*checks, *call.setup):
+        for before in (*checks, *emit.setup, *call.setup):
             insert_before(op, before)
         new = relax.CallTIROp(callee, call.args, op.result_type, call.tir_vars or None)
         kept = _positions(op, call)

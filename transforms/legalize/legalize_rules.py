@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -18,12 +18,16 @@ from ...te.emit import TECall
 
 @dataclass(frozen=True)
 class Emit:
-    """A tensor function with its arguments, and the name of the `tir.func` that it becomes."""
+    """A tensor function with its arguments, and the name of the `tir.func` that it becomes.
+
+    `setup` are detached ops that give some of the arguments and stand before the call.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    setup: Sequence[Operation] = ()
 
 
 Rule = Callable[[Operator], Emit | None]

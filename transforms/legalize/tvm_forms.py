@@ -17,10 +17,12 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.dtypes import is_float
+from ...dialects.names import set_name
 from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
 from ...handles.tir.prim_expr import max_value, min_value
@@ -49,13 +51,25 @@ def _repeat(op: Operator) -> Emit:
 
 
 def _concat(op: Operator) -> Emit:
-    (xs,) = op.args
-    given = xs if isinstance(xs, tuple) else (xs,)
-    return Emit(_concatenate, given, "concatenate", {"axis": op.attr("axis") or 0})
+    given, setup = tuple(op.operands), list[relax.TupleGetItemOp]()
+    if isinstance(given[0].type, TupleType):
+        whole = given[0].owner
+        setup = [] if isinstance(whole, relax.TupleOp) else _items(op, given[0], len(given[0].type.types))
+        given = tuple(whole.fields_) if isinstance(whole, relax.TupleOp) else tuple(item.result for item in setup)
+    return Emit(_concatenate, given, "concatenate", {"axis": op.attr("axis") or 0}, setup)
 
 
-def _concatenate(*tensors: Tensor | list[Tensor], axis: int) -> Tensor:
-    return topi.concatenate([t for each in tensors for t in (each if isinstance(each, list) else [each])], axis)
+def _items(op: Operator, whole: SSAValue, count: int) -> list[relax.TupleGetItemOp]:
+    """The fields of a tuple, whose names are those of the parameters of the function, too."""
+    prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
+    items = [relax.TupleGetItemOp(whole, i) for i in range(count)]
+    for i, item in enumerate(items):
+        set_name(item.result, f"{prefix}{i or ''}")
+    return items
+
+
+def _concatenate(*tensors: Tensor, axis: int) -> Tensor:
+    return topi.concatenate(tensors, axis)
 
 
 def _quantization(function: Callable[..., Any], name: str) -> Rule:

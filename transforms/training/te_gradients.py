@@ -61,11 +61,8 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
         raise TiraxError(
             f"the gradient '{name}' gives too few or too many", expected=f"{len(args)} tensors", found=count
         )
-    result = to_expr(new.result)
-    if count == 1 and not hasattr(new.result.type, "types"):
-        return [result]
-    whole = to_expr(tape.bind(result, "lv"))
-    return [whole[i] for i in range(count)]
+    whole = to_expr(tape.bind(to_expr(new.result), "lv"))
+    return [whole[i] for i in range(count)] if isinstance(new.result.type, TupleType) else [whole]
 
 
 def _add(inside: Operation, func: Any) -> str:

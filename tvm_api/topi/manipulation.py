@@ -22,7 +22,6 @@ from ...topi import linear_algebra as _algebra
 from ...topi import scan as _scan
 from ...topi import scatter as _scatter
 from ...topi.manipulation import concatenate as _concatenate
-from ...topi.manipulation import reshape
 from ...topi.rearrangement import collapse_sum, flip
 from ...topi.sequences import (
     matrix_set_diag,
@@ -34,6 +33,7 @@ from ...topi.sequences import (
     unravel_index,
 )
 from ...topi.sequences import sliding_window as _sliding_window
+from ...topi.tvm_forms import reshape
 from ...topi.util import normalize_axis
 from .arguments import axes, constant_like, element_type, integer, integers, tensors
 

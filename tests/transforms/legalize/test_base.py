@@ -189,7 +189,7 @@ class Module:
 """
 
 
-@pytest.mark.parametrize("args", ["", ', te_grad_kwargs={"factor": 2.0, "kind": "plain"}'])
+@pytest.mark.parametrize("args", ["", ', te_grad_kwargs={"factor": T.float32(2.0), "kind": "plain"}'])
 def test_call_tir_with_grad(args: str):
     module = parse_source(TENSOR_FUNCTION.replace("ARGS", args))
     verify_module(module)

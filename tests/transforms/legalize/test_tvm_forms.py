@@ -112,6 +112,18 @@ def test_what_integers_do_not_have_is_no_constant():
     assert "call_tir" not in str(legal("R.astype(R.const(1000, 'float32'), 'float16')")[1])
 
 
+def test_fields_of_a_concatenated_tuple_name_the_parameters():
+    given = 't: R.Tuple(R.Tensor(("n", 2), "float32"), R.Tensor((3, 2), "float32"))'
+    module = parse_source(f"@R.function\ndef main({given}):\n    gv = R.concat(t, axis=0)\n    return gv\n")
+    forms = LegalizeOps(tvm_forms=True)(module)
+    text = IRModule(forms).script()
+    assert "def concatenate(var_gv: T.handle, gv1: T.Buffer((T.int64(3), T.int64(2))" in text
+    assert "= t[0]" in text and "= t[1]" in text
+    for n in SIZES:
+        fields = np.ones((n, 2), "float32"), np.zeros((3, 2), "float32")
+        np.testing.assert_array_equal(run(forms, fields), np.concatenate(fields))
+
+
 def test_under_tvm_s_name():
     module = IRModule(program("R.max(x)"))
     assert "-inf" not in tvm_relax.transform.LegalizeOps()(module).script()

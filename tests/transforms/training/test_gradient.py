@@ -305,6 +305,7 @@ def test_a_tensor_function_with_a_gradient() -> None:
     made = Gradient("main")(module)
     verify_module(made.op)
     assert made.script().count("R.call_tir_with_grad") == module.script().count("R.call_tir_with_grad") == 1
+    assert 'te_grad_kwargs={"k": T.float32(2.0)}' in module.script()
     executable = relax.build(made)
     for n in (3, 1, 0):
         x, y = np.arange(n, dtype="float32"), np.arange(n, dtype="float32") + 1
@@ -477,6 +478,34 @@ def test_nothing_flows_through_integers() -> None:
 @register_te_gradient("test.gradient.too_few")
 def too_few(g: Any, a: Any, b: Any, k: float) -> Any:
     return [te.compute(a.shape, lambda i: g(i) * b(i) * k, name="by_a")]
+
+
+@register_te_gradient("test.gradient.doubled")
+def doubled(g: Any, a: Any, k: float) -> Any:
+    return [te.compute(a.shape, lambda i: g(i) * k, name="by_a")]
+
+
+def test_the_one_gradient_of_a_tensor_function_is_bound_before_it_is_added() -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(("n",), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            made = bb.call_te_with_grad(
+                lambda a: te.compute(a.shape, lambda i: a(i) * 2.0, name="y"),
+                x,
+                primfunc_name_hint="double",
+                te_grad_name="test.gradient.doubled",
+                te_grad_kwargs={"k": 2.0},
+            )
+            out = bb.emit_output(relax.op.sum(bb.emit(made)))
+        bb.emit_func_output(out)
+    adjoint = Gradient("main")(bb.get())
+    text = adjoint["main_adjoint"].script()
+    assert "lv_1 = R.call_tir(" in text and 'x_adjoint: R.Tensor((n,), dtype="float32") = lv_1' in text
+    for extent in (3, 1, 0):
+        value, (by_x,) = interpret(adjoint.op, "main_adjoint", [np.ones(extent, "float32")])
+        assert value == 2 * extent
+        np.testing.assert_array_equal(by_x, np.full(extent, 2, "float32"))
 
 
 def test_a_tensor_function_that_gives_too_few_gradients() -> None:
