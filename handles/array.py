@@ -40,6 +40,9 @@ class Array(Sequence[T]):
     def __add__(self, other: Iterable[Any]) -> Array[Any]:
         return Array((*self._items, *other))
 
+    def __radd__(self, other: Iterable[Any]) -> Array[Any]:
+        return Array((*other, *self._items))
+
     def __repr__(self) -> str:
         return f"[{', '.join(map(str, self._items))}]"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from ...diagnostics import ShapeError, TiraxError
@@ -13,7 +14,9 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
 from ...dialects.names import set_name
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import product
+from ...dialects.sym.expr import Const, SymExpr, mul, product, sum_of, terms_of
+from ...dialects.sym.expr import offset_of as offset_in
+from ..array import Array
 from . import prim_expr as tx
 from .buffers import Buffer
 from .domains import BufferRegion, Range
@@ -103,12 +106,23 @@ def access_ptr(
 
 
 def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
-    """The sum of indices times strides, and the offset of the buffer; digits of one number become that number again."""
+    """The sum of indices times strides, and the offset of the buffer; digits of one number become that number again.
+
+    What steps furthest comes first; else terms stand in the order of the indices that they begin in.
+    """
     t = buffer.type
-    out = tx.const(0, t.dims[0].dtype if t.dims else "int32") if t.elem_offset is None else tx.from_sym(t.elem_offset)
+    out = (Const(0, t.dims[0].dtype) if t.dims else Const(0, i32)) if t.elem_offset is None else t.elem_offset
     for index, stride in zip(_listed(buffer, indices), t.layout_strides(), strict=True):
-        out = out + tx.convert(index) * tx.from_sym(stride)
-    return tx.from_sym(Analyzer().simplify(tx.as_sym(out)))
+        given = tx.as_sym(tx.convert(index))
+        for term, factor in terms_of(given):
+            out = out + mul(term, stride) * factor
+        out = out + stride * offset_in(given)
+    return tx.from_sym(_furthest_first(Analyzer().simplify(out)))
+
+
+def _furthest_first(e: SymExpr) -> SymExpr:
+    """j * 8 + i * 32 -> i * 32 + j * 8"""
+    return sum_of(sorted(terms_of(e), key=lambda part: -part[1]), offset_in(e), e.dtype)
 
 
 def flattened(buffer: Buffer) -> Buffer:
@@ -133,5 +147,5 @@ Buffer.__getitem__ = element_or_region
 Buffer.vload = vector_load
 Buffer.vstore = vector_store
 Buffer.access_ptr = access_ptr
-Buffer.offset_of = lambda buffer, indices: [offset_of(buffer, indices)]
+Buffer.offset_of = lambda buffer, indices: Array([offset_of(buffer, indices)])
 Buffer.get_flattened_buffer = flattened

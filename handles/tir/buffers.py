@@ -16,6 +16,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.origins import origin
+from ..array import Array
 from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
 
@@ -46,13 +47,13 @@ class Buffer:
         return name_of(self.ssa) or "buffer"
 
     @property
-    def shape(self) -> list[Dim]:
-        return [dim_value(d) for d in self.type.dims]
+    def shape(self) -> Array[Dim]:
+        return Array(map(dim_value, self.type.dims))
 
     @property
-    def strides(self) -> list[Dim]:
+    def strides(self) -> Array[Dim]:
         """The strides in elements where they are given, else none."""
-        return [dim_value(d) for d in self.type.explicit_strides or ()]
+        return Array(map(dim_value, self.type.explicit_strides or ()))
 
     @property
     def elem_offset(self) -> Dim:
@@ -76,9 +77,9 @@ class Buffer:
         return self.type.scope.data
 
     @property
-    def axis_separators(self) -> list[int]:
+    def axis_separators(self) -> Array[int]:
         """Axes where a flattened buffer keeps a boundary."""
-        return [s.data for s in self.type.separators]
+        return Array(s.data for s in self.type.separators)
 
     @property
     def data(self) -> PrimExpr:
@@ -94,7 +95,7 @@ class Buffer:
     vload: ClassVar[Callable[..., PrimExpr]]
     vstore: ClassVar[Callable[..., Stmt]]
     access_ptr: ClassVar[Callable[..., PrimExpr]]
-    offset_of: ClassVar[Callable[..., list[PrimExpr]]]
+    offset_of: ClassVar[Callable[..., Array[PrimExpr]]]
     get_flattened_buffer: ClassVar[Callable[..., Buffer]]
 
     def same_as(self, other: object) -> bool:

@@ -22,6 +22,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from ...ir.origins import note
+from ..array import Array
 from . import prim_expr as tx
 from .buffers import Buffer, Param
 from .dims import ExtentInt, extent_int
@@ -314,7 +315,7 @@ _ROWS: dict[str, _Row] = {
         (tir.LoadOp, tir.MaskedLoadOp),
         {
             "buffer": lambda op: Buffer(op.buffer),
-            "indices": lambda op: [expr_node(i) for i in op.indices],
+            "indices": lambda op: Array(expr_node(i) for i in op.indices),
             "predicate": _predicate,
         },
         _load,
@@ -413,7 +414,7 @@ def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     found = [] if kind is None else [get(op) for get in kind.row.parts.values()]
-    flat = [v for part in found for v in (cast("list[Any]", part) if isinstance(part, list) else [part])]
+    flat = [v for part in found for v in (part if isinstance(part, list | Array) else [part])]
     return [v for v in flat if isinstance(v, PrimExpr | Buffer)]
 
 
