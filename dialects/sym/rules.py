@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import reduce
 from math import gcd, inf
 from typing import Protocol
 
-from .bounds import Interval, Residue, floor
+from .bounds import EVERYTHING, Interval, Residue, floor
 from .expr import (
     OPS,
     Const,
@@ -441,15 +442,18 @@ RULES: dict[str, tuple[Rule, ...]] = {
 # The form of conditions for readers
 
 
-def normal_condition(e: SymExpr) -> SymExpr:
-    """A condition whose comparisons have each term on one side: `x * 2 + n + 3 > n` becomes `-2 < x`."""
+def normal_condition(known: Knowing, e: SymExpr) -> SymExpr:
+    """A condition whose comparisons have each term on one side: `x * 2 + n + 3 > n` becomes `-2 < x`.
+
+    What is joined is joined from the left: `a and (b and c)` becomes `(a and b) and c`.
+    """
     if not isinstance(e, Op) or e.dtype != i1:
         return e
+    if e.kind in ("and", "or"):
+        return reduce(OPS[e.kind], (normal_condition(known, side) for side in _sides(e, e.kind)))
     if e.kind not in COMPARISONS:
-        return OPS[e.kind](*(normal_condition(a) for a in e.args))
-    kind, (a, b) = e.kind, e.args
-    if kind in ("gt", "ge"):
-        kind, a, b = {"gt": "lt", "ge": "le"}[kind], b, a
+        return OPS[e.kind](*(normal_condition(known, a) for a in e.args))
+    kind, a, b = _directed(known, e)
     difference = a - b
     terms, offset = terms_of(difference), offset_of(difference)
     common = gcd(*(c for _, c in terms)) or 1
@@ -459,3 +463,14 @@ def normal_condition(e: SymExpr) -> SymExpr:
     left = sum_of([(t, c // common) for t, c in terms if c > 0], max(offset, 0), difference.dtype)
     right = sum_of([(t, -c // common) for t, c in terms if c < 0], max(-offset, 0), difference.dtype)
     return OPS[kind](left, right)
+
+
+def _directed(known: Knowing, e: Op) -> tuple[str, SymExpr, SymExpr]:
+    """A comparison as `<` or `<=` where it is one: n != 0 -> 0 < n  where n is not negative"""
+    a, b = e.args
+    if e.kind in ("gt", "ge"):
+        return {"gt": "lt", "ge": "le"}[e.kind], b, a
+    around = known.bounds(a - b) if e.kind == "ne" else EVERYTHING
+    if around.high == 0:
+        return "lt", a, b
+    return ("lt", b, a) if around.low == 0 else (e.kind, a, b)

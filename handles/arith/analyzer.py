@@ -367,7 +367,7 @@ class Analyzer:
         given = prim_expr.convert(expr)
         if not isinstance(given.type, IntegerType) or (is_unsigned(given.type) and given.type != i1):
             return given  # unsigned arithmetic wraps around
-        return to_view(normal_condition(self.known.simplify(self._read(given))))
+        return to_view(normal_condition(self.known, self.known.simplify(self._read(given))))
 
     def bound_value(self, var: PrimExpr) -> PrimExpr:
         """What a variable is bound to, itself where it is bound to nothing."""

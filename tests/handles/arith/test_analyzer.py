@@ -71,6 +71,22 @@ def test_simplified_forms():
     assert analyzer.simplify(value) is value
 
 
+def test_conditions_are_directed_and_joined_from_the_left():
+    analyzer, m = arith.Analyzer(), te.size_var("m")
+    assert str(analyzer.simplify(m != 0)) == "0 < m"
+    assert str(analyzer.simplify(m % -4 != 0)) == "m % -4 < 0"
+    assert str(analyzer.simplify(m % 4 * -2 + 6 != 0)) == "m % 4 < 3"
+    assert str(analyzer.simplify(x != 0)) == "x != 0"
+    condition = te.any(x > 3, te.any(te.all(y > x, te.all(m != 0, x > 1)), y > 9))
+    simple = analyzer.simplify(condition)
+    assert str(simple) == "3 < x or x < y and 0 < m and 1 < x or 9 < y"
+    for values in itertools.product((-1, 1, 2, 3, 4), (0, 2, 9, 10), (0, 1)):
+        known = arith.Analyzer()
+        for v, value in zip((x, y, m), values, strict=True):
+            known.bind(v, te.const(value, "int32"))
+        assert bool(known.simplify(simple)) == bool(known.simplify(condition))
+
+
 def test_conditions_hold_in_their_scope():
     analyzer = arith.Analyzer()
     with analyzer.constraint_scope(n % 8 == 0):
