@@ -6,21 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerType
+
 from ...diagnostics import TiraxError
+from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import linear
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, ge, lt
 from ..tir.domains import Range
-from ..tir.prim_expr import ExprLike, PrimExpr
+from ..tir.prim_expr import ExprLike, PrimExpr, const
 from ..tir.prim_expr import Var as VarView
 from .analyzer import IntervalSet, IntSet, domain_of
 from .ranges import ends_of, to_sym, to_view, variable
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The factors of the variables and, last, the rest; an empty list where the expression is not linear in them."""
+    """The factors of the variables and, last, the rest; an empty list where the expression is not linear in them.
+
+    A negative factor of an unsigned variable is signed: of `128 - c` it is -1, which wraps around where it is used.
+    """
     found = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
-    return [] if found is None else [to_view(e) for e in (*found[0], found[1])]
+    return [] if found is None else [_signed(e) for e in (*found[0], found[1])]
+
+
+def _signed(e: SymExpr) -> PrimExpr:
+    if e.constant is not None and e.constant < 0 and is_unsigned(e.dtype):
+        return const(e.constant, IntegerType(bit_width(e.dtype)))
+    return to_view(e)
 
 
 def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr | None]:

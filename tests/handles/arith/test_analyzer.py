@@ -290,6 +290,10 @@ def test_linear_forms():
     assert [str(e) for e in arith.detect_linear_equation(i * 4 + j * n + 7, [i, j])] == ["4", str(n), "7"]
     assert arith.detect_linear_equation(i * i, [i]) == []
     assert arith.detect_linear_equation(i // 2, [i]) == []
+    unsigned = tir.Var("c", "uint32")
+    factor, rest = arith.detect_linear_equation(128 - unsigned, [unsigned])
+    assert (factor.value, factor.dtype, rest.value, rest.dtype) == (-1, "int32", 128, "uint32")
+    assert (factor * unsigned).a.value == 2**32 - 1
     low, high = arith.detect_clip_bound(te.all(i < n, i > 4), [i])
     assert int(low) == 5 and same(high, n - 1)
     assert arith.detect_clip_bound(i + j < n, [i, j]) == []
