@@ -252,7 +252,7 @@ class CanonicalSimplifier(RewriteSimplifier):
             return self._of_products(term.op, a, b)
         total, divisor = self.sum_of(a), int(b.value)
         if self._lies_below(a, divisor):
-            return total
+            return self._shorter(total, divisor) if term.op == "truncmod" else total
         divided, rest = total.parts(divisor)
         if rest.is_zero:
             return Sum(term.dtype)
@@ -268,6 +268,12 @@ class CanonicalSimplifier(RewriteSimplifier):
         if not rest.digits:
             return rest
         return rest if self._lies_below(rest.term(), divisor) else self._one_rest(rest, divisor, FLOOR)
+
+    def _shorter(self, total: Sum, divisor: int) -> Sum:
+        """What is its own rest by a divisor, or that rest by digits: x % 32 - 16 -> x % 16  where it is not negative."""
+        less = self._with_less_base(total, divisor)
+        found = total if less is total else self._one_rest(less, divisor, TRUNC)
+        return found if found.base == 0 and _size(found.term()) < _size(total.term()) else total
 
     def _with_less_base(self, total: Sum, divisor: int) -> Sum:
         """`x - 5` as `x - 2`, of which the truncated rest by 3 is the same where neither is negative."""
@@ -393,7 +399,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
-        return RewriteSimplifier(self._analyzer).simplified(raw(term.op, a, b, dtype=i1))
+        return super()._visit(raw(term.op, a, b, dtype=i1))
 
     def _sides(self, op: str, a: Sum, b: Sum) -> tuple[Term, Term]:
         while op == "lt" and (smaller := self._without_rest(a.plus(b, -1))) is not None:
@@ -414,6 +420,11 @@ class CanonicalSimplifier(RewriteSimplifier):
         if rest.digits and self._lies_below(rest.term(), step):
             return divided.over(step)
         return None if whole == difference else whole
+
+
+def _size(term: Term) -> int:
+    """How many operations, constants and variables a term has."""
+    return 1 + sum(map(_size, term.args))
 
 
 def _scaled(digit: Digit) -> Term:

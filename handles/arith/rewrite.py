@@ -18,7 +18,7 @@ from ...target import Target, has_scalable_vectors
 from ..tir.prim_expr import PrimExpr
 from .junctions import conjunction
 from .rules import OverflowingRuleError, Rule, dtype_within, holds, instance, match, matching, pattern_of
-from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, raw, term_of
+from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, never_fails, raw, term_of
 
 _INDEX = (i32, i64)
 _LIMIT = 10_000
@@ -228,8 +228,16 @@ class RewriteSimplifier:
                 self._bounds.pop()
 
     def visit_select(self, term: Term) -> Term:
-        condition, x, y = map(self.simplified, term.args)
+        """Both sides are evaluated: one that might fail where it is not taken is not simplified for where it is."""
+        condition = self.simplified(term.args[0])
+        if condition.op == "const" or lanes_of(condition.dtype) > 1:
+            x, y = map(self.simplified, term.args[1:])
+        else:
+            x, y = self._side(condition, term.args[1]), self._side(self._negated(condition), term.args[2])
         return x if x is y else build("select", condition, x, y)
+
+    def _side(self, condition: Term, side: Term) -> Term:
+        return self._under(condition, side) if never_fails(side) else self.simplified(side)
 
     def visit_branch(self, term: Term) -> Term:
         condition = self.simplified(term.args[0])

@@ -351,6 +351,8 @@ x + c1 < y + c2 -> x + (c1 - c2) < y  if c2 < c1
 x + c1 < y + c1 -> x < y
 x + c1 < y -> x < y + (0 - c1)  if c1 < 0
 x < y + c1 -> x + (0 - c1) < y  if c1 < 0
+x < c1 - y -> x + y < c1
+c1 - y < x -> c1 < x + y
 x < y + 1 => x <= y
 """
 

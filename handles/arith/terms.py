@@ -155,6 +155,13 @@ def mentions(term: Term, leaf: Term) -> bool:
     return term is leaf or any(mentions(a, leaf) for a in term.args)
 
 
+def never_fails(term: Term) -> bool:
+    """Whether a term has a value whatever its variables are: nothing is read, called, or divided by what may be 0."""
+    if term.op in ("load", "call") or (term.op in DIVISIONS and not term.args[1].number):
+        return False
+    return all(map(never_fails, term.args))
+
+
 def substituted(term: Term, leaf: Term, value: Term) -> Term:
     """A term with another in the place of a leaf."""
     if term is leaf:

@@ -9,8 +9,19 @@ from strength import thinned
 from tirax.handles.arith.analyzer import Analyzer
 from tirax.handles.equality import structural_equal
 from tirax.handles.tir import expr_kinds as k
+from tirax.handles.tir.buffers import decl_buffer
 from tirax.handles.tir.domains import Range
-from tirax.handles.tir.prim_expr import SizeVar, Var, const, floordiv, floormod, if_then_else
+from tirax.handles.tir.prim_expr import (
+    SizeVar,
+    Var,
+    const,
+    floordiv,
+    floormod,
+    if_then_else,
+    logical_and,
+    maximum,
+    minimum,
+)
 from tirax.handles.tir.prim_expr import truncdiv as tdiv
 from tirax.handles.tir.prim_expr import truncmod as tmod
 
@@ -38,6 +49,8 @@ def evaluate(expr, values):
         return expr.value
     if isinstance(expr, k.Cast):
         return wrapped(evaluate(expr.value, values), expr.dtype)
+    if isinstance(expr, k.Select):
+        return evaluate(expr.true_value if evaluate(expr.condition, values) else expr.false_value, values)
     if isinstance(expr, k.Not):
         return not evaluate(expr.a, values)
     for kind, compute in BINARY.items():
@@ -70,6 +83,8 @@ def expression(rng, variables, depth):
     if rng.random() < 0.7:
         return integer(rng, variables, depth)
     a, b = integer(rng, variables, depth - 1), integer(rng, variables, depth - 1)
+    if rng.random() < 0.3:
+        return k.Select(rng.choice([k.LT, k.LE, k.EQ, k.NE])(integer(rng, variables, 1), rng.randint(-9, 9)), a, b)
     return rng.choice([k.LT, k.LE, k.EQ, k.NE, k.GT, k.GE])(a, b)
 
 
@@ -209,3 +224,54 @@ def test_a_truncated_rest_of_what_is_not_negative_has_a_small_constant():
         assert structural_equal(found, tmod(X * 4 + Y - 4, 24528))  # 466036 is 19 * 24528 + 4
     unknown = tmod(X * 4 + Y - 466036, 24528)  # of X = 0, Y = 5 it is negative, and that with -4 is not
     assert structural_equal(Analyzer().canonical_simplify(unknown), unknown)
+
+
+def test_the_sides_of_a_selection_are_simplified_under_its_condition():
+    both = logical_and(X >= -1, Y >= 0)
+    cases = [
+        (k.Select(both, tmod(X + Y + 100, 3), tmod(X + 100, 3)), "T.truncmod(x + y + 1, 3), T.truncmod(x + 100, 3)"),
+        (k.Select(X >= 10, if_then_else(tdiv(X, 3) > 2, X, 0), 0), "T.Select(10 <= x, x, 0)"),
+        (k.Select(X >= 10, if_then_else(tdiv(X, 3) < 2, X, 0), 0), "0"),
+        (k.Select(X > 3, 5, k.Max(X, const(4))), "T.Select(3 < x, 5, 4)"),
+    ]
+    for before, text in cases:
+        after = Analyzer().canonical_simplify(before)
+        assert text in str(after)
+        for x, y in itertools.product(range(-5, 14), range(-3, 5)):
+            assert evaluate(after, {"x": x, "y": y}) == evaluate_lazily(before, {"x": x, "y": y})
+
+
+def evaluate_lazily(expr, values):
+    """As `evaluate`, of an expression that is a branch, or has one."""
+    if isinstance(expr, k.Select):
+        return evaluate_lazily(expr.true_value if evaluate(expr.condition, values) else expr.false_value, values)
+    if isinstance(expr, k.Call):
+        condition, *sides = expr.args
+        return evaluate(sides[0] if evaluate(condition, values) else sides[1], values)
+    return evaluate(expr, values)
+
+
+def test_what_a_selection_evaluates_though_it_is_not_taken_stays_safe():
+    buffer = decl_buffer((8,), "int32", "A")
+    for side in (buffer[minimum(X, 7)], floordiv(Y, maximum(X, 1)), Y % maximum(X, 1)):
+        before = k.Select(logical_and(X >= 1, X < 8), side, 0)
+        after = Analyzer().rewrite_simplify(before)
+        assert "T.max(x, 1)" in str(after) or "T.min(x, 7)" in str(after)
+
+
+def test_a_rest_of_digits_is_taken_where_it_is_shorter():
+    analyzer = Analyzer()
+    digits = tmod(X, 24528)
+    with analyzer.constraint_scope(digits >= 24512):
+        assert str(analyzer.canonical_simplify(tmod(digits - 24512, 16))) == "T.truncmod(x, 16)"
+    for x in range(24512, 24528):
+        assert (x % 24528 - 24512) % 16 == x % 16
+    with analyzer.constraint_scope(logical_and(X >= 20, X < 36)):
+        assert str(analyzer.canonical_simplify(tmod(X - 20, 16))) == "x - 20"
+
+
+def test_comparisons_keep_the_form_of_sums():
+    analyzer = Analyzer()
+    analyzer.bind(Y, Range(0, 1024))
+    assert str(analyzer.canonical_simplify(X * 1024 + Y < Z * 7168)) == "x - z * 7 < 0"
+    assert str(analyzer.canonical_simplify(k.LT(X * 4, 466036 - Z))) == "x * 4 + z < 466036"

@@ -129,6 +129,8 @@ FORMS = [
     (maximum(3 - x, 1), 3 - minimum(x, 2), ()),
     (x - 1 < y, x <= y, ()),
     (x * 2 >= 3, k.LE(2, x), ()),
+    (k.LT(x, 8 - y), k.LT(x + y, 8), ()),
+    (k.LT(8 - y, x), k.LT(8, x + y), ()),
     (x + 1 < maximum(8, x), x < 7, ()),
     (logical_and(floordiv(x, 8) == 3, floormod(x, 8) == 4), x == 28, ()),
     (k.Select(x * 3 + 1 != 0, y, z), y, ()),
