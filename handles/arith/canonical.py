@@ -270,7 +270,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return rest if self._lies_below(rest.term(), divisor) else self._one_rest(rest, divisor, FLOOR)
 
     def _shorter(self, total: Sum, divisor: int) -> Sum:
-        """What is its own rest by a divisor, or that rest by digits: x % 32 - 16 -> x % 16  where it is not negative."""
+        """What is its own rest, or that rest by digits: x % 32 - 16 -> x % 16  where it is not negative."""
         less = self._with_less_base(total, divisor)
         found = total if less is total else self._one_rest(less, divisor, TRUNC)
         return found if found.base == 0 and _size(found.term()) < _size(total.term()) else total
