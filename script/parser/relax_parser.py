@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TupleType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, suggestion
 from ...dialects import relax
@@ -385,10 +385,13 @@ class RelaxParser(RelaxEvaluator):
         self.scope.define(name, ssa)
 
     def _annotate(self, value: SSAValue, wanted: Attribute, node: ast.AST) -> SSAValue:
-        """A binding's annotation: it may say less than is known, or more where nothing speaks against it."""
+        """A binding's annotation: it may say less than is known, or more where nothing speaks against it.
+
+        As in TVM it says no less of a call with calls as arguments, whose type is inferred when these are bound.
+        """
         given = value.type
         if is_base_of(wanted, given):
-            if type(value.owner) not in _KEEP_THEIR_TYPES:
+            if type(value.owner) not in _KEEP_THEIR_TYPES and not _has_nested_operand(value):
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         if base_check(wanted, given) is BaseCheckResult.FAIL_L0:
@@ -561,8 +564,6 @@ class RelaxParser(RelaxEvaluator):
         """
         last = cast(relax.YieldOp, branch.last_op)
         declared, copy = last.value.type, last.value.owner
-        if isinstance(copy, relax.LEAVES) and copy.next_op is last:
-            set_name(last.value, None)
         if isinstance(copy, relax.BindOp) and copy.next_op is last:
             copy.result.replace_all_uses_with(copy.value)
             copy.detach()
@@ -611,6 +612,16 @@ class RelaxParser(RelaxEvaluator):
         ast.If: _if,
         ast.FunctionDef: _local_function,
     }
+
+
+def _has_nested_operand(value: SSAValue) -> bool:
+    """Whether a call is written as an argument of the one that gives a value: a binding without a name yet."""
+    owner = value.owner
+    return isinstance(owner, Operation) and any(
+        _has_nested_operand(v) if relax.is_inline(v.owner) else name_of(v) is None
+        for v in owner.operands
+        if isinstance(v, OpResult) and not isinstance(v.owner, relax.LEAVES)
+    )
 
 
 def _parts(value: Any) -> dict[str, Any]:

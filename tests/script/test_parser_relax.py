@@ -175,6 +175,19 @@ def test_annotations() -> None:
     assert found["d"] == (TensorType.of(["m", 4], f32), "relax.match_cast")
 
 
+def test_an_annotation_says_no_less_of_a_call_of_calls() -> None:
+    op = function(
+        """
+        a: R.Tensor(ndim=2) = R.exp(R.exp(x))
+        b: R.Object = R.concat((R.exp(x), x))
+        return a
+        """
+    )
+    found = {name_of(r): r for o in op.body.block.ops for r in o.results}
+    assert found["a"].type == op.params[0].type
+    assert found["b"].type != relax.OBJECT
+
+
 def test_if() -> None:
     op = function("c = R.const(True)\nif c:\n    a = R.add(x, y)\n    z = R.exp(a)\nelse:\n    z = x\nreturn z")
     branch = next(o for o in op.walk() if isinstance(o, relax.IfOp))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Se
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import TiraxError, UnsupportedError, VerifyError
@@ -189,9 +189,32 @@ class TupleRewriter(ExprPatternRewriter):
             raise TiraxError("the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(whole))
         segment.placer.placed.clear()
         last = max(ops, key=segment.position.__getitem__)
-        fields = whole.fields if isinstance(whole, Tuple) else [TupleGetItem(whole, i) for i in range(len(ops))]
-        changed = [segment.replace(op, field, matches, last) for op, field in zip(ops, fields, strict=True)]
+        if isinstance(whole, Tuple):
+            rows = [(op, field, last) for op, field in zip(ops, whole.fields, strict=True)]
+        else:
+            items = [(op, TupleGetItem(whole, i)) for i, op in enumerate(ops)]
+            items.sort(key=lambda row: segment.position[row[0]])
+            together = not _is_known_before(segment, whole.ssa, items[0][0])
+            rows = [(op, item, last if together else op) for op, item in items]
+        changed = [segment.replace(op, field, matches, anchor) for op, field, anchor in rows]
         return any(changed)
+
+
+def _is_known_before(segment: Segment, value: SSAValue, op: Operation) -> bool:
+    """Whether all that a value which is not placed uses certainly stands before a binding of the segment."""
+    end = segment.position[op]
+    seen: set[Operation] = set()
+    todo = [value.owner]
+    while todo:
+        owner = todo.pop()
+        if not isinstance(owner, Operation) or owner in seen:
+            continue
+        seen.add(owner)
+        if owner.parent is None or relax.is_inline(owner):
+            todo += [v.owner for v in owner.operands]
+        elif owner.parent is op.parent and segment.position.get(owner, end) >= end:
+            return False
+    return True
 
 
 def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> list[Operation]:

@@ -189,6 +189,47 @@ def test_names_of_the_replacement_are_kept_in_each_branch():
     same_meaning(before, after)
 
 
+@R.rewriter
+class Fused:
+    @R.function
+    def pattern(a: R.Tensor((16,), "float32"), b: R.Tensor((16,), "float32")):
+        return (R.maximum(a, b), R.negative(a))
+
+    @R.function
+    def replacement(a: R.Tensor((16,), "float32"), b: R.Tensor((16,), "float32")):
+        return R.split(R.concat((R.where(R.less(a, b), b, a), R.multiply(a, R.const(-1.0)))), 2)
+
+
+def _fused_order(before):
+    after = Fused(before)
+    same_meaning(before, after)
+    return [line.split(":")[0].strip() for line in after.script().splitlines() if " = " in line]
+
+
+def test_fields_of_a_new_tuple_stand_where_the_bindings_were():
+    @R.function
+    def before(x: R.Tensor((16,), "float32"), y: R.Tensor((16,), "float32")):
+        less = R.negative(x)
+        between = R.exp(y)
+        most = R.maximum(x, y)
+        return (less, between, most)
+
+    order = _fused_order(before)
+    assert [n for n in order if not n.startswith(("gv", "lv"))] == ["less", "between", "most"]
+
+
+def test_fields_of_what_needs_a_later_value_stand_together():
+    @R.function
+    def before(x: R.Tensor((16,), "float32"), y: R.Tensor((16,), "float32")):
+        less = R.negative(x)
+        between = R.exp(y)
+        most = R.maximum(x, between)
+        return (less, between, most)
+
+    order = _fused_order(before)
+    assert [n for n in order if not n.startswith(("gv", "lv"))] == ["between", "less", "most"]
+
+
 def test_modules_and_composition():
     @I.ir_module
     class Module:

@@ -356,11 +356,11 @@ def combine(given):
 def test_bindings_that_no_tuple_holds_together():
     after = combine(lambda x, w, v: R.split(R.matmul(x, R.concat([w, v], axis=1)), 2, axis=1))(products)
     assert body(after) == [
-        "k = R.exp(x)",
         "lv = R.concat((w, v), axis=1)",
         'lv1 = R.matmul(x, lv, out_dtype="void")',
         "lv2 = R.split(lv1, indices_or_sections=2, axis=1)",
         "a = lv2[0]",
+        "k = R.exp(x)",
         "b = lv2[1]",
         "c = R.add(a, k)",
         "d = R.add(b, c)",
