@@ -100,6 +100,23 @@ class _Samples:
         return np.log2(np.maximum(part, _WORST))
 
 
+@dataclass(frozen=True)
+class FeatureGroup:
+    """What a model has learnt from of one task: the features of each candidate, and the seconds that each took.
+
+    Seconds of failures are infinite; the task is known by `group_hash`.
+    """
+
+    group_hash: str
+    features: list[np.ndarray]
+    costs: np.ndarray
+
+    @property
+    def min_cost(self) -> float:
+        """The seconds of the best one, infinite where there is none."""
+        return float(self.costs.min(initial=np.inf))
+
+
 class FeatureModel(CostModel):
     """A model of the throughput relative to the task's best, learnt again from all measurements after each round.
 
@@ -113,6 +130,19 @@ class FeatureModel(CostModel):
         self.extractor = extractor
         self._tasks: dict[str, _Samples] = {}
         self._is_fitted = False
+
+    @property
+    def data(self) -> dict[str, FeatureGroup]:
+        """What was measured, by task; it changes no more when more is."""
+        return {
+            name: FeatureGroup(name, list(samples.features), np.asarray(samples.seconds))
+            for name, samples in self._tasks.items()
+        }
+
+    @property
+    def data_size(self) -> int:
+        """How many candidates were measured."""
+        return sum(len(samples.seconds) for samples in self._tasks.values())
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         if not candidates:

@@ -101,6 +101,27 @@ def test_what_was_learnt_is_saved(measured, tmp_path) -> None:
         other.load(tmp_path / "other.npz")
 
 
+def test_what_was_measured_is_told(measured, tmp_path) -> None:
+    context, candidates, seconds = measured
+    model = BoostingModel()
+    assert model.data == {} and model.data_size == 0
+    results = [RunnerResult(None, "it crashed"), *(RunnerResult([t], None) for t in seconds[1:9])]
+    model.update(context, candidates[:9], results)
+    before = model.data
+    (group,) = before.values()
+    assert list(before) == [group.group_hash] and len(group.features) == model.data_size == 9
+    assert group.costs.tolist() == [np.inf, *seconds[1:9]] and group.min_cost == seconds[1:9].min()
+    assert np.array_equal(group.features[3], features_of(candidates[3].sch.mod))
+    model.save(tmp_path / "model.npz")
+    learnt(model, measured, np.arange(9, 12))
+    assert model.data_size == 12 and len(group.features) == 9
+    other = BoostingModel()
+    other.load(tmp_path / "model.npz")
+    (same,) = other.data.values()
+    assert same.group_hash == group.group_hash and same.costs.tolist() == group.costs.tolist()
+    assert np.array_equal(same.features, group.features)
+
+
 def test_failures_are_worse_than_all(measured) -> None:
     context, candidates, seconds = measured
     model = BoostingModel(trees=BoostedTrees(rounds=300, smoothing=0.0))
