@@ -12,21 +12,24 @@ Layers emit into the `BlockBuilder` whose function is being built:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from ..diagnostics import ShapeError, TiraxError
 from ..handles.module import IRModule
 from ..handles.passes import module_pass
-from ..handles.relax.calls import call_operator
+from ..handles.relax.calls import call_operator, call_value, to_expr
 from ..handles.relax.expr import Expr, Var
 from ..handles.relax.function import Function
 from ..handles.struct_info import TensorStructInfo
 from ..runtime import NDArray, array, register_func
 from .block_builder import BlockBuilder
 from .mutator import PyExprMutator
+from .nn.subroutine import snake_case
 
 
 def _builder() -> BlockBuilder:
@@ -72,7 +75,13 @@ class Parameter(Var):
 
 
 class Module:
-    """The base of layers: `forward` emits, `parameters()` are those of the layer and of the layers in it."""
+    """The base of layers: `forward` emits, `parameters()` are those of the layer and of the layers in it.
+
+    With `define_subroutine = True` in the class, each call of it is a call of a private function of its own, whose
+    parameters are the arguments, then those of the layer.
+    """
+
+    define_subroutine: ClassVar[bool] = False
 
     def parameters(self) -> list[Parameter]:
         """The parameters, in the order in which they were assigned, each once."""
@@ -83,7 +92,43 @@ class Module:
         raise TiraxError(f"{type(self).__name__} defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs)
+        builder = BlockBuilder.current()
+        if builder is None or not self.define_subroutine:
+            return self.forward(*args, **kwargs)
+        return self._call(builder, inspect.signature(self.forward).bind(*args, **kwargs).arguments)
+
+    def _call(self, builder: BlockBuilder, given: Mapping[str, Any]) -> Var:
+        """Emit a call of a new function that does what `forward` does. Raises `TiraxError` for other arguments."""
+        for name, value in given.items():
+            if not isinstance(value, Expr):
+                found = type(value).__name__
+                raise TiraxError(f"the argument {name} of a subroutine is no value", expected="an Expr", found=found)
+        args = {name: _bound(builder, value) for name, value in given.items()}
+        inputs = {name: Var(name, value.struct_info) for name, value in args.items()}
+        weights = self.parameters()
+        inner = [Var(w.name_hint, w.struct_info) for w in weights]
+        function = builder.function(snake_case(type(self).__name__), [*inputs.values(), *inner], private=True)
+        with function, _standing_for(weights, inner):
+            result = _bound(builder, to_expr(self.forward(**inputs)))
+            callee = builder.emit_func_output(result)
+        return builder.emit(call_value(callee, [*args.values(), *weights], [result.struct_info]))
+
+
+def _bound(builder: BlockBuilder, value: Expr) -> Var:
+    return value if isinstance(value, Var) else builder.emit(value)
+
+
+@contextmanager
+def _standing_for(weights: Sequence[Parameter], inner: Sequence[Var]) -> Iterator[None]:
+    """Let the parameters of a layer be those of its function meanwhile."""
+    kept = [w.ssa for w in weights]
+    try:
+        for weight, var in zip(weights, inner, strict=True):
+            weight.point_at(var.ssa)
+        yield
+    finally:
+        for weight, value in zip(weights, kept, strict=True):
+            weight.point_at(value)
 
 
 def _parameters_in(value: Any) -> Iterator[Parameter]:

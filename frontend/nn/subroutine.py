@@ -118,7 +118,7 @@ def _define(
     builder = exporter.builder
     shapes = [Var("sizes", ShapeStructInfo(sizes))] if sizes else []
     params = [*inputs.values(), *shapes, *weights.values()]
-    function = builder.function(_snake_case(type(module).__name__), params, private=True)
+    function = builder.function(snake_case(type(module).__name__), params, private=True)
     with exporter.inside_subroutine(), _standing_for(parameters, weights), function:
         with builder.dataflow():
             wrapped = {n: _like(v, inputs[n], n) if n in inputs else v for n, v in given.items()}
@@ -164,9 +164,9 @@ def _fingerprint(value: Any) -> Any:
     return type(value), value if isinstance(value, Hashable) else id(value)
 
 
-def _snake_case(name: str) -> str:
-    """`FeedForward2` -> `feed_forward2`"""
+def snake_case(name: str) -> str:
+    """The name of the function that a class is: `FeedForward2` -> `feed_forward2`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-__all__ = ["SubroutineMixin"]
+__all__ = ["SubroutineMixin", "snake_case"]

@@ -45,6 +45,50 @@ def test_tensor_expressions_are_emitted():
     assert "add" in bb.get().names and "z: R.Tensor((4,)" in bb.get().script()
 
 
+class Doubled(nn.Module):
+    define_subroutine = True
+
+    def forward(self, value):
+        return value + value
+
+
+class Scaled(nn.Module):
+    define_subroutine = True
+
+    def __init__(self):
+        self.scale = nn.Parameter((3,), name="scale")
+        self.doubled = Doubled()
+
+    def forward(self, value, other):
+        return self.doubled(value * self.scale) - other
+
+
+def test_layers_as_functions():
+    bb = relax.BlockBuilder()
+    first, second = Scaled(), Scaled()
+    x = nn.Placeholder((tvm.tir.Var("n", "int64"), 3), name="x")
+    with bb.function("main", [x, *first.parameters(), *second.parameters()]):
+        bb.emit_func_output(nn.emit(second(first(x, x), other=x)))
+    mod = bb.get()
+    assert sorted(mod.names) == ["doubled", "doubled1", "main", "scaled", "scaled1"]
+    assert [p.name_hint for p in mod["scaled1"].params] == ["value", "other", "scale"]
+    assert mod["scaled"].private and well_formed(mod)
+    vm = relax.VirtualMachine(relax.build(mod))
+    a, b = (np.random.default_rng(i).random(3).astype("float32") for i in (1, 2))
+    for n in (0, 1, 4):
+        x = np.random.default_rng(n).random((n, 3)).astype("float32")
+        tvm.testing.assert_allclose(vm["main"](x, a, b).numpy(), (x * a * 2 - x) * b * 2 - x, rtol=1e-5, atol=1e-6)
+
+
+def test_layers_as_functions_take_values():
+    bb = relax.BlockBuilder()
+    x = nn.Placeholder((4,), name="x")
+    with bb.function("main", [x]):
+        with pytest.raises(TiraxError, match="argument value of a subroutine is no value"):
+            Doubled()(3)
+        bb.emit_func_output(x)
+
+
 def test_what_layers_refuse():
     with pytest.raises(TiraxError, match="no function to build in"):
         nn.emit(relax.const(1.0))
