@@ -29,6 +29,7 @@ from ...ir.functions.tir_calls import extents_of_call
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
 from ...ir.rewriting.substitute import SymbolSubstitution
+from ...ir.rewriting.walk import is_expression
 from .walk import erase_with_tree, functions, integer_type, values_of
 
 
@@ -69,6 +70,8 @@ def _inline(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> bool:
     SymbolSubstitution(sizes).operation(copy)
     insert = inserter(place)
     for param, arg in zip(copy.params, call.call_args, strict=True):
+        if isinstance(param.type, tir.HandleType) and _is_computed(arg):
+            _name_addresses(param, arg)
         param.replace_all_uses_with(_argument(param, arg, insert))
     end = copy.body.block.last_op
     if isinstance(end, tir.ReturnOp):
@@ -110,6 +113,20 @@ def _argument(param: SSAValue, arg: SSAValue, insert: Callable[[Operation], None
     insert(view := tir.DeclBufferOp(arg, param.type))
     set_name(view.result, name_of(param))
     return view.result
+
+
+def _is_computed(address: SSAValue) -> bool:
+    """Whether an address is no variable: neither a name, nor memory, nor where a buffer is."""
+    owner = address.owner
+    return isinstance(owner, Operation) and is_expression(owner) and not isinstance(owner, tir.BufferDataOp)
+
+
+def _name_addresses(param: SSAValue, arg: SSAValue) -> None:
+    """A buffer at an address that is computed is declared at a name for it, as in TVM, where its address is a variable."""
+    for buffer in [use.operation for use in param.uses if isinstance(use.operation, tir.DeclBufferOp)]:
+        inserter(buffer)(let := tir.LetOp(param))
+        set_name(let.result, f"{name_of(buffer.result) or name_of(param)}_view_data")
+        buffer.operands[0] = let.result
 
 
 def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var, SymExpr] | None:

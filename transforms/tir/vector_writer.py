@@ -96,7 +96,12 @@ class VectorWriter:
         operands = [self.vector(o) for o in op.operands]
         if isinstance(op, tir.LtOp) and self.plan.slope(op.lhs) == 1 and self.plan.slope(op.rhs) == 0:
             operands[0] = self._ramp(self.first(op.lhs), 1)
-        new = type(op).create(operands=operands, result_types=self._types(op), properties=op.properties)
+        new = type(op).create(
+            operands=operands,
+            result_types=self._types(op),
+            properties=op.properties,
+            attributes={k: a for k, a in op.attributes.items() if k == tir.LLVMCall.COUNTED},
+        )
         set_name(new.results[0], name_of(value))
         return self._add(new)
 

@@ -191,3 +191,22 @@ def test_reductions_over_threads_are_wide():
     script = T.BF16ComputeLegalize()(program).script()
     assert "x0 + x1, [T.float32(0.0)])" in script.replace("x + y", "x0 + x1")
     assert 'T.tvm_thread_allreduce(T.uint32(1), T.Cast("float32", A[0]), T.bool(True), S[0], x)' in script
+
+
+def test_a_buffer_at_a_computed_address_has_a_name_for_it():
+    mod = from_source(HEAD + """
+    def main(a: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 8))
+        for i in range(n):
+            Module.f(T.address_of(A[i, 2]))
+
+    @T.prim_func(private=True)
+    def f(x: T.handle("float32")):
+        Row = T.decl_buffer((4,), data=x)
+        for j in range(4):
+            Row[j] = Row[j] + T.float32(1)
+""")  # fmt: skip
+    changed = T.InlinePrivateFunctions()(mod)
+    assert 'Row_view_data: T.handle("float32", "global") = T.address_of(A[i, 2])' in changed.script()
+    assert_same_meaning(mod.op, changed.op)

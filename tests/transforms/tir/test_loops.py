@@ -448,3 +448,14 @@ def test_extensions(condition, option, simplified):
     assert_same_meaning(mod.op, changed.op)
     with pytest.raises(NameLookupError), PassContext(config={"tir.Simplify": {"fast": True}}):
         T.Simplify()(mod)
+
+
+def test_a_vector_of_an_intrinsic_keeps_the_count_of_its_signature():
+    """What the text says of an LLVM intrinsic's signature it says of the intrinsic on vectors, too."""
+    mod = module("""
+        for i in T.vectorized(4):
+            D[i] = T.call_llvm_pure_intrin("float32", "llvm.fabs", T.uint32(1), A[i])
+""")
+    changed = T.VectorizeLoop()(mod)
+    assert 'T.call_llvm_pure_intrin("float32x4", "llvm.fabs", T.uint32(1), A[0:4])' in changed.script()
+    assert_same_meaning(mod.op, changed.op)
