@@ -18,7 +18,17 @@ from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import insert_before, inserter
 from .asserts import is_assume
 from .overwritten import remove_overwritten
-from .walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, is_pure, may_initialize, remove_dead
+from .walk import (
+    bind_loop,
+    bound_expr,
+    erase_with_operands,
+    erase_with_tree,
+    functions,
+    is_empty,
+    is_pure,
+    may_initialize,
+    remove_dead,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class RemoveNoOp(Pass):
                 if inner.parent is None:
                     continue
                 if _is_no_op(inner):
-                    erase_with_tree(inner)
+                    erase_with_operands(inner)
                 elif isinstance(inner, tir.LetOp) and inner.result.first_use is None:
                     _evaluate(inner)
                 elif isinstance(inner, tir.IfOp) and is_empty(inner.then_region):

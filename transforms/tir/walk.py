@@ -89,7 +89,17 @@ def take_side(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
 
 def remove_dead(root: Operation) -> None:
     """Remove expressions below `root` whose values nothing uses (loads too: reading has no effect)."""
-    todo = operations(root)[1:]
+    _erase_unused(operations(root)[1:])
+
+
+def erase_with_operands(op: Operation) -> None:
+    """Erase an operation that nothing uses, and expressions that only it used."""
+    owners = [o.owner for o in op.operands]
+    erase_with_tree(op)
+    _erase_unused([o for o in owners if isinstance(o, Operation)])
+
+
+def _erase_unused(todo: list[Operation]) -> None:
     while todo:
         op = todo.pop()
         if op.parent is None or not _removable(op):

@@ -23,6 +23,10 @@ GOES = {
         "for i, j in T.grid(4, 4):\n    k: T.int32 = i * 4 + j\n    A[k] = A[4 * i + j]\nA[0] = 1",
         "A[0] = 1",
     ),
+    "a name that only the same place has": (
+        "for i, j in T.grid(4, 4):\n    k: T.int32 = i * 4 + j\n    A[4 * i + j] = A[k]\nA[0] = 1",
+        "A[0] = 1",
+    ),
     "the same place by a condition": (
         "for i in range(n):\n    if i != 0:\n        C[i] = C[i - 1] + 1\n    else:\n        C[i] = C[0]",
         "for i in range(n):\n    if i != 0:\n        C[i] = C[i - 1] + 1",
