@@ -71,7 +71,7 @@ def _inline(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> bool:
     insert = inserter(place)
     for param, arg in zip(copy.params, call.call_args, strict=True):
         if isinstance(param.type, tir.HandleType) and _is_computed(arg):
-            _name_addresses(param, arg)
+            _name_addresses(param)
         param.replace_all_uses_with(_argument(param, arg, insert))
     end = copy.body.block.last_op
     if isinstance(end, tir.ReturnOp):
@@ -121,8 +121,8 @@ def _is_computed(address: SSAValue) -> bool:
     return isinstance(owner, Operation) and is_expression(owner) and not isinstance(owner, tir.BufferDataOp)
 
 
-def _name_addresses(param: SSAValue, arg: SSAValue) -> None:
-    """A buffer at an address that is computed is declared at a name for it, as in TVM, where its address is a variable."""
+def _name_addresses(param: SSAValue) -> None:
+    """A buffer at an address that is computed is declared at a name for it: in TVM its address is a variable."""
     for buffer in [use.operation for use in param.uses if isinstance(use.operation, tir.DeclBufferOp)]:
         inserter(buffer)(let := tir.LetOp(param))
         set_name(let.result, f"{name_of(buffer.result) or name_of(param)}_view_data")
