@@ -399,7 +399,8 @@ class CanonicalSimplifier(RewriteSimplifier):
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
-        return super()._visit(raw(term.op, a, b, dtype=i1))
+        found = RewriteSimplifier(self._analyzer).simplified(raw(term.op, a, b, dtype=i1))
+        return raw(found.op, *map(self.simplified, found.args), dtype=i1) if found.op in _ORDERS else found
 
     def _sides(self, op: str, a: Sum, b: Sum) -> tuple[Term, Term]:
         while op == "lt" and (smaller := self._without_rest(a.plus(b, -1))) is not None:

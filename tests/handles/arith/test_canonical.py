@@ -275,3 +275,5 @@ def test_comparisons_keep_the_form_of_sums():
     analyzer.bind(Y, Range(0, 1024))
     assert str(analyzer.canonical_simplify(X * 1024 + Y < Z * 7168)) == "x - z * 7 < 0"
     assert str(analyzer.canonical_simplify(k.LT(X * 4, 466036 - Z))) == "x * 4 + z < 466036"
+    assert str(analyzer.canonical_simplify(k.LE(X, Z - 1))) == "x < z"
+    assert str(analyzer.canonical_simplify(k.LT(Z, X + Y - 3))) == "z + 3 < x + y"
