@@ -1,4 +1,4 @@
-"""Where texts are in a sequence: what a dict with its numbers would say, in a fifth of the memory that it takes."""
+"""Where texts are in a sequence: what a dict with its numbers would say, in a seventh of the memory that it takes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class TextIndex:
     """
 
     def __init__(self, texts: Sequence[str], *, last: bool = False):
-        hashes = np.fromiter(map(hash, texts), np.int64, len(texts))
-        order = np.argsort(-1 - hashes if last else hashes, kind="stable")
+        hashes = np.fromiter(map(hash, texts), np.int64, len(texts)).astype(np.uint32)
+        order = np.argsort(~hashes if last else hashes, kind="stable")
         order = order[::-1] if last else order
         self._texts = texts
-        self._hashes = array("q", hashes[order].tobytes())
-        self._places = array("i", order.astype(np.intc).tobytes())
+        self._hashes = array("I", hashes[order].tobytes())
+        self._places = array("I", order.astype(np.uint32).tobytes())
 
     def get(self, text: str) -> int | None:
         """The place of a text, None where it is none of them."""
-        number = hash(text)
+        number = hash(text) & 0xFFFF_FFFF
         at = bisect_left(self._hashes, number)
         while at < len(self._hashes) and self._hashes[at] == number:
             place = self._places[at]

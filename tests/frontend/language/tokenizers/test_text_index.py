@@ -28,3 +28,16 @@ def test_equal_hashes():
     texts = [Alike(text) for text in "abcab"]
     assert [TextIndex(texts).get(Alike(text)) for text in "abcd"] == [0, 1, 2, None]
     assert [TextIndex(texts, last=True).get(Alike(text)) for text in "abcd"] == [3, 4, 2, None]
+
+
+class Shortened(str):
+    """Texts whose hashes differ above 32 bits only, of both signs."""
+
+    def __hash__(self):
+        return 7 + ((ord(self) - ord("b")) << 32)
+
+
+def test_hashes_of_which_the_end_is_kept():
+    texts = [Shortened(text) for text in "cabca"]
+    assert [TextIndex(texts).get(Shortened(text)) for text in "abcd"] == [1, 2, 0, None]
+    assert [TextIndex(texts, last=True).get(Shortened(text)) for text in "abcd"] == [4, 2, 3, None]
