@@ -13,7 +13,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp, VectorType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
@@ -23,6 +23,7 @@ from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
 from ...ir.affine.values import sym_expr_of
+from ...ir.functions.lookup import callee_names
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
@@ -156,25 +157,29 @@ def _count_upper_half(op: Operation) -> None:
 class ForceNarrowIndexToInt32(Pass):
     """Make all int64 int32. It is for the caller to know that nothing is as large as 2**31.
 
-    Raises `UnsupportedError` where int64 is what a function computes with: for buffers and parameters of int64.
+    A scalar that is passed to a function is int32 then, too. Raises `UnsupportedError` where int64 is what a function
+    computes with: for buffers and results of int64, and for scalars that other functions of the module pass.
     """
 
     name = "force-narrow-index-to-int32"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        called = {name for inner in op.walk() for name in callee_names(inner)}
         for func in functions(op):
-            _check(func)
+            _check(func, func.sym_name.data in called)
             _narrow(func, buffers=True)
 
 
-def _check(func: tir.FuncOp) -> None:
+def _check(func: tir.FuncOp, called: bool) -> None:
+    if func.ret_type is not None and is_wide(func.ret_type):
+        raise _refused(f"what @{func.sym_name.data} gives is int64, not only indices are", func, func.ret_type)
     for op in func.walk():
         for value in values_of(op):
             data = isinstance(value.type, tir.BufferType) and is_wide(value.type.dtype)
-            if data or (isinstance(value, BlockArgument) and op is func and is_wide(value.type)):
-                raise UnsupportedError(
-                    f"'{name_of(value)}' of @{func.sym_name.data} holds int64, not only indices are",
-                    location=location_of(op),
-                    expected="int64 in indices only",
-                    found=value.type,
-                )
+            if data or (called and op is func and is_wide(value.type)):
+                message = f"'{name_of(value)}' of @{func.sym_name.data} holds int64, not only indices are"
+                raise _refused(message, op, value.type)
+
+
+def _refused(message: str, op: Operation, found: Attribute) -> UnsupportedError:
+    return UnsupportedError(message, location=location_of(op), expected="int64 in indices only", found=found)

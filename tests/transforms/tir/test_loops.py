@@ -5,7 +5,7 @@ import pytest
 
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError, VerifyError
 from tirax.dialects import tir
-from tirax.interpreter import assert_same_meaning
+from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import PassContext, Sequential, new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
@@ -137,10 +137,43 @@ def test_branches_teach_ranges():
     assert_same_meaning(mod.op, T.Simplify()(mod).op)
 
 
-@pytest.mark.parametrize("params", ['I: T.Buffer((4,), "int64")', "n: T.int64"])
-def test_data_of_int64_is_not_narrowed_by_force(params):
-    mod = module("        for i in range(4):\n            D[i] = A[i]\n", f"{TWO}, {params}")
+def test_data_of_int64_is_not_narrowed_by_force():
+    mod = module("        for i in range(4):\n            D[i] = A[i]\n", f'{TWO}, I: T.Buffer((4,), "int64")')
     with pytest.raises(UnsupportedError, match="holds int64"):
+        T.ForceNarrowIndexToInt32()(mod)
+
+
+SHIFTED = """
+        for i in range(T.int64(4)):
+            D[i] = T.Select(T.int64(1) <= i, A[T.min(i + n, T.int64(63))], T.Cast("float32", i))
+"""
+
+
+def test_a_scalar_that_is_passed_is_narrowed_by_force():
+    mod = module(SHIFTED, f"{TWO}, n: T.int64")
+    changed = T.ForceNarrowIndexToInt32()(mod)
+    assert "n: T.int32" in changed.script() and "int64" not in changed.script()
+    for n in (0, 1, 40):
+        results = [np.zeros(64, "float32") for _ in range(2)]
+        for m, result in zip((mod, changed), results, strict=True):
+            interpret(m.op, "main", [np.arange(64, dtype="float32"), result, n])
+        np.testing.assert_array_equal(*results)
+
+
+def test_a_scalar_of_a_called_function_is_not_narrowed_by_force():
+    mod = module(
+        "        Module.f(A.data, T.int64(1))\n"
+        "    @T.prim_func(private=True)\n"
+        '    def f(A: T.Buffer((64,), "float32"), n: T.int64):\n'
+        "        A[n] = T.float32(1)\n"
+    )
+    with pytest.raises(UnsupportedError, match="'n' of @f holds int64"):
+        T.ForceNarrowIndexToInt32()(mod)
+
+
+def test_a_result_of_int64_is_not_narrowed_by_force():
+    mod = from_source(HEAD + "    def main(n: T.int64) -> T.int64:\n        return n + T.int64(1)\n")
+    with pytest.raises(UnsupportedError, match="what @main gives is int64"):
         T.ForceNarrowIndexToInt32()(mod)
 
 
