@@ -154,7 +154,7 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (Array | list | tuple, lambda r, n: ("list", tuple(map(r.node, n)))),
     (bool, lambda r, n: ("bool", n)),
     (int, lambda r, n: ("scalar", r.operand(const(n, i32 if abs(n) < 1 << 31 else i64).ssa))),
-    (object, lambda r, n: (type(n).__name__, n)),
+    (object, lambda r, n: (type(n).__name__, r.node(n.__tirax_parts__()) if hasattr(n, "__tirax_parts__") else n)),
 )
 """How the kinds of nodes are read, the first that fits; what is left is compared by Python's equality."""
 

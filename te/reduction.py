@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NoReturn
 
 from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
 from ..dialects.dtypes import is_float
+from ..handles.arith.analyzer import Analyzer
+from ..handles.tir.domains import Range
 from ..handles.tir.prim_expr import (
     ExprLike,
     PrimExpr,
+    Var,
     add,
     const,
     convert,
+    from_sym,
     if_then_else,
     max_value,
     maximum,
@@ -76,6 +81,21 @@ class Reduce:
         """What an element holds before the first point."""
         return self.combiner.identity(self.types) if self.init is None else self.init
 
+    def simplified_by(self, analyzer: Analyzer) -> Reduce:
+        """The reduction of simpler sources; what the axes run over is known of them from here on."""
+        for axis in self.axes:
+            analyzer.bind(axis, Range.from_min_extent(from_sym(axis.min), from_sym(axis.extent)))
+        sources = tuple(map(analyzer.canonical_simplify, self.sources))
+        init = None if self.init is None else tuple(map(analyzer.canonical_simplify, self.init))
+        return replace(self, sources=sources, init=init)
+
+    def __tirax_parts__(self) -> tuple[Any, ...]:
+        """What it is made of: two reductions of equal parts are equal."""
+        left, right = (_operands(side, *(s.dtype for s in self.sources)) for side in ("x", "y"))
+        combined = self.combiner.combine(left, right)
+        rest = (self.sources, self.axes, self.initial(), self.value_index)
+        return (combined, *rest, *(() if self.condition is None else (self.condition,)))
+
     def _refuse(self, *_: object) -> NoReturn:
         raise TiraxError(
             "a reduction stands inside of an expression",
@@ -86,6 +106,12 @@ class Reduce:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = astype = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+@cache
+def _operands(name: str, *dtypes: str) -> Values:
+    """Variables that stand for what is combined: the same each time, so that combinations of them compare."""
+    return tuple(Var(f"{name}{i}", dtype) for i, dtype in enumerate(dtypes))
 
 
 def _axes(axis: object) -> tuple[IterVar, ...] | None:
@@ -131,13 +157,22 @@ class Reducer:
         axes = _axes(axis)
         if axes is None:
             return self._elementwise([expr, axis, *(v for v in (where, init, *more) if v is not None)])
-        if not axes:
-            return expr
         sources = tuple(convert(e) for e in _as_tuple(expr))
         start = None
         if init is not None:
             start = tuple(convert(i, s).astype(s.type) for i, s in zip(_as_tuple(init), sources, strict=True))
-        return make_reduce(self.combiner, sources, axes, where, start)
+        if axes:
+            return make_reduce(self.combiner, sources, axes, where, start)
+        found = self._of_one_point(sources, where, start)
+        return found if isinstance(expr, list | tuple) else found[0]
+
+    def _of_one_point(self, sources: Values, where: PrimExpr | None, start: Values | None) -> Values:
+        """Over no axes there is one point: its sources, joined with what is there before them."""
+        found = sources if start is None else self.combiner.combine(start, sources)
+        if where is None:
+            return found
+        before = self.combiner.identity([s.type for s in sources]) if start is None else start
+        return tuple(if_then_else(where, f, b) for f, b in zip(found, before, strict=True))
 
     def _elementwise(self, values: Sequence[Any]) -> PrimExpr:
         if any(v is None for v in values):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from math import inf, isinf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import SSAValue
@@ -221,6 +221,15 @@ class ConstraintScope:
         self._inside.__exit__(*error)
 
 
+@runtime_checkable
+class Simplifiable(Protocol):
+    """What is made of scalar expressions."""
+
+    def simplified_by(self, analyzer: Analyzer) -> Any:
+        """The same of simpler ones."""
+        ...
+
+
 class Analyzer:
     """What is known of variables, and what follows for expressions of them.
 
@@ -379,8 +388,13 @@ class Analyzer:
         """An equal expression in the normal form of the rules of `rewrite_rules`; trees that are too deep stay."""
         return RewriteSimplifier(self)(prim_expr.convert(expr))
 
-    def canonical_simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
-        """An equal expression in which sums of quotients and remainders are brought together (`canonical`)."""
+    def canonical_simplify(self, expr: Any, steps: int = 2) -> Any:
+        """An equal expression in which sums of quotients and remainders are brought together (`canonical`).
+
+        A reduction of `te`, which is none, says itself how it is simplified.
+        """
+        if not isinstance(expr, PrimExpr) and isinstance(expr, Simplifiable):
+            return expr.simplified_by(self)
         return CanonicalSimplifier(self)(prim_expr.convert(expr))
 
     def is_constrained(self, expr: ExprLike) -> bool:

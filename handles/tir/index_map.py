@@ -139,14 +139,14 @@ class IndexMap:
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
         """The inverse on indices below `shape`. Raises `ShapeError` where the map is not one to one or pads."""
-        return IndexMap.of(self.mapping.inverse([dim_of(d) for d in shape]))
+        return IndexMap.of(self.mapping.inverse([_operand(d, self.mapping.params) for d in shape]))
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
         """The inverse on indices below `shape`, and a condition on new indices: those that are padding.
 
         Raises `ShapeError` where two indices become one.
         """
-        found = self.mapping.padded_inverse([dim_of(d) for d in shape])
+        found = self.mapping.padded_inverse([_operand(d, self.mapping.params) for d in shape])
         return IndexMap.of(found.map), from_sym(found.padding)
 
     def script(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.handles.tir.prim_expr import PrimExpr, Var
-from tirax.tvm_api import tir
+from tirax.tvm_api import arith, ir, te, tir
 from tirax.tvm_api.tir import IndexMap
 
 
@@ -150,3 +150,19 @@ def test_results_are_of_the_type_of_the_indices() -> None:
     assert [e.dtype for e in made.map_indices([tir.IntImm("int64", 5)])] == ["int64"] * 2
     assert ints(made.map_shape([tir.IntImm("int64", 14)])) == [4, 4]
     assert {e.dtype for e in made.map_shape([14])} == {"int32"}
+
+
+def test_a_symbolic_size_is_the_variable_that_was_given() -> None:
+    size = tir.Var("N", "int32")
+    made = tir.IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    inverse, padding = made.non_surjective_inverse([size])
+    outer, inner = inverse.initial_indices
+    expected = tir.all(size % -4 < 0, outer == size // 4, size % 4 <= inner)
+    ir.assert_structural_equal(arith.Analyzer().simplify(padding), arith.Analyzer().simplify(expected))
+    for n in range(10):
+        for i in range(n):
+            holes = arith.Analyzer()
+            holes.bind(size, te.const(n, "int32"))
+            for var, value in zip((outer, inner), made.map_indices([i]), strict=True):
+                holes.bind(var, value)
+            assert not bool(holes.simplify(padding))
