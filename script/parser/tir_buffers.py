@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -32,11 +33,13 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
     node = site.node
     strides = given.get("strides")
     offset = given.get("elem_offset")
+    dims = p.dims(given["shape"], node)
+    dtype = dims[0].dtype if dims else i32
     result = tir.BufferType.of(
-        p.dims(given["shape"], node),
+        dims,
         p.dtype(given.get("dtype"), node, "float32"),
-        strides=[_stride(p, s, node) for s in strides] if strides else None,
-        offset=None if offset is None else _stride(p, offset, node),
+        strides=[_stride(p, s, dtype, node) for s in strides] if strides else None,
+        offset=None if offset is None else _stride(p, offset, dtype, node),
         scope=_scope(site, given.get("scope")),
         align=_positive(site, "align", given.get("align"), DEFAULT_ALIGN),
         offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 0),
@@ -45,8 +48,9 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
     return result, given
 
 
-def _stride(p: TirFunctions, value: Any, node: ast.AST) -> SymExpr:
-    return Var(value, i32) if isinstance(value, str) else p.dim(value, node)
+def _stride(p: TirFunctions, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
+    """A stride or an offset: a name is a variable of the type of the extents."""
+    return Var(value, dtype) if isinstance(value, str) else p.dim(value, node)
 
 
 def _scope(site: CallSite, value: Any) -> str:

@@ -293,6 +293,19 @@ def test_handles_symbolic_shapes_and_scalars() -> None:
     assert len(uses) == 1  # the scalar itself, not its symbolic value
 
 
+@pytest.mark.parametrize("dtype", [i32, i64])
+def test_named_strides_are_of_the_type_of_the_extents(dtype) -> None:
+    body = f"""
+        n = T.int{dtype.width.data}()
+        A = T.match_buffer(a, (n, n), strides=("row", 1), elem_offset="start")
+        A[n - 1, 0] = T.float32(A.strides[0])
+    """
+    op = function(body, "@T.prim_func\ndef f(a: T.handle):\n")
+    t = op.params[0].type
+    assert t.explicit_strides[0] == Var("row", dtype)
+    assert t.elem_offset == Var("start", dtype)
+
+
 def test_integer_literals_are_int32_in_shapes() -> None:
     op = function("A[0] = B[T.int64(0)]")
     assert op.params[0].type.dims[0].dtype == i32
