@@ -159,7 +159,7 @@ class _Composites:
 
     def __init__(self, module: ModuleOp, options: FuseOpsByPattern):
         self._options = options
-        self._outliner = Outliner(module, options.bind_constants, rename_at_once=True)
+        self._outliner = Outliner(module, options.bind_constants)
 
     def outline(self, dataflow: relax.DataflowOp) -> bool:
         """Turn what matches in a dataflow block into calls; whether anything did."""

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
-from ...ir.names import make_unique
+from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, replace_op
 from ..fusion.graph import BindingGraph
@@ -151,6 +151,9 @@ def _for_codegen(func: relax.FuncOp, codegen: str, composite: dict[str, relax.Fu
     func.func_attrs = DictionaryAttr({CODEGEN: StringAttr(codegen)})
     func.properties.pop("sym_visibility", None)
     make_unique(func)
+    names = NameSupply()
+    for local in [op for op in body.ops if isinstance(op, relax.ClosureOp)]:
+        set_name(local.result, names.fresh("gv"))
     return func
 
 
@@ -172,6 +175,5 @@ def _call_local(call: relax.CallOp, callee: relax.FuncOp) -> None:
     copy = callee.clone()
     attrs = {k: v for k, v in cast(DictionaryAttr, copy.func_attrs).data.items() if k != "Primitive"}
     local = relax.ClosureOp(copy.detach_region(0), copy.ret_type, attrs=DictionaryAttr(attrs))
-    set_name(local.result, "local_func")
     insert_before(call, local)
     replace_op(call, relax.CallValueOp(local.result, list(call.call_args), call.result.type))
