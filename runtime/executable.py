@@ -353,9 +353,9 @@ class VirtualMachine:
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by name. Raises `NameLookupError` with a suggestion."""
         function = self._functions.get(name)
-        if function is None:
+        if function is None and name not in self.module:
             raise unknown_name("function", name, self._functions)
-        return function
+        return self.module[name] if function is None else function
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Copy the arguments for a later `invoke_stateful`; raises what a call with them would."""
@@ -402,9 +402,7 @@ class VirtualMachine:
         return self._executable.profiling()
 
     def _info(self, name: str) -> Any:
-        if name not in self.module:
-            raise unknown_name("function", name, self.module.function_names)
-        return self.module.functions[name]
+        return self.module.info(name)
 
 
 def _copy(value: Any) -> Any:

@@ -253,7 +253,8 @@ def _bound(name: Any, low: Any, high: Any) -> Bound:
 class FunctionInfo:
     """A function as its callers see it. `symbol` is the entry point in the object (`entry_<name>` by default).
 
-    `bounds`: the least and the greatest value of symbolic variables, None for no such bound.
+    `bounds`: the least and the greatest value of symbolic variables, None for no such bound. `alias` is the name by
+    which it is found, too, where it has one: its `global_symbol`.
     """
 
     name: str
@@ -261,6 +262,7 @@ class FunctionInfo:
     result: Info = field(default_factory=ObjectInfo)
     symbol: str = ""
     bounds: tuple[Bound, ...] = ()
+    alias: str = ""
 
     @property
     def entry(self) -> str:
@@ -273,8 +275,10 @@ class FunctionInfo:
     def to_json(self) -> dict[str, Any]:
         """See the head of this module."""
         params = [p.to_json() for p in self.params]
-        bounds = {"bounds": [list(bound) for bound in self.bounds]} if self.bounds else {}
-        return {"name": self.name, "params": params, "result": self.result.to_json(), "symbol": self.symbol, **bounds}
+        more: dict[str, Any] = {"bounds": [list(bound) for bound in self.bounds]} if self.bounds else {}
+        if self.alias:
+            more["alias"] = self.alias
+        return {"name": self.name, "params": params, "result": self.result.to_json(), "symbol": self.symbol, **more}
 
     @classmethod
     def from_json(cls, data: Any) -> FunctionInfo:
@@ -286,7 +290,8 @@ class FunctionInfo:
             )
             result = info_from_json(data.get("result", {"kind": "object"}))
             bounds = tuple(_bound(*row) for row in data.get("bounds", ()))
-            return cls(str(data["name"]), params, result, str(data.get("symbol", "")), bounds)
+            symbol, alias = (str(data.get(key, "")) for key in ("symbol", "alias"))
+            return cls(str(data["name"]), params, result, symbol, bounds, alias)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, MetadataError):
                 raise

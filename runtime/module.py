@@ -33,14 +33,19 @@ class Functions:
         self._callables = {name: function(name, old) for name, old in self._callables.items()}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._callables
+        return name in self._callables or any(name == info.alias for info in self.functions.values() if info.alias)
+
+    def info(self, name: str) -> FunctionInfo:
+        """What is known of a function, found by its name or its alias. Raises `NameLookupError` with a suggestion."""
+        found = self.functions.get(name) or next((f for f in self.functions.values() if f.alias == name != ""), None)
+        if found is None:
+            raise unknown_name("function", name, self._callables)
+        return found
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name. Raises `NameLookupError` with a suggestion."""
+        """A function by its name or its alias. Raises `NameLookupError` with a suggestion."""
         function = self._callables.get(name)
-        if function is None:
-            raise unknown_name("function", name, self._callables)
-        return function
+        return self._callables[self.info(name).name] if function is None else function
 
     def get_function(self, name: str) -> Callable[..., Any]:
         """`self[name]`."""

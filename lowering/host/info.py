@@ -29,6 +29,7 @@ from ...runtime.metadata import (
     TensorInfo,
     TupleInfo,
 )
+from ...transforms.functions.global_symbols import symbol_of
 
 
 class _DimInfo(Algebra[Dim]):
@@ -109,11 +110,15 @@ def function_info(
             Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
         )
         result = ObjectInfo() if ret is None else info_of(ret)
-        return FunctionInfo(name, parameters, result, bounds=_bounds(op))
+        return FunctionInfo(name, parameters, result, bounds=_bounds(op), alias=_alias(op))
     except UnsupportedError as error:
         error.location = error.location or location_of(op)
         error.notes = (*error.notes, f"function @{name}")
         raise
+
+
+def _alias(op: Operation) -> str:
+    return symbol_of(op) or "" if isinstance(op, relax.FuncOp | tir.FuncOp) else ""
 
 
 def _bounds(op: Operation) -> tuple[Bound, ...]:
