@@ -169,4 +169,4 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-__all__ = ["SubroutineMixin", "snake_case"]
+__all__ = ["SubroutineMixin"]
