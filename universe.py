@@ -148,6 +148,7 @@ _PASSES: dict[str, str] = {
     "pointer-value-type-rewrite": "transforms.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
     "loop-partition": "transforms.tir.loop_partition:LoopPartition",
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
+    "lower-intrin": "transforms.tir.lower_intrin:LowerIntrin",
     "remove-store-undef": "transforms.tir.remove_store_undef:RemoveStoreUndef",
     "verify-memory": "transforms.tir.verify_memory:VerifyMemory",
     "tir-inline-private-functions": "transforms.tir.inline_private_functions:InlinePrivateFunctions",

@@ -38,7 +38,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerDeviceKernelLaunch": _ABI,
     "SplitHostDevice": _ABI,
     "AnnotateDeviceRegions": _ABI,
-    "LowerIntrin": "intrinsics are lowered on the way to LLVM: convert-tir-to-scf, convert-to-llvm",
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
     "ConvertSSA": f"{_DONE}: it is SSA",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
