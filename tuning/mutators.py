@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from ..dialects import sched
-from ..schedule import Trace
+from ..dialects import sched, tir
+from ..schedule import Schedule, Trace
 from ..schedule.primitives.sampling import prime_factors
 from ..schedule.random import Random
+from ..transforms.tir.walk import functions
 from . import analysis
 from .defaults import intrinsics_of
+from .postprocessors import Marks, iterations_of, marks_of, parallel_loops
 from .types import Task
 
 
@@ -64,7 +67,11 @@ class MutateComputeLocation(Mutator):
 
 @dataclass(eq=False)
 class MutateParallel(Mutator):
-    """Draw how many iterations may run in parallel, up to `max_jobs_per_core` for each core."""
+    """Draw how many iterations are enough to run in parallel, up to `max_jobs_per_core` for each core.
+
+    Of the numbers by which the same loops of all nests run in parallel the least one is drawn, and none by which those
+    run that do already.
+    """
 
     max_jobs_per_core: int = 16
 
@@ -76,13 +83,48 @@ class MutateParallel(Mutator):
         most = self.max_jobs_per_core * self.context.cores
         for k, inst in enumerate(trace.insts):
             if inst.SPEC.name == "annotate" and inst.args["ann_key"] == analysis.PARALLEL:
-                others = [n for n in range(1, most + 1) if n != inst.args["ann_val"]]
+                others = self._other_numbers(trace, most, int(inst.args["ann_val"]))
                 if not others:
                     return None
                 out = trace.with_decision(inst, None, remove_postproc=True)
                 _set_argument(out.insts[k], "ann_val", others[random.integer(0, len(others))])
                 return out
         return None
+
+    def _other_numbers(self, trace: Trace, most: int, now: int) -> list[int]:
+        """Numbers up to `most`, each of which lets another number run in parallel than the others and `now`."""
+        sch = Schedule(self.context.mod, error_render_level="none", restore=False)
+        trace.apply_to_schedule(sch, remove_postproc=True)
+        nests = list(_nests(sch))
+        counts = {min(count, most) for _, loops, _ in nests for count in iterations_of(loops)}
+        numbers: dict[tuple[int, ...], int] = {}
+        for number in sorted(counts):
+            numbers.setdefault(_plan(nests, number), number)
+        numbers.pop(_plan(nests, now), None)
+        return list(numbers.values())
+
+
+_Nest = tuple[tir.BlockOp, list[tir.ForOp], Marks]
+
+
+def _nests(sch: Schedule) -> Iterator[_Nest]:
+    """The blocks below each root that has marks, with the loops around them."""
+    for func in functions(sch.mod.op):
+        root = sch.get_block("root", func.sym_name.data)
+        marks = marks_of(sch, root)
+        if marks is None:
+            continue
+        for block in sch.get_child_blocks(root):
+            yield sch.operation(block), [sch.operation(loop) for loop in sch.get_loops(block)], marks
+
+
+def _plan(nests: Sequence[_Nest], number: int) -> tuple[int, ...]:
+    """How many iterations of each nest run in parallel where so many are asked for."""
+    plan: list[int] = []
+    for block, loops, marks in nests:
+        count = parallel_loops(block, loops, replace(marks, parallel=number))
+        plan.append(iterations_of(loops)[count - 1] if count else 0)
+    return tuple(plan)
 
 
 def _set_argument(inst: sched.Instruction, name: str, value: int) -> None:

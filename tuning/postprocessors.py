@@ -147,8 +147,8 @@ def _index_map(order: Sequence[Piece], rank: int) -> IndexMapAttr:
 _MAX_STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 
-@dataclass
-class _Marks:
+@dataclass(frozen=True)
+class Marks:
     """What the root's annotations ask for; -1 and None are nothing."""
 
     parallel: int
@@ -166,25 +166,26 @@ class RewriteParallelVectorizeUnroll(Postproc):
     def apply(self, sch: Schedule) -> bool:
         for func in functions(sch.mod.op):
             root = sch.get_block("root", func.sym_name.data)
-            marks = _marks(sch, root)
+            marks = marks_of(sch, root)
             if marks is not None:
+                for key in _KEYS:
+                    if analysis.annotation(sch.operation(root), key) is not None:
+                        sch.unannotate(root, key)
                 for block in sch.get_child_blocks(root):
                     _follow_marks(sch, block, marks)
         return True
 
 
-def _follow_marks(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
+def _follow_marks(sch: Schedule, block: BlockRV, marks: Marks) -> None:
     handles = sch.get_loops(block)
     loops = [sch.operation(lp) for lp in handles]
     op = sch.operation(block)
-    if marks.parallel > 0 and marks.vectorize > 0 and _is_plain(op, loops):
+    if _becomes_two(op, loops, marks):
         outer, inner = sch.split(sch.fuse(*handles), [None, marks.vectorize])
         sch.parallel(outer)
         sch.vectorize(inner)
         return
-    inner = 0 if st.blocks_below(op) else max(_in_order(op, op.writes, loops), 1)
-    lanes = _lanes(loops, marks.vectorize, inner)
-    workers = min(_workers(loops, marks.parallel), len(loops) - lanes)
+    lanes, workers = _vector_loops(op, loops, marks), parallel_loops(op, loops, marks)
     first = handles[:1]
     if workers:
         first = [sch.fuse(*handles[:workers])]
@@ -196,17 +197,34 @@ def _follow_marks(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
         sch.annotate(first[0], _EXPLICIT, int(marks.explicit))
 
 
-def _marks(sch: Schedule, root: BlockRV) -> _Marks | None:
-    """The root's marks, taken away; None where there are none."""
-    keys = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
-    found = {key: value for key in keys if (value := analysis.annotation(sch.operation(root), key)) is not None}
+def parallel_loops(block: tir.BlockOp, loops: Sequence[tir.ForOp], marks: Marks) -> int:
+    """How many of the outer loops around a block run in parallel, 0 where the number of iterations says nothing."""
+    if _becomes_two(block, loops, marks):
+        return 0
+    return min(enough(iterations_of(loops), marks.parallel), len(loops) - _vector_loops(block, loops, marks))
+
+
+def _becomes_two(block: tir.BlockOp, loops: Sequence[tir.ForOp], marks: Marks) -> bool:
+    """Whether a nest becomes one parallel and one vectorized loop."""
+    return marks.parallel > 0 and marks.vectorize > 0 and _is_plain(block, loops)
+
+
+def _vector_loops(block: tir.BlockOp, loops: Sequence[tir.ForOp], marks: Marks) -> int:
+    inner = 0 if st.blocks_below(block) else max(_in_order(block, block.writes, loops), 1)
+    return _lanes(loops, marks.vectorize, inner)
+
+
+_KEYS = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
+
+
+def marks_of(sch: Schedule, root: BlockRV) -> Marks | None:
+    """The root's marks; None where there are none."""
+    found = {key: value for key in _KEYS if (value := analysis.annotation(sch.operation(root), key)) is not None}
     if not found:
         return None
-    for key in found:
-        sch.unannotate(root, key)
     explicit = found.get(analysis.UNROLL_EXPLICIT)
     unroll = explicit if explicit is not None else found.get(analysis.UNROLL_IMPLICIT)
-    return _Marks(found.get(analysis.PARALLEL, -1), found.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
+    return Marks(found.get(analysis.PARALLEL, -1), found.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
 
 
 def _is_plain(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> bool:
@@ -233,17 +251,23 @@ def _is_free(loop: tir.ForOp) -> bool:
     )
 
 
-def _workers(loops: Sequence[tir.ForOp], most: int) -> int:
-    """How many of the outer loops are run in parallel: as many as it takes to have more than `most` iterations."""
-    count, iterations = 0, 1
-    for loop in loops if most > 0 else ():
+def iterations_of(loops: Sequence[tir.ForOp]) -> list[int]:
+    """How many iterations the outer loops of a nest have that may run in parallel: the first one, the first two, …"""
+    found: list[int] = []
+    for loop in loops:
         if not _is_free(loop):
             break
-        count += 1
-        iterations *= st.constant_extent(loop) or 1
-        if iterations > most or not _is_single(loop):
+        found.append((found[-1] if found else 1) * (st.constant_extent(loop) or 1))
+        if not _is_single(loop):
             break
-    return count if iterations > 1 else 0
+    return found
+
+
+def enough(iterations: Sequence[int], wanted: int) -> int:
+    """How many of the outer loops are run in parallel: as many as it takes to have `wanted` iterations, if they do."""
+    if wanted <= 0 or not iterations or iterations[-1] <= 1:
+        return 0
+    return next((k + 1 for k, count in enumerate(iterations) if count >= max(wanted, 2)), len(iterations))
 
 
 def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:

@@ -7,10 +7,12 @@ from math import prod
 import pytest
 from spaces import CHAIN, SMALL, candidates_of, context_of, finished
 
+from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Trace
 from tirax.schedule.random import Random
 from tirax.tuning.mutators import MutateComputeLocation, MutateParallel, MutateTileSize, MutateUnroll
+from tirax.tuning.postprocessors import enough
 
 
 def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:
@@ -60,3 +62,45 @@ def test_one_decision_is_changed(mutator, step: str) -> None:
 def test_where_there_is_nothing_to_change(mutator) -> None:
     mutator.initialize(context_of(SMALL))
     assert mutator.apply(Trace(), Random(1)) is None
+
+
+def _parallel_extents(mod) -> tuple[int | None, ...]:
+    loops = [op for op in mod.op.walk() if isinstance(op, tir.ForOp) and op.kind is tir.ForKind.PARALLEL]
+    return tuple(op.extent.constant for op in loops)
+
+
+def test_each_number_of_parallel_iterations_lets_other_loops_run_in_parallel() -> None:
+    mutator = MutateParallel(16)
+    context, found = candidates_of(SMALL, 4)
+    mutator.initialize(context)
+    compared = 0
+    for candidate in found:
+        trace = candidate.sch.trace.simplified(remove_postproc=True)
+        now = _parallel_extents(finished(context, trace).mod)
+        drawn: dict[str, tuple[int | None, ...]] = {}
+        for seed in range(12):
+            changed = mutator.apply(trace, Random(seed + 1))
+            if changed is not None:
+                drawn[str(changed)] = _parallel_extents(finished(context, changed).mod)
+        assert now not in drawn.values()
+        assert len(set(drawn.values())) == len(drawn)
+        compared += len(drawn)
+    assert compared
+
+
+@pytest.mark.parametrize(
+    ("iterations", "wanted", "count"),
+    [
+        ([4, 32, 1024, 4096], 4, 1),
+        ([4, 32, 1024, 4096], 5, 2),
+        ([4, 32, 1024, 4096], 64, 3),
+        ([4, 32, 1024, 4096], 10**6, 4),
+        ([1, 8], 1, 2),
+        ([1, 1], 4, 0),
+        ([], 4, 0),
+        ([8], 0, 0),
+        ([8], -1, 0),
+    ],
+)
+def test_as_many_loops_as_it_takes(iterations: list[int], wanted: int, count: int) -> None:
+    assert enough(iterations, wanted) == count
