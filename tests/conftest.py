@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import strength
+from hypothesis import HealthCheck, settings
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -29,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
     config.addinivalue_line("markers", "only_full: `make test` leaves it to `make test-all`")
     strength.set_full(bool(config.getoption("--full")))
+    # No test asserts a time: neither that of an example, nor that of drawing it.
+    settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("untimed")
     os.environ.setdefault("XDG_CACHE_HOME", str(config.rootpath / "build" / "cache"))
     os.environ.setdefault("TIRAX_CACHE", "objects")  # whole executables would hide what is done to build them
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
