@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError
-from ..frontend.gguf import GgufFile, open_gguf
+from ..frontend.gguf import GgufFile, Texts, open_gguf
 
 EXTENSION = ".gguf"
 _MOST_TEXT = 60
@@ -57,7 +57,7 @@ def _verdict(path: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | Texts):
         return f"{len(value)} texts: {', '.join(_shortened(text) for text in value[:3])}{', …' * (len(value) > 3)}"
     if isinstance(value, np.ndarray):
         return f"{len(value)} numbers ({value.dtype.name})"

@@ -11,9 +11,9 @@
 // CHECK-NOT:     @fused_exp(
 // CHECK:       relax.func @fused_exp_relu_lib(
 // CHECK-SAME:    attributes {Codegen = "lib"} {
-// CHECK-NEXT:    %local_func = relax.closure(
+// CHECK-NEXT:    %gv = relax.closure(
 // CHECK-SAME:    attributes {Composite = "lib.exp"} {
-// CHECK:         %{{.*}} = relax.call_value %local_func(
+// CHECK:         %{{.*}} = relax.call_value %gv(
 // CHECK:         relax.return
 // CHECK:       relax.func @fused_sin1_other(
 // CHECK-SAME:    attributes {Codegen = "other"} {
