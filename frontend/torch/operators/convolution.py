@@ -140,6 +140,9 @@ def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None
         raise UnsupportedError("as many elements are put around a tensor as a size says")
     widths = _widths(rank_of(x), pad)
     filler = {} if value is None else {"pad_value": float(value)}
+    if dtype_of(x) == "bool" and value:
+        around = padded(e, R.astype(x, dtype="uint8"), pad, mode, 1)
+        return R.astype(around, dtype="bool")
     if any(w > 0 for w in widths):
         x = R.nn.pad(x, pad_width=[max(w, 0) for w in widths], pad_mode=mode, **filler)
     return _cropped(e, x, [max(-w, 0) for w in widths])

@@ -91,7 +91,13 @@ def einsum(e: Emitter, equation: str, tensors: Sequence[Expr], path: Any = None)
 
 @row("trace")
 def trace(e: Emitter, x: Expr) -> Expr:
-    """The sum of the diagonal."""
+    """The sum of the diagonal; of a matrix that is not square, that of the largest square at its corner."""
+    rows, columns = shape_of(x)
+    if rows != columns:
+        if not isinstance(rows, int) or not isinstance(columns, int):
+            raise UnsupportedError("the trace of a matrix that is not known to be square")
+        side = min(rows, columns)
+        x = R.strided_slice(e.bound(x), axes=[0, 1], begin=[0, 0], end=[side, side])
     return R.einsum([cast_to(x, accumulated(dtype_of(x)))], subscripts="ii")
 
 

@@ -87,7 +87,7 @@ def native_group_norm(
 ) -> list[Expr]:  # fmt: skip
     """As `group_norm`, and the mean and 1 / sqrt(variance + eps) of each group."""
     result = e.emit(group_norm(e, input, group, weight, bias, eps))
-    by_group = e.emit(R.reshape(input, ShapeExpr([N, group, count_of(shape_of(input)) // (N * group)])))
+    by_group = e.emit(R.reshape(input, ShapeExpr([N, group, C // group * HxW])))
     return [result, *(e.emit(R.squeeze(s, axis=[2])) for s in _statistics(e, by_group, [2], eps))]
 
 

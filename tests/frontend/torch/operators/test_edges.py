@@ -1,0 +1,28 @@
+"""Operators at the edges of what they take: matrices that are not square, truth values around, fractions left out."""
+
+from __future__ import annotations
+
+import pytest
+from torch_models import agree, exported
+
+torch = pytest.importorskip("torch", reason="models are made by PyTorch")
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (2, 5), (4, 4)])
+def test_trace(shape) -> None:
+    x = torch.arange(float(shape[0] * shape[1])).reshape(shape) - 3
+    agree(exported(torch.trace, [x]), [x], [x + 1])
+
+
+@pytest.mark.parametrize("value", [0, 1.0, True])
+@pytest.mark.parametrize("widths", [(1, 2), (-1, 2)])
+def test_truth_values_around(widths, value) -> None:
+    x = torch.tensor([[True, False, True]])
+    agree(exported(lambda x: torch.nn.functional.pad(x, widths, value=value), [x]), [x], [~x])
+
+
+@pytest.mark.parametrize("numbers", [(0, -8, -4.2), (0.5, 7.9, 2.5)])
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_ranges_of_fractions(numbers, dtype) -> None:
+    x = torch.tensor(1)
+    agree(exported(lambda x: torch.arange(*numbers, dtype=getattr(torch, dtype)) + x, [x]), [x], [x + 1])
