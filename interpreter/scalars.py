@@ -146,6 +146,16 @@ def sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
 
+def power(x: Any, y: Any) -> Any:
+    """x to the y; of integers modulo 2**bits, and for y < 0 what is left of 1 / x**-y without its fraction, 0 of 0."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.dtype.kind not in "iu" or y.dtype.kind not in "iu":
+        return np.power(x, y)
+    whole = np.power(x, np.maximum(y, 0))
+    inverse = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (y & 1), 0))
+    return np.where(y < 0, inverse, whole).astype(whole.dtype)[()]
+
+
 FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "exp2": np.exp2,
@@ -173,7 +183,6 @@ FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "hypot": np.hypot,
     "erf": erf,
     "sigmoid": sigmoid,
-    "pow": np.power,
     "fmod": np.fmod,
     "copysign": np.copysign,
     "ceil": np.ceil,
@@ -196,6 +205,7 @@ def _next_after(a: Value, b: Value) -> Value:
 INTRINSICS: dict[str, Callable[..., Value]] = {
     **{name: _in_float64(f) for name, f in FLOAT_INTRINSICS.items()},
     "nextafter": _next_after,
+    "pow": lambda x, y: power(x, y) if np.asarray(x).dtype.kind in "iu" else _in_float64(np.power)(x, y),
     "fabs": np.abs,
     "abs": np.abs,
     "isnan": np.isnan,

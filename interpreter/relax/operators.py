@@ -108,7 +108,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "multiply": np.multiply,
     "divide": _divide,
     "floor_divide": scalars.floor_div,
-    "power": np.power,
+    "power": scalars.power,
     "mod": scalars.trunc_mod,
     "floor_mod": scalars.floor_mod,
     "maximum": scalars.maximum,

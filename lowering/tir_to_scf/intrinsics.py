@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, math, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError, unknown_name
@@ -91,14 +91,36 @@ def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _power(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """x to the y; of integers by way of f64"""
-    from .casts import convert
-
-    dtype = op.call_args[0].type
-    if is_float(dtype):
+    """x to the y"""
+    if is_float(op.call_args[0].type):
         return emit.pure(math.PowFOp, args[:2], args[0].type, {"fastmath": NO_FLAGS})
-    x, y = (convert(emit, a, dtype, f64) for a in args[:2])
-    return convert(emit, emit.pure(math.PowFOp, (x, y), x.type, {"fastmath": NO_FLAGS}), f64, dtype)
+    return _integer_power(emit, op, *args[:2])
+
+
+def _integer_power(emit: Emitter, op: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+    """By squares, modulo 2**bits as products are; for y < 0 what is left of 1 / x**-y without its fraction, 0 of 0."""
+    zero, one = emit.constant(0, x.type), emit.constant(1, x.type)
+    known, signed = constant_of(op.call_args[1]), not is_unsigned(op.call_args[0].type)
+    if known is not None and known < 0:
+        return _inverse_power(emit, x, y)
+    bits = bit_width(scalar_of(op.call_args[0].type)) - signed if known is None else int(known).bit_length()
+    result, square, left = one, x, y
+    for k in range(bits):
+        odd = emit.compare("ne", emit.binary(arith.AndIOp, left, one), zero)
+        result = emit.select(odd, emit.binary(arith.MuliOp, result, square), result)
+        if k + 1 < bits:
+            square, left = emit.binary(arith.MuliOp, square, square), emit.binary(arith.ShRUIOp, left, one)
+    if known is not None or not signed:
+        return result
+    return emit.select(emit.compare("slt", y, zero), _inverse_power(emit, x, y), result)
+
+
+def _inverse_power(emit: Emitter, x: SSAValue, y: SSAValue) -> SSAValue:
+    """1 of 1, 1 or -1 of -1, and 0 of all others."""
+    zero, one, minus = (emit.constant(c, x.type) for c in (0, 1, -1))
+    odd = emit.compare("ne", emit.binary(arith.AndIOp, y, one), zero)
+    of_minus = emit.select(emit.compare("eq", x, minus), emit.select(odd, minus, one), zero)
+    return emit.select(emit.compare("eq", x, one), one, of_minus)
 
 
 def _exp10(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:

@@ -26,3 +26,9 @@ def test_truth_values_around(widths, value) -> None:
 def test_ranges_of_fractions(numbers, dtype) -> None:
     x = torch.tensor(1)
     agree(exported(lambda x: torch.arange(*numbers, dtype=getattr(torch, dtype)) + x, [x]), [x], [x + 1])
+
+
+def test_powers_of_integers() -> None:
+    bases = torch.tensor([0, 1, -1, 2, -2, 3, 7, 10])[:, None]
+    exponents = torch.tensor([0, 1, 2, 34, 39, 63, 64, -1, -2])
+    agree(exported(torch.pow, [bases, exponents]), [bases, exponents], [bases + 1, exponents])
