@@ -100,6 +100,8 @@ def gather(e: Emitter, x: Expr, dim: int, index: Expr, sparse_grad: bool = False
     if rank_of(x) == 0 or rank_of(index) == 0:
         result = R.gather_elements(*(_vector(v) for v in (x, index)), axis=0)
         return R.reshape(result, ShapeExpr(shape_of(index)))
+    if 0 in shape_of(index):  # of any rank: PyTorch looks at nothing else then
+        return R.zeros(ShapeExpr(shape_of(index)), dtype=dtype_of(x))
     return R.gather_elements(x, index, axis=dim)
 
 

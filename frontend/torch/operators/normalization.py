@@ -116,6 +116,10 @@ def batch_norm(
     """(x - mean) / sqrt(variance + eps) of each channel, times weight, plus bias."""
     if training or running_mean is None or running_var is None:
         return native_batch_norm_legit_no_stats(e, input, weight, bias, True, momentum, eps)[0]
+    if rank_of(input) < 2:
+        raise UnsupportedError(
+            "batch_norm of a tensor without channels", expected="rank 2 or more", found=rank_of(input)
+        )
     dtype = dtype_of(input)
     weights = _weights(e, [shape_of(input)[1]], weight, bias, dtype)
     moving = [cast_to(running_mean, dtype), cast_to(running_var, dtype)]

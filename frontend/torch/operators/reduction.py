@@ -67,7 +67,9 @@ def prod(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
 
 @row("prod.dim_int")
 def prod_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
-    """The product over a dimension."""
+    """The product over a dimension; of truth values whether all are."""
+    if dtype == "bool":
+        return _extremum(R.min, cast_to(x, "bool"), dim, keepdim)
     return reduced(R.prod, cast_to(x, dtype or accumulated(dtype_of(x))), dim, keepdim)
 
 

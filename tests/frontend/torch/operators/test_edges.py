@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from torch_models import agree, exported
 
+from tirax.diagnostics import TiraxError
+from tirax.frontend.torch.exported_program import from_exported_program
+
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 
 
@@ -32,3 +35,28 @@ def test_powers_of_integers() -> None:
     bases = torch.tensor([0, 1, -1, 2, -2, 3, 7, 10])[:, None]
     exponents = torch.tensor([0, 1, 2, 34, 39, 63, 64, -1, -2])
     agree(exported(torch.pow, [bases, exponents]), [bases, exponents], [bases + 1, exponents])
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_gathering_nothing(shape) -> None:
+    x = torch.arange(5.0)
+    index = torch.zeros(shape, dtype=torch.int64)
+    agree(exported(lambda x, i: torch.gather(x, 0, i), [x, index]), [x, index])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_products_of_truth_values(dim) -> None:
+    x = torch.tensor([[True, False, True], [True, True, True]])
+    agree(exported(lambda x: torch.prod(x, dim, dtype=torch.bool), [x]), [x], [~x])
+
+
+def test_groups_of_an_empty_batch() -> None:
+    inputs = [torch.ones(0, 6, 3), torch.ones(6)]
+    agree(exported(lambda x, w: torch.native_group_norm(x, w, w, 0, 6, 3, 2, 0.5), inputs), inputs)
+
+
+def test_a_batch_norm_without_channels_is_refused() -> None:
+    x = torch.zeros(0)
+    program = exported(lambda x: torch.nn.functional.batch_norm(x, x, x), [x])
+    with pytest.raises(TiraxError, match="without channels"):
+        from_exported_program(program)
