@@ -114,6 +114,11 @@ def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 
+def tile_vectors(registers: int) -> tuple[int, ...]:
+    """So many vectors a tile of registers is wide, the best first: 24 columns of 8 lanes are one tile of three."""
+    return (4, 3, 2) if registers >= 32 else (2, 3)
+
+
 def host_triple() -> str:
     """The triple of this machine, whose vendor says nothing of code: LLVM's own builds call that of a PC `pc`."""
     triple = _host()[0]

@@ -110,15 +110,17 @@ def function_info(
             Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
         )
         result = ObjectInfo() if ret is None else info_of(ret)
-        return FunctionInfo(name, parameters, result, bounds=_bounds(op), alias=_alias(op))
+        return FunctionInfo(name, parameters, result, bounds=_bounds(op), alias=_alias(name, op))
     except UnsupportedError as error:
         error.location = error.location or location_of(op)
         error.notes = (*error.notes, f"function @{name}")
         raise
 
 
-def _alias(op: Operation) -> str:
-    return symbol_of(op) or "" if isinstance(op, relax.FuncOp | tir.FuncOp) else ""
+def _alias(name: str, op: Operation) -> str:
+    """The function's global symbol, "" where it has none or is called so."""
+    symbol = symbol_of(op) if isinstance(op, relax.FuncOp | tir.FuncOp) else None
+    return "" if symbol in (None, name) else symbol
 
 
 def _bounds(op: Operation) -> tuple[Bound, ...]:

@@ -23,14 +23,13 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, product
 from ...dialects.tir import BufferType
+from ...target import tile_vectors
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
 from .epilogue import Epilogue, Guard, hoist_uniform, under
 from .plan import Machine, Plan
 from .stages import Stage, Update, memory_bits
 
 _WIDEST_GEMV = 8
-_MANY_REGISTERS, _FEW_REGISTERS = (4, 3, 2), (2, 3)
-"""So many vectors a tile is wide with 32 registers and with 16, the best first: three of 24 columns are one tile."""
 _MOST_ROWS = 16
 _MANY_ROWS = 64
 _FEWEST_SUMS = 12
@@ -194,7 +193,7 @@ def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None
     needed = 4 if extent is None else max(1, -(-extent // lanes))
     if row is None:
         return min(needed, _WIDEST_GEMV), 1
-    widths = _MANY_REGISTERS if machine.registers >= 32 else _FEW_REGISTERS
+    widths = tile_vectors(machine.registers)
     vectors = next((v for v in widths if needed % v == 0), min(needed, widths[0]))
     return vectors, tile_rows(machine, vectors, row)
 

@@ -22,7 +22,7 @@ from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before
-from ...target import Target
+from ...target import Target, tile_vectors
 from ...te.tensor import Tensor
 from ...topi import windows
 from .pack_dots import packed_convolution as packed_dots
@@ -30,8 +30,6 @@ from .rules import constant_array
 from .te_calls import call_tensor_functions
 
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
-_VECTORS, _FEW_VECTORS = (4, 3, 2, 1), (2, 3, 1)
-"""Vectors that a panel is wide, the best first, with 32 registers and with 16: as wide as a tile of registers."""
 _NARROW = 2
 _PIXELS_OF_A_TILE = 14
 """So many rows of two vectors fit 32 registers: weights from the second level of cache are read once for them all."""
@@ -109,7 +107,7 @@ def _width(target: Target, kernel: np.ndarray[Any, Any], pixels: int | None) -> 
     """
     column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
-    vectors = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
+    vectors = [*tile_vectors(target.vector_registers), 1]
     few = pixels is not None and pixels <= _PIXELS_OF_A_TILE and channels % (_NARROW * lanes) == 0
     if few and vectors[0] * lanes * column > _FIRST_LEVEL:
         vectors = [v for v in vectors if v <= _NARROW]

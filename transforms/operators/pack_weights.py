@@ -21,16 +21,13 @@ from ...dialects.sym.expr import Const
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before
-from ...target import Target
+from ...target import Target, tile_vectors
 from ...te import reduction
 from ...te.axis import IterVar
 from ...te.tensor import Tensor, compute
 from .pack_dots import packed_product
 from .rules import bytes_of, constant_array
 from .te_calls import call_tensor_functions
-
-_VECTORS, _FEW_VECTORS = 4, 2
-"""Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
 
 _FEWEST_PANELS = 4
 """So many panels there are at least where the last one is padded: it is not much of the whole then."""
@@ -90,8 +87,8 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
 
 
 def _width(target: Target, element: Attribute) -> int:
-    vectors = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
-    return max(1, target.vector_bits // bit_width(element)) * vectors
+    """A panel is as wide as a tile of registers."""
+    return max(1, target.vector_bits // bit_width(element)) * tile_vectors(target.vector_registers)[0]
 
 
 def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:

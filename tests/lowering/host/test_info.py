@@ -45,6 +45,16 @@ def test_functions_are_found_by_their_global_symbols(tmp_path, n) -> None:
         assert (vm.get_outputs("minus").numpy() == -x).all()
 
 
+def test_an_alias_is_another_name() -> None:
+    functions = executable().functions
+    assert {name: info.alias for name, info in functions.items()} == {
+        "main": "twice",
+        "twice": "minus",
+        "last": "minus",
+    }
+    assert [info.alias for info in build(from_source(TEXT)).functions.values()] == ["", ""]
+
+
 def test_other_names_are_unknown() -> None:
     ex = executable()
     for functions in (ex, VirtualMachine(ex)):
