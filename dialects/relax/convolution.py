@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 from xdsl.ir import Attribute
 
 from ..attributes import PyValue
-from ..sym.expr import Const, SymExpr, positive_first
+from ..sym.expr import Const, SymExpr
+from ..sym.writing import positive_first
 from .indexing import same_dtype
 from .layout import (
     SPATIAL,

@@ -52,8 +52,9 @@ from ..assembly import parse_attr_dict, print_attr_dict
 from ..attributes import PyValue, function_attrs
 from ..dtypes import dtype_name
 from ..sym import SymAttr
-from ..sym.expr import ExprLike, expr_text
+from ..sym.expr import ExprLike
 from ..sym.text import exprs_part, parse_expr
+from ..sym.writing import expr_text
 from .data import CONTENTS, TensorDataAttr
 from .types import (
     OBJECT,

@@ -26,8 +26,9 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name, float_attr, float_text, is_float
 from ..sym import SymAttr
-from ..sym.expr import Const, ExprLike, SymExpr, Var, expr_text
+from ..sym.expr import Const, ExprLike, SymExpr, Var
 from ..sym.text import exprs_text, parse_expr
+from ..sym.writing import expr_text
 
 UNKNOWN_NDIM = -1
 _NONE = NoneAttr()

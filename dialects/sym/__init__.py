@@ -16,9 +16,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .expr import Const, ExprLike, SymExpr, Var, as_expr, expr_text, i32, i64
+from .expr import Const, ExprLike, SymExpr, Var, as_expr, i32, i64
 from .index_map import IndexMapAttr, IndexMapping
 from .text import parse_expr
+from .writing import expr_text
 
 
 @irdl_attr_definition

@@ -41,6 +41,8 @@ class SymExpr:
     dtype: IntegerType
     check_terms: ClassVar[Callable[[int], None]] = staticmethod(_allow)
     """Refuses so many terms of a product; `ir/passes/limits.py` fills it in."""
+    write: ClassVar[Callable[[SymExpr], str]]
+    """The text in MLIR; `writing` fills it in."""
 
     def _init(self, key: Key, dtype: IntegerType) -> None:
         self.key = key
@@ -134,7 +136,7 @@ class SymExpr:
         return self.fold(_Evaluation(values))
 
     def __str__(self) -> str:
-        return expr_text(self)
+        return SymExpr.write(self)
 
     def __repr__(self) -> str:
         return f"sym<{self}>"
@@ -208,6 +210,11 @@ class Sum(SymExpr):
         self.place = len(terms) if place is None else min(place, len(terms))
         self._init(("+", frozenset(terms), offset), dtype)
 
+    @property
+    def taken(self) -> int:
+        """How much of the offset is written in quotients."""
+        return sum(c * t.taken for t, c in self.terms if type(t) is Op)
+
     def children(self) -> tuple[SymExpr, ...]:
         return tuple(t for t, _ in self.terms)
 
@@ -215,42 +222,19 @@ class Sum(SymExpr):
         return algebra.sum(self)
 
 
-def signed_parts(e: Sum) -> list[tuple[SymExpr | None, int, bool]]:
-    """How a sum is written: terms (None for the offset) with their factors, and whether they are added or subtracted.
-
-    They stand as they were written, but one that is added comes first; where there is none, the first keeps its sign.
-    """
-    parts: list[tuple[SymExpr | None, int]] = list(e.terms)
-    if e.offset:
-        parts.insert(e.place, (None, e.offset))
-    signed = [(t, c, True) if c > 0 or c == _LEAST else (t, -c, False) for t, c in parts]
-    first = next((i for i, (_, _, added) in enumerate(signed) if added), None)
-    if first is None:
-        first, signed[0] = 0, (*parts[0], True)
-    return [signed.pop(first), *signed]
-
-
-def positive_first(e: SymExpr) -> SymExpr:
-    """The expression as TVM's simplifier writes a sum: `n - m + 1 -> n + 1 - m`."""
-    if not isinstance(e, Sum):
-        return e
-    added = sum(c > 0 for _, c in e.terms)
-    terms = tuple(sorted(e.terms, key=lambda part: part[1] < 0))
-    return Sum(terms, e.offset, e.dtype, added if e.offset > 0 else len(terms))
-
-
-_LEAST = -(2**63)
-"""The least number of 64 bits, which has no form without its sign in them."""
-
-
 class Op(SymExpr):
-    """An operation that is not linear: `kind` is a key of `OPS`."""
+    """An operation that is not linear: `kind` is a key of `OPS`.
 
-    __slots__ = ("args", "kind")
+    `taken` is the number that was taken out of a quotient: sums with it are written with the number in its place, as
+    `(n + 3) floordiv 2` for `1 + (n + 1) floordiv 2`. It makes no difference, as the place of an offset.
+    """
 
-    def __init__(self, kind: str, args: tuple[SymExpr, ...]):
+    __slots__ = ("args", "kind", "taken")
+
+    def __init__(self, kind: str, args: tuple[SymExpr, ...], taken: int = 0):
         self.kind = kind
         self.args = args
+        self.taken = taken
         arg_key = frozenset(args) if OPERATIONS[kind].commutative else args
         self._init((kind, arg_key), i1 if kind in CONDITIONS else _widest(args[-2:]))
 
@@ -325,6 +309,12 @@ class Rebuild(Algebra["SymExpr"]):
         if e.offset:
             parts.insert(e.place, (Const(e.offset, e.dtype), 1))
         return parts
+
+    def op(self, e: Op) -> SymExpr:
+        new = super().op(e)
+        if e.taken and type(new) is Op and new.kind == e.kind and not new.taken:
+            return Op(new.kind, new.args, e.taken)
+        return new
 
     def apply(self, kind: str, args: list[SymExpr]) -> SymExpr:
         return OPS[kind](*args)
@@ -433,9 +423,9 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
             offset += factor * expr.value
             place = len(terms) if place is None else place
         elif isinstance(expr, Sum):
-            if expr.offset:
-                offset += factor * expr.offset
-                place = len(terms) + expr.place if place is None else place
+            offset += factor * expr.offset
+            if place is None and expr.offset != expr.taken:
+                place = len(terms) + expr.place
             for term, c in expr.terms:
                 terms[term] = terms.get(term, 0) + factor * c
         else:
@@ -572,7 +562,12 @@ def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
     if x.constant is not None:
         return Const(x.constant // d, _widest((x, y)))
     whole, rest = _split_multiples(x, d)
-    return add(whole, _floordiv_rest(rest, d, y.dtype))
+    quotient = _floordiv_rest(rest, d, y.dtype)
+    if type(quotient) is Op and quotient.args[0] is rest and offset_of(rest) and offset_of(whole):
+        quotient = Op("floordiv", quotient.args, offset_of(whole))
+        whole = _sum(terms_of(whole), 0, whole.dtype)
+        return _sum([(whole, 1), (quotient, 1)], quotient.taken, _widest((x, y)))
+    return add(whole, quotient)
 
 
 def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:
@@ -734,54 +729,3 @@ def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:
     for f in factors:
         out = as_expr(f, dtype) if out is None else mul(out, f)
     return Const(1, dtype) if out is None else out
-
-
-class _Text(Algebra[tuple[str, int]]):
-    """Texts with how tightly they bind."""
-
-    def within(self, e: SymExpr, level: int) -> str:
-        text, own = e.fold(self)
-        return f"({text})" if own < level else text
-
-    def const(self, e: Const) -> tuple[str, int]:
-        return str(e.value), _ATOM
-
-    def var(self, e: Var) -> tuple[str, int]:
-        if not isinstance(e.name, str):
-            return f"%{e.name.name_hint or '?'}", _ATOM
-        return e.name if e.dtype == i64 else f"{e.name} : {e.dtype}", _ATOM
-
-    def product(self, e: Product) -> tuple[str, int]:
-        return " * ".join(self.within(a, _ATOM) for a in e.atoms), _PRODUCT
-
-    def sum(self, e: Sum) -> tuple[str, int]:
-        """Terms in their order, the offset where it was written; `n - 11` says no less than `-11 + n`."""
-        texts = [(self._term(term, abs(c)), c < 0) for term, c in e.terms]
-        if e.offset:
-            behind = e.offset < 0 < e.terms[0][1]
-            texts.insert(max(e.place, behind), (str(abs(e.offset)), e.offset < 0))
-        (first, negative), *others = texts
-        signed = [f"-{first}" if negative else first, *(f"{'-' if minus else '+'} {text}" for text, minus in others)]
-        return " ".join(signed), _SUM if others or negative else _PRODUCT
-
-    def _term(self, term: SymExpr, factor: int) -> str:
-        text = self.within(term, _PRODUCT if factor == 1 or isinstance(term, Product) else _ATOM)
-        return text if factor == 1 else f"{text} * {factor}"
-
-    def op(self, e: Op) -> tuple[str, int]:
-        if e.kind in INFIX:
-            a, b = (self.within(x, _ATOM) for x in e.args)
-            return f"{a} {INFIX[e.kind]} {b}", _PRODUCT
-        return f"{e.kind}({', '.join(self.within(a, _SUM) for a in e.args)})", _ATOM
-
-
-_SUM, _PRODUCT, _ATOM = 0, 1, 2
-INFIX = {"floordiv": "floordiv", "floormod": "mod"}
-"""Operations that are written between their operands, as in affine maps."""
-
-
-def expr_text(e: SymExpr) -> str:
-    """The text of an expression inside of MLIR, which `text.parse_expr` reads."""
-    if isinstance(e, Const):
-        return str(e.value) + ("" if e.dtype == i64 else f" : {e.dtype}")
-    return e.fold(_Text())[0]

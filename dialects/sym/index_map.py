@@ -30,7 +30,6 @@ from .expr import (
     SymExpr,
     Var,
     eq,
-    expr_text,
     floormod,
     i1,
     i64,
@@ -43,6 +42,7 @@ from .expr import (
     terms_of,
 )
 from .text import parse_expr
+from .writing import expr_text
 
 _TRUE, _FALSE = Const(1, i1), Const(0, i1)
 

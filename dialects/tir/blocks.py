@@ -36,8 +36,9 @@ from xdsl.utils.exceptions import VerifyException
 from ..assembly import parse_attr_dict, parse_value, print_attr_dict
 from ..attributes import PyValue, function_attrs
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import Const, ExprLike, SymExpr, as_expr, expr_text
+from ..sym.expr import Const, ExprLike, SymExpr, as_expr
 from ..sym.text import parse_expr
+from ..sym.writing import expr_text
 from .control_flow import LAST_NUMBER
 from .expressions import check_indices
 from .types import BufferType

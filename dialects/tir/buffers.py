@@ -32,8 +32,9 @@ from ..attributes import PyValue, function_attrs
 from ..dtypes import dtype_name
 from ..relax.data import CONTENTS, TensorDataAttr
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import ExprLike, SymExpr, expr_text
+from ..sym.expr import ExprLike, SymExpr
 from ..sym.text import exprs_text, parse_expr, parse_exprs
+from ..sym.writing import expr_text
 from .expressions import check_indices
 from .types import GLOBAL, BufferType, HandleType
 

@@ -32,8 +32,9 @@ from .. import assembly as asm
 from ..assembly import parse_attr_dict, parse_body, parse_optional_value, parse_value, print_attr_dict
 from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
-from ..sym.expr import Const, SymExpr, expr_text
+from ..sym.expr import Const, SymExpr
 from ..sym.text import parse_expr, require_64_bits
+from ..sym.writing import expr_text
 from .expressions import HoldsExpressions, YieldOp
 
 

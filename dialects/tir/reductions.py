@@ -24,8 +24,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import Const, ExprLike, SymExpr, expr_text
+from ..sym.expr import Const, ExprLike, SymExpr
 from ..sym.text import parse_expr
+from ..sym.writing import expr_text
 from .expressions import HoldsExpressions, YieldOp
 from .types import HandleType
 

@@ -21,8 +21,9 @@ from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name
 from ..relax.types import Dims, dims_attr
 from ..sym import SymAttr
-from ..sym.expr import Const, ExprLike, SymExpr, Var, expr_text, mul
+from ..sym.expr import Const, ExprLike, SymExpr, Var, mul
 from ..sym.text import parse_expr
+from ..sym.writing import expr_text
 
 _NONE = NoneAttr()
 GLOBAL = StringAttr("global")

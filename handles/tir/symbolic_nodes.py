@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ...dialects.sym import expr as sym
+from ...dialects.sym.writing import signed_parts
 from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multiply, select, subtract, truncdiv
 
 
@@ -20,7 +21,7 @@ class SymbolicNodes(sym.Algebra[PrimExpr]):
 
     def sum(self, e: sym.Sum) -> PrimExpr:
         out: PrimExpr | None = None
-        for term, factor, added in sym.signed_parts(e):
+        for term, factor, added in signed_parts(e):
             number = const(factor, e.dtype)
             part = number if term is None else self.of(term) if factor == 1 else multiply(self.of(term), number)
             out = part if out is None else add(out, part) if added else subtract(out, part)

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import Algebra, Const, Sum, SymExpr, Var, signed_parts
+from ...dialects.sym.expr import Algebra, Const, Sum, SymExpr, Var
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
+from ...dialects.sym.writing import signed_parts
 from .document import Document, Expr, Level, PrinterConfig, atom, infix, prefix
 from .literals import parenthesized, tir_int
 

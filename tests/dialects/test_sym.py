@@ -7,8 +7,9 @@ from xdsl.parser import Parser
 
 from tirax.dialects.sym import SymAttr
 from tirax.dialects.sym.analyzer import Analyzer
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, expr_text, i32, maximum, minimum, select
+from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, i32, maximum, minimum, select
 from tirax.dialects.sym.text import parse_expr
+from tirax.dialects.sym.writing import expr_text
 from tirax.ir.passes.transform import new_context
 
 n, m = Var("n"), Var("m")
@@ -152,11 +153,37 @@ def test_integer_types_take_part_in_equality():
         ("-11 - n", "-11 - n"),
         ("2 - n + m", "2 - n + m"),
         ("(n + 1) floordiv 2 + 1", "(n + 1) floordiv 2 + 1"),
+        ("(n + 3) floordiv 2", "(n + 3) floordiv 2"),
+        ("(n - 3) floordiv 2 - m", "(n - 3) floordiv 2 - m"),
+        ("(n + 3) floordiv 2 - m + 1", "(n + 3) floordiv 2 - m + 1"),
+        ("(n + 3) floordiv 2 * 4 + 1", "((n + 3) floordiv 2) * 4 + 1"),
+        ("(n + 4) floordiv 2", "2 + n floordiv 2"),
+        ("min((n + 3) floordiv 2, 8)", "min((n + 3) floordiv 2, 8)"),
         ("select(lt(n, 4), n, 4)", "select(lt(n, 4), n, 4)"),
     ],
 )
 def test_printed_form(text, printed):
     assert expr_text(parse_expr(Parser(new_context(), text))) == printed
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees)
+def test_text_is_read_as_it_is_written(tree):
+    text = expr_text(tree.expr)
+    again = expr_text(parse_expr(Parser(new_context(), text)))
+    assert expr_text(parse_expr(Parser(new_context(), again))) == again
+
+
+def test_a_number_in_a_quotient_makes_no_difference():
+    written, canonical = (n + 3) // 2, (n + 1) // 2 + 1
+    assert written == canonical
+    assert hash(written) == hash(canonical)
+    assert (str(written), str(canonical)) == ("(n + 3) floordiv 2", "(n + 1) floordiv 2 + 1")
+    assert written - canonical == Const(0)
+    assert str(written.substitute({Var("n"): Var("k")})) == "(k + 3) floordiv 2"
+    assert str(written.substitute({Var("n"): Const(4)})) == "3"
+    for value in range(-4, 5):
+        assert written.evaluate({"n": value}) == (value + 3) // 2
 
 
 def test_proofs():
