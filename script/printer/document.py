@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
+from ...dialects.relax.data import TensorDataAttr
 from ...ir.locations import location_of
 
 _REFERENCE = re.compile(r'\bmetadata\["([\w.]+)"\]\[(\d+)\]')
@@ -108,8 +109,9 @@ class Document:
         self.config = config
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.tables: dict[str, dict[Attribute, int]] = {}
-        """What is no literal and the text refers to as metadata, with its number, by kind."""
+        self.tables: dict[str, list[Attribute]] = {}
+        """What is no literal and the text refers to as metadata, by kind."""
+        self._numbers: dict[object, int] = {}
         self.in_module = False
         self.depth = 0
         self._underlined = frozenset(underlined)
@@ -198,13 +200,20 @@ class Document:
 
         self.lines = [_REFERENCE.sub(numbered, line) for line in self.lines]
         for key, order in orders.items():
-            values = list(self.tables[key])
-            self.tables[key] = {values[old]: new for old, new in order.items()}
+            values = self.tables[key]
+            self.tables[key] = [values[old] for old in order]
 
     def metadata(self, key: str, value: Attribute) -> str:
-        """The reference to what is no literal, of the kind `key`; equal ones are kept once."""
-        table = self.tables.setdefault(key, {})
-        return _reference(key, table.setdefault(value, len(table)))
+        """The reference to what is no literal, of the kind `key`; one that is used in several places is kept once.
+
+        Constants with equal contents may be two, as in TVM: that is not known without a look at all of them.
+        """
+        table = self.tables.setdefault(key, [])
+        which = (key, id(value.data) if isinstance(value, TensorDataAttr) else value)
+        if which not in self._numbers:
+            self._numbers[which] = len(table)
+            table.append(value)
+        return _reference(key, self._numbers[which])
 
 
 def _reference(key: str, number: int) -> str:
