@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from itertools import takewhile
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -158,9 +157,7 @@ def change_window(window: SSAValue, **changed: Attribute) -> None:
 
 
 def _changed(buffer: SSAValue, changed: Mapping[str, Attribute]) -> BufferType:
-    old = cast(BufferType, buffer.type)
-    parameters: list[Any] = [changed.get(f.name, getattr(old, f.name)) for f in fields(cast(Any, old))]
-    return BufferType(*parameters)
+    return cast(BufferType, buffer.type).replaced(**changed)
 
 
 def require_allocated(block: tir.BlockOp, buffer: SSAValue) -> None:

@@ -9,8 +9,10 @@ Scalars are builtin's integer and floating point types, vectors builtin's `vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -92,7 +94,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where
     None); `align` in bytes; `offset_factor` divides the offset, and alone says that this is any multiple of it (0 where
-    it is not given); `separators` are axes where a flattened buffer keeps a boundary.
+    it is not given); `separators` are axes where a flattened buffer keeps a boundary. `broadcast` is of a buffer whose
+    stride along an extent of 1 is 0, so that it can be read as a longer one (`buffer_type="auto"` of TVMScript).
     """
 
     name = "tir.buffer"
@@ -104,6 +107,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     align: IntAttr
     offset_factor: IntAttr
     separators: ArrayAttr[IntAttr]
+    broadcast: UnitAttr | NoneAttr
 
     @classmethod
     def of(
@@ -117,6 +121,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         align: int = DEFAULT_ALIGN,
         offset_factor: int = 0,
         separators: Sequence[int] = (),
+        broadcast: bool = False,
     ) -> BufferType:
         return cls(
             dims_attr(shape),
@@ -127,7 +132,13 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             IntAttr(align),
             IntAttr(0 if offset is not None and offset_factor == 1 else offset_factor),
             ArrayAttr(IntAttr(s) for s in separators),
+            UnitAttr() if broadcast else _NONE,
         )
+
+    def replaced(self, **given: Attribute) -> BufferType:
+        """The type with some of its fields replaced."""
+        parts: list[Any] = [given.get(f.name, getattr(self, f.name)) for f in fields(cast(Any, self))]
+        return BufferType.new(parts)
 
     @property
     def dims(self) -> tuple[SymExpr, ...]:
@@ -157,6 +168,11 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         return tuple(reversed(out))
 
     @property
+    def is_broadcast(self) -> bool:
+        """Whether strides along extents of 1 are 0."""
+        return isinstance(self.broadcast, UnitAttr)
+
+    @property
     def elem_offset(self) -> SymExpr | None:
         return None if isinstance(self.offset, NoneAttr) else self.offset.data
 
@@ -167,52 +183,30 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     def with_shape(self, shape: Iterable[ExprLike | str]) -> BufferType:
         """The same kind of buffer with other extents, compact."""
-        return BufferType(
-            dims_attr(shape), self.dtype, _NONE, _NONE, self.scope, self.align, self.offset_factor, ArrayAttr([])
-        )
+        return self.replaced(shape=dims_attr(shape), strides=_NONE, offset=_NONE, separators=ArrayAttr([]))
 
     def at_any_offset(self) -> BufferType:
         """The type of a buffer that may begin anywhere in its memory."""
-        return BufferType(
-            self.shape, self.dtype, self.strides, _NONE, self.scope, self.align, IntAttr(1), self.separators
-        )
+        return self.replaced(offset=_NONE, offset_factor=IntAttr(1))
 
     def with_scope(self, scope: StringAttr) -> BufferType:
         """The type of a buffer in another memory."""
-        fields = (self.shape, self.dtype, self.strides, self.offset)
-        return (
-            self if scope == self.scope else BufferType(*fields, scope, self.align, self.offset_factor, self.separators)
-        )
+        return self if scope == self.scope else self.replaced(scope=scope)
 
     def with_separators(self, separators: Iterable[int]) -> BufferType:
         """The type with other axis separators."""
-        return BufferType(
-            self.shape,
-            self.dtype,
-            self.strides,
-            self.offset,
-            self.scope,
-            self.align,
-            self.offset_factor,
-            ArrayAttr(IntAttr(s) for s in separators),
-        )
+        return self.replaced(separators=ArrayAttr(IntAttr(s) for s in separators))
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> BufferType:
         """The type with symbolic variables replaced."""
 
-        def dims(given: Dims) -> Dims:
+        def dims(given: Dims | NoneAttr) -> Dims | NoneAttr:
+            if isinstance(given, NoneAttr):
+                return given
             return ArrayAttr(SymAttr(d.data.substitute(mapping)) for d in given)
 
-        return BufferType(
-            dims(self.shape),
-            self.dtype,
-            self.strides if isinstance(self.strides, NoneAttr) else dims(self.strides),
-            self.offset if isinstance(self.offset, NoneAttr) else SymAttr(self.offset.data.substitute(mapping)),
-            self.scope,
-            self.align,
-            self.offset_factor,
-            self.separators,
-        )
+        offset = self.offset if self.elem_offset is None else SymAttr(self.elem_offset.substitute(mapping))
+        return self.replaced(shape=dims(self.shape), strides=dims(self.strides), offset=offset)
 
     def verify(self) -> None:
         try:
@@ -246,6 +240,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             out.append(f"factor = {self.offset_factor.data}")
         if self.separators.data:
             out.append(f"separators = [{', '.join(str(s.data) for s in self.separators)}]")
+        if self.is_broadcast:
+            out.append("broadcast = true")
         return out
 
     @classmethod
@@ -268,6 +264,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             "align": IntAttr(DEFAULT_ALIGN),
             "factor": IntAttr(0),
             "separators": ArrayAttr[IntAttr]([]),
+            "broadcast": _NONE,
         }
         return (shape, dtype, *(defaults | found).values())
 
@@ -282,6 +279,10 @@ def _parse_dims(parser: AttrParser) -> Dims:
 
 def _parse_int(parser: AttrParser) -> IntAttr:
     return IntAttr(parser.parse_integer(allow_boolean=False))
+
+
+def _parse_flag(parser: AttrParser) -> UnitAttr | NoneAttr:
+    return UnitAttr() if parser.parse_boolean() else _NONE
 
 
 def _parse_separators(parser: AttrParser) -> ArrayAttr[IntAttr]:
@@ -303,5 +304,6 @@ _EXTRAS: dict[str, Callable[[AttrParser], Attribute]] = {
     "align": _parse_int,
     "factor": _parse_int,
     "separators": _parse_separators,
+    "broadcast": _parse_flag,
 }
 HANDLE = HandleType()

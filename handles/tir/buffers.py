@@ -122,8 +122,11 @@ def decl_buffer(
     data_alignment: int = tir.types.DEFAULT_ALIGN,
     offset_factor: int = 0,
     axis_separators: Sequence[int] = (),
+    buffer_type: str = "",
 ) -> Buffer:
     """A buffer that has no function yet, at the address `data` where one is given.
+
+    With `buffer_type="auto_broadcast"` strides along extents of 1 are 0.
 
     Raises `ShapeError` for separators that are no increasing axes.
     """
@@ -139,6 +142,7 @@ def decl_buffer(
         align=data_alignment,
         offset_factor=offset_factor,
         separators=axis_separators,
+        broadcast=buffer_type.startswith("auto"),
     )
     value = Block(arg_types=[t]).args[0]
     set_name(value, name)

@@ -17,7 +17,7 @@ from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import Const, Product, SymExpr, Var, maximum, product, terms_of
+from ...dialects.sym.expr import OPS, Const, Product, SymExpr, Var, maximum, product, select, terms_of
 from ...dialects.tir import BufferType
 from ...ir.locations import location_of
 from ...ir.rewriting.walk import operations
@@ -165,7 +165,10 @@ def _match_buffer(binding: _Binding, param: str, t: BufferType, value: Value | S
     for i, (declared, actual) in enumerate(zip(t.dims, value.dims, strict=True)):
         binding.match(f"{place}, dimension {i},", declared, actual)
     for i, declared in enumerate(t.explicit_strides or ()):
-        binding.match(f"{place}, stride {i},", declared, product(value.dims[i + 1 :]))
+        stride = product(value.dims[i + 1 :])
+        if t.is_broadcast:
+            stride = select(OPS["eq"](value.dims[i], 1), 0, stride)
+        binding.match(f"{place}, stride {i},", declared, stride)
     if t.elem_offset is not None:
         binding.match(f"{place}, offset,", t.elem_offset, Const(0))
 

@@ -44,6 +44,7 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
         align=_positive(site, "align", given.get("align"), DEFAULT_ALIGN),
         offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 0),
         separators=tuple(given.get("axis_separators") or ()),
+        broadcast=_is_broadcast(site, given.get("buffer_type")),
     )
     return result, given
 
@@ -51,6 +52,13 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
 def _stride(p: TirFunctions, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
     """A stride or an offset: a name is a variable of the type of the extents."""
     return Var(value, dtype) if isinstance(value, str) else p.dim(value, node)
+
+
+def _is_broadcast(site: CallSite, kind: Any) -> bool:
+    """Whether `buffer_type` is `auto`: TVM's name in texts, `auto_broadcast` that of its API."""
+    if kind not in (None, "", "default", "auto", "auto_broadcast"):
+        raise site.error("an unknown buffer_type", expected='"default" or "auto"', found=describe(kind))
+    return str(kind).startswith("auto")
 
 
 def _scope(site: CallSite, value: Any) -> str:

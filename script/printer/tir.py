@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr, i1
@@ -12,7 +14,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.sym.expr import Const, SymExpr, Var, i32
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...ir.names import identifier
 from ...ir.rewriting.walk import has_root_block
@@ -61,6 +63,7 @@ class TIRPrinter:
         self._names = NameScope("_", (config.tir_prefix, config.ir_prefix, config.relax_prefix, "range"))
         self._values: dict[SSAValue, Expr] = _Values(self)
         self._symbols: dict[str | SSAValue, Expr] = {}
+        self._of_strides: set[str | SSAValue] = set()
         self.declared: list[str] = []
         self._depth = doc.depth
         self._foreign: set[SSAValue] = set()
@@ -85,6 +88,7 @@ class TIRPrinter:
         self._foreign.add(value)
         t = value.type
         text = self._buffer("Buffer", t, []) if isinstance(t, tir.BufferType) else self._called(self._dtype(t))
+        self._define_strides(value, name)
         self.doc.line(f"{name} = {text}")
 
     @staticmethod
@@ -126,8 +130,7 @@ class TIRPrinter:
             if attrs:
                 self.doc.line(f"{self.doc.tir('func_attr')}({dictionary(self.doc, attrs, tir=True)})")
             for buffer, handle in matches:
-                text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
-                self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
+                self._buffer_line(buffer, "match_buffer", [handle])
             body: list[str] = []
             self._depth = self.doc.depth
             self._undeclared = undeclared([func])
@@ -236,8 +239,18 @@ class TIRPrinter:
             else:
                 self._free(value)
 
+    @contextmanager
+    def _frame(self) -> Iterator[None]:
+        """A scope: names, and what strides of its buffers define, end with it."""
+        outer = set(self._of_strides)
+        with self._names.frame():
+            yield
+        for name in self._of_strides - outer:
+            del self._symbols[name]
+        self._of_strides = outer
+
     def _body(self, block: Block) -> None:
-        with self.doc.indented(), self._names.frame():
+        with self.doc.indented(), self._frame():
             self._sequence(block.ops)
 
     # Buffers
@@ -254,6 +267,41 @@ class TIRPrinter:
                 types.append(self._called(self._dtype(dim.dtype)))
         if names:
             self.doc.line(f"{', '.join(names)} = {', '.join(types)}")
+
+    def _buffer_line(
+        self, value: SSAValue, name: str, args: list[str], op: Operation | None = None, **given: Any
+    ) -> None:
+        """`A = T.match_buffer(a, (n,))`: the buffer, and what its strides define, have a name from here on."""
+        text = self._buffer(name, cast(tir.BufferType, value.type), args, **given)
+        own = self._define(value, "buffer")
+        self._define_strides(value, own)
+        self.doc.line(f"{own} = {text}", op)
+
+    def _define_strides(self, value: SSAValue, name: str) -> None:
+        if isinstance(value.type, tir.BufferType):
+            for axis, var in self._defined_strides(value.type).items():
+                self._symbols[var.name] = atom(f"{name}.strides[{axis}]")
+                self._of_strides.add(var.name)
+
+    def _defined_strides(self, t: tir.BufferType) -> dict[int, Var]:
+        """The strides that are variables of which nothing else says what they are."""
+        uses = Counter(v for e in t.exprs() for v in e.free_vars())
+        width = t.dims[0].dtype if t.dims else i32
+        return {
+            i: s
+            for i, s in enumerate(t.explicit_strides or ())
+            if isinstance(s, Var)
+            and s.value is None
+            and uses[s] == 1
+            and s.dtype == width
+            and s.name not in self._symbols
+        }
+
+    def _strides(self, t: tir.BufferType, strides: Iterable[SymExpr]) -> str:
+        """`(A_s0, 1)`; one that is defined by it is a string: `("A_s0", 1)`."""
+        own = self._defined_strides(t)
+        texts = [string(str(own[i].name)) if i in own else symbolic(self, s).text for i, s in enumerate(strides)]
+        return parenthesized(texts)
 
     def _dims(self, dims: Iterable[SymExpr]) -> str:
         return parenthesized([symbolic(self, d).text for d in dims])
@@ -276,11 +324,12 @@ class TIRPrinter:
             shown.append(string(dtype))
         extras = {
             "data": data,
-            "strides": None if t.explicit_strides is None else self._dims(t.explicit_strides),
+            "strides": None if t.explicit_strides is None else self._strides(t, t.explicit_strides),
             "elem_offset": None if isinstance(t.offset, NoneAttr) else symbolic(self, t.offset.data).text,
             "scope": None if t.scope.data == "global" else string(t.scope.data),
             "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
             "offset_factor": str(t.offset_factor.data) if t.offset_factor.data else None,
+            "buffer_type": string("auto") if t.is_broadcast else None,
             "axis_separators": f"[{', '.join(str(s.data) for s in t.separators)}]" if t.separators.data else None,
             "annotations": annotations,
         }
@@ -302,8 +351,7 @@ class TIRPrinter:
     def alloc_buffer(self, op: tir.AllocBufferOp) -> None:
         notes = dictionary(self.doc, {op.PADDED: IntegerAttr(1, i1)}, tir=True) if op.padded else None
         name = "alloc_buffer" if _belongs_to_block(op) else "decl_buffer"
-        text = self._buffer(name, cast(tir.BufferType, op.result.type), [], annotations=notes)
-        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+        self._buffer_line(op.result, name, [], op, annotations=notes)
 
     def allocate(self, op: tir.AllocateOp) -> None:
         shown = [f"[{', '.join(symbolic(self, d).text for d in op.extents)}]", string(dtype_name(op.dtype))]
@@ -323,19 +371,17 @@ class TIRPrinter:
             self._declared(op, "decl_buffer", self._values[op.data].text)
 
     def _declared(self, op: tir.DeclBufferOp, name: str, data: str | None) -> None:
-        text = self._buffer(name, cast(tir.BufferType, op.result.type), [], data=data)
-        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+        self._buffer_line(op.result, name, [], op, data=data)
 
     def match_buffer(self, op: tir.MatchBufferOp) -> None:
         source = self.region(op.source, op.starts, op.extents)
-        text = self._buffer("match_buffer", cast(tir.BufferType, op.result.type), [source])
-        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+        self._buffer_line(op.result, "match_buffer", [source], op)
 
     # Loops
 
     def for_loop(self, op: tir.ForOp) -> None:
         nest = self._nest(op)
-        with self._names.frame():
+        with self._frame():
             if len(nest) > 1:
                 self._grid(nest)
                 return
@@ -396,7 +442,7 @@ class TIRPrinter:
 
     def block(self, op: tir.BlockOp) -> None:
         self.doc.line(f"with {self.doc.tir('block')}({string(op.block_name.data)}):", op)
-        with self.doc.indented(), self._names.frame():
+        with self.doc.indented(), self._frame():
             self._iterators(op)
             if op.predicate is not None and constant_of(op.predicate) is not True:
                 self.doc.line(f"{self.doc.tir('where')}({self._values[op.predicate].text})")
@@ -517,7 +563,7 @@ class TIRPrinter:
             self.doc.line(f"{self._define(op.index, _thread_name(op.tag.data))} = {text}", op)
             self._sequence(op.body.block.ops)
         else:
-            with self._names.frame():
+            with self._frame():
                 self.doc.line(f"with {text} as {self._define(op.index, _thread_name(op.tag.data))}:", op)
                 self._body(op.body.block)
 

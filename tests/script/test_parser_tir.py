@@ -9,7 +9,7 @@ from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const, Var
 from tirax.handles.tir.prim_expr import SizeVar, const
-from tirax.script import parse_function, parse_source, print_script
+from tirax.script import ScriptError, parse_function, parse_source, print_script
 
 SIGNATURE = '@T.prim_func\ndef f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):\n'
 
@@ -401,3 +401,21 @@ def test_junctions_of_lanes_keep_their_kind(written, shown):
         for text in (written, shown)
     )
     assert printed(before) == after and printed(after) == after
+
+
+@pytest.mark.parametrize(("kind", "broadcast"), [("", False), ("default", False), ("auto", True)])
+def test_the_type_of_a_buffer(kind: str, broadcast: bool) -> None:
+    func = parse_function(
+        f"""@T.prim_func
+def f(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), strides=("s",), buffer_type={kind!r})
+    T.evaluate(A.strides[0])"""
+    )
+    (param,) = func.params
+    assert param.type.is_broadcast is broadcast
+
+
+def test_an_unknown_type_of_a_buffer_is_refused() -> None:
+    with pytest.raises(ScriptError, match="an unknown buffer_type"):
+        parse_function("@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,), buffer_type='wide')")

@@ -142,6 +142,48 @@ def full(var_T_full: T.handle, n: T.int64) -> T.int32:
     )
 
 
+STRIDED = """tir.func @f(%A: !tir.buffer<[n], f32, strides = [s], broadcast = true>,
+    %B: !tir.buffer<[n], f32, strides = [s]>, %C: !tir.buffer<[n], f32, strides = [t * 2]>,
+    %D: !tir.buffer<[n, n], f32, strides = [u, u]>) {
+}"""
+
+
+def test_strides_define_variables() -> None:
+    lines = print_script(function_of(STRIDED)).split("\n")[4:]
+    assert lines == [
+        "    n = T.int64()",
+        '    A = T.match_buffer(var_A, (n,), strides=("s",), buffer_type="auto")',
+        "    B = T.match_buffer(var_B, (n,), strides=(A.strides[0],))",
+        "    t = T.int64()",
+        "    C = T.match_buffer(var_C, (n,), strides=(t * T.int64(2),))",
+        "    u = T.int64()",
+        "    D = T.match_buffer(var_D, (n, n), strides=(u, u))",
+        "    T.evaluate(0)",
+    ]
+
+
+def test_what_strides_define_is_read_again() -> None:
+    func = function_of(STRIDED)
+    again = parse_function(print_script(func))
+    assert [p.type for p in again.params] == [p.type for p in func.params]
+
+
+def test_a_stride_of_another_type_than_the_extents_is_declared() -> None:
+    func = function_of("tir.func @f(%A: !tir.buffer<[n], f32, strides = [s : i32]>) {\n}")
+    lines = print_script(func).split("\n")[4:]
+    assert lines[:3] == ["    n = T.int64()", "    s = T.int32()", "    A = T.match_buffer(var_A, (n,), strides=(s,))"]
+
+
+def test_a_stride_of_a_window_is_declared_in_each_block() -> None:
+    window = """tir.block "%s" () {
+      tir.reads %%A[%%0 : 4, %%0 : 4]
+      tir.writes %%A[%%0 : 4, %%0 : 4]
+      %%W = tir.match_buffer %%A[%%0 : 4, %%0 : 4] : !tir.buffer<[4, 4], f32, strides = [s, 1]>
+    }"""
+    body = f"%0 = tir.const 0 : i32\n{window % 'a'}\n{window % 'b'}".replace("%%", "%")
+    assert body_of(body).count('strides=("s", T.int64(1))') == 2
+
+
 @pytest.mark.parametrize(
     ("layout", "shown"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import SSAValue
 
 from ...dialects import relax, tir
@@ -106,11 +105,8 @@ def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int)
     """Give a parameter axes where its memory stays apart when it is flattened."""
     if separators:
         param = func.params[position]
-        t = cast(tir.BufferType, param.type)
-        marks = ArrayAttr(IntAttr(s) for s in separators)
-        param._type = tir.BufferType(  # pyright: ignore[reportPrivateUsage]
-            t.shape, t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, marks
-        )
+        marked = cast(tir.BufferType, param.type).with_separators(separators)
+        param._type = marked  # pyright: ignore[reportPrivateUsage]
 
 
 BUILDERS["relax.layout_transform"] = layout_transform

@@ -22,7 +22,6 @@ from ...dialects import tir
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
-from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
@@ -68,9 +67,7 @@ def _compact(alloc: tir.AllocBufferOp) -> bool:
     if all(part is None for part in parts):
         return False
     kept = [(Const(0, dim.dtype), dim) if part is None else part for part, dim in zip(parts, t.dims, strict=True)]
-    shape = dims_attr(extent for _, extent in kept)
-    new = BufferType(shape, t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, ArrayAttr([]))
-    set_type(alloc.result, new)
+    set_type(alloc.result, t.replaced(shape=dims_attr(extent for _, extent in kept), separators=ArrayAttr([])))
     build = Materializer(inserter(alloc))
     for access in accesses:
         _shift(access, [first for first, _ in kept], build)

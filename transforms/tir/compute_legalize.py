@@ -159,8 +159,7 @@ class _Legalizer:
     def _widen_buffer(self, buffer: SSAValue) -> None:
         t = buffer.type
         assert isinstance(t, tir.BufferType)
-        fields = (t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
-        set_type(buffer, tir.BufferType(t.shape, self.wide, *fields))
+        set_type(buffer, t.replaced(dtype=self.wide))
         for use in list(buffer.uses):
             op = use.operation
             if isinstance(op, tir.MatchBufferOp):

@@ -52,9 +52,7 @@ def narrow_attribute(attr: Attribute) -> Attribute:
     if isinstance(attr, ArrayAttr):
         return ArrayAttr([narrow_attribute(a) for a in cast("ArrayAttr[Attribute]", attr)])
     if isinstance(attr, tir.BufferType):
-        parts = [narrow_attribute(a) for a in (attr.shape, attr.strides, attr.offset)]
-        rest = (attr.scope, attr.align, attr.offset_factor, attr.separators)
-        return tir.BufferType.new([parts[0], attr.dtype, parts[1], parts[2], *rest])
+        return attr.replaced(**{name: narrow_attribute(getattr(attr, name)) for name in ("shape", "strides", "offset")})
     if not is_wide(attr):
         return attr
     return i32 if attr == i64 else VectorType(i32, [lanes_of(attr)])

@@ -173,8 +173,7 @@ def _in_vectors(t: Attribute, lanes: int) -> BufferType | HandleType:
     dtype = VectorType(t.dtype, [lanes])
     if isinstance(t, HandleType):
         return HandleType(dtype, t.scope)
-    shape = dims_attr(_divided(t.dims, lanes))
-    return BufferType(shape, dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
+    return t.replaced(shape=dims_attr(_divided(t.dims, lanes)), dtype=dtype)
 
 
 def _divided(extents: Sequence[SymExpr], lanes: int) -> list[SymExpr]:

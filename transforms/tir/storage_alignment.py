@@ -32,9 +32,7 @@ def align_strides(func: tir.FuncOp) -> None:
     for buffer, axes in _wanted(func).items():
         t = cast(tir.BufferType, buffer.type)
         if isinstance(buffer.owner, tir.AllocBufferOp) and t.explicit_strides is None and t.elem_offset is None:
-            strides = dims_attr(_strides(t.dims, axes))
-            rest = (t.scope, t.align, t.offset_factor, t.separators)
-            set_type(buffer, tir.BufferType(t.shape, t.dtype, strides, t.offset, *rest))
+            set_type(buffer, t.replaced(strides=dims_attr(_strides(t.dims, axes))))
 
 
 def _wanted(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:

@@ -129,8 +129,7 @@ class _Storage:
 
     def _as_bits(self, t: Attribute) -> Attribute:
         if isinstance(t, tir.BufferType):
-            dtype = self._as_bits(t.dtype)
-            return tir.BufferType(t.shape, dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
+            return t.replaced(dtype=self._as_bits(t.dtype))
         if isinstance(t, tir.HandleType):
             return tir.HandleType(self._as_bits(t.dtype), t.scope)
         return like(self.codecs[scalar_of(t)].bits, t)

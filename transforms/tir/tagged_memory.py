@@ -66,9 +66,7 @@ def _rounded(bits: int) -> int:
 def _shift(buffer: tir.DeclBufferOp, start: int) -> None:
     """Let a buffer begin earlier by so many elements, which nothing accesses."""
     t = buffer.result.type
-    shape = dims_attr([t.dims[0] + start])
-    fields = (t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
-    set_type(buffer.result, tir.BufferType(shape, *fields))
+    set_type(buffer.result, t.replaced(shape=dims_attr([t.dims[0] + start])))
     for use in list(buffer.result.uses):
         access = use.operation
         position = len(access.operands) - 1

@@ -43,7 +43,7 @@ def Buffer(  # noqa: N802 (TVM's name)
     axis_separators: Sequence[int] = (),
 ) -> _Buffer:
     """A buffer, as the annotation of a parameter."""
-    layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor, axis_separators)
+    layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor, axis_separators, buffer_type)
     return decl_buffer(shape, dtype, "buffer", data, *layout)
 
 

@@ -557,3 +557,22 @@ def test_kernels_may_have_the_names_of_c_functions(host, name):
     out = np.zeros_like(x)
     ex[name](x, out)
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("broadcast", "strides"), [("", [1, 1, 1]), (", broadcast = true", [1, 0, 1])])
+def test_a_stride_along_an_extent_of_one(host, broadcast, strides):
+    """Where a buffer is one that broadcasts it is 0, so that any index reads the same element."""
+    ex = host.build(f"""
+    tir.func private @stride(%A: !tir.buffer<[n], f32, strides = [s]{broadcast}>, %B: !tir.buffer<[n], i64>)
+        attributes {{tir.noalias = true}} {{
+      tir.for %i = 0 for n {{
+        %s = sym.value s : i64
+        tir.store %s, %B[%i]
+      }}
+    }}
+    relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], i64> {{
+      %a = relax.call_tir @stride(%x) : !relax.tensor<[n], i64>
+      relax.return %a : !relax.tensor<[n], i64>
+    }}""")
+    for n, stride in zip((0, 1, 4), strides, strict=True):
+        assert ex["main"](np.zeros(n, "float32")).tolist() == [stride] * n
