@@ -114,6 +114,12 @@ def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 
+@lru_cache(maxsize=1)
+def _host_flags() -> tuple[str, ...]:
+    """The features of this machine as LLVM is told of them."""
+    return tuple(("+" if on else "-") + name for name, on in _host()[2])
+
+
 def tile_vectors(registers: int) -> tuple[int, ...]:
     """So many vectors a tile of registers is wide, the best first: 24 columns of 8 lanes are one tile of three."""
     return (4, 3, 2) if registers >= 32 else (2, 3)
@@ -181,8 +187,7 @@ class Target:
                 raise TargetError(f"feature '{item}' in target '{self.text}'", expected=f"+{item} or -{item}")
             _check_feature(item[1:], self.triple)
         if native:
-            flags = [("+" if on else "-") + name for name, on in _host()[2]]
-            enabled = {name for name, on in _host()[2] if on}
+            flags, enabled = list(_host_flags()), {name for name, on in _host()[2] if on}
         else:
             flags, enabled = [], set(_X86_CPUS.get(self.cpu, frozenset()) if _is_x86(self.triple) else ())
         for item in given:

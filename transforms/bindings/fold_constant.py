@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class FoldConstant(Pass):
     outside: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        interpreter, semantics = make_interpreter(op)
+        interpreter = cache(lambda: make_interpreter(op))  # made for the first that is folded: often there is none
         table = functions(op)
         for func in relax_functions(op):
             blocks = list(binding_blocks(func))
@@ -54,7 +55,7 @@ class FoldConstant(Pass):
                     if _is_constant_shape(binding):
                         _fold_shape(binding)
                     elif self._foldable(binding, table):
-                        self._fold(binding, interpreter, semantics)
+                        self._fold(binding, *interpreter())
             for block in reversed(blocks):  # inner blocks first: what they used may go then
                 _constants_leave(block)
                 erase_unused(block.ops)

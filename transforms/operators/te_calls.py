@@ -15,6 +15,7 @@ from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import new_context
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.walk import operations
 from ..legalize import LegalizeOps
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]
@@ -52,9 +53,11 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
 
         return call
 
-    others = tuple(name for name in OPERATORS if name not in rules)
-    LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
-    for func in relax_functions(module):
+    found = relax_functions(module)
+    if any(op.name in rules for func in found for op in operations(func)):
+        others = tuple(name for name in OPERATORS if name not in rules)
+        LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
+    for func in found:
         remove_dead_bindings(func)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.dialects import relax
 from tirax.handles.passes import function_pass, module_pass
-from tirax.ir.passes.transform import Pass, PassContext, Sequential
+from tirax.ir.passes.transform import Pass, PassContext, Sequential, new_context
 
 T = "!relax.tensor<[4], f32>"
 TEXT = f"relax.func @f(%x: {T}) -> {T} {{ %y = relax.abs %x : {T} relax.return %y : {T} }}"
@@ -148,3 +148,12 @@ def test_a_module_that_a_pass_returns_stays_as_it_is(parse):
     assert names(cached(parse(TEXT))) == ["kept"]
     assert names(cached(parse(TEXT))) == ["kept"]
     assert names(kept) == ["kept"]
+
+
+def test_a_context_looks_into_a_dialect_when_it_is_asked():
+    ctx = new_context()
+    assert not list(ctx.loaded_dialects)
+    assert ctx.get_op("relax.add").name == "relax.add"
+    assert [d.name for d in ctx.loaded_dialects] == ["relax"]
+    assert ctx.get_type("tir.buffer").name == "tir.buffer"
+    assert [d.name for d in ctx.loaded_dialects] == ["relax", "tir"]

@@ -9,6 +9,7 @@ from tirax.dialects import relax
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import PassContext
 from tirax.script import parse_source
+from tirax.transforms.bindings import fold_constant
 from tirax.transforms.bindings.fold_constant import FoldConstant
 
 MATMUL = """
@@ -139,3 +140,14 @@ class Module:
 @pytest.mark.parametrize(("iterations", "stays"), [(11, False), (10, True)])
 def test_sizes_of_arguments_say_how_long_a_tensor_function_takes(iterations: int, stays: bool) -> None:
     assert ("relax.call_tir" in folded(CALLS, iterations=iterations)) == stays
+
+
+def test_no_interpreter_where_nothing_is_constant(monkeypatch: pytest.MonkeyPatch):
+    made: list[object] = []
+    real = fold_constant.make_interpreter
+    monkeypatch.setattr(fold_constant, "make_interpreter", lambda module: made.append(module) or real(module))
+    plain = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n"
+    FoldConstant()(parse_source(plain))
+    assert not made
+    FoldConstant()(parse_source(BEHIND))
+    assert len(made) == 1

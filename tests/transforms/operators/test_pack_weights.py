@@ -8,7 +8,9 @@ from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
+from tirax.script import parse_source
 from tirax.target import Target
+from tirax.transforms.operators import te_calls
 from tirax.transforms.operators.pack_weights import PackWeights
 from tirax.transforms.operators.scale_after_product import ScaleAfterProduct
 from tirax.tvm_api import relax
@@ -232,3 +234,11 @@ def test_tiles_read_whole_vectors_of_a_panel(target):
     scheduled = Sequential(make_passes([*OPTIMIZE, *SCHEDULE], target))(after.op)
     assert ("tir.floormod" not in str(scheduled)) == (target == AVX512)
     assert_same_meaning(after.op, scheduled)
+
+
+def test_a_module_without_products_is_not_gone_through(monkeypatch: pytest.MonkeyPatch):
+    applied: list[object] = []
+    monkeypatch.setattr(te_calls, "LegalizeOps", lambda *args: applied.append(args))
+    source = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n"
+    PackWeights()(parse_source(source))
+    assert not applied
