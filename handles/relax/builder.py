@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
@@ -192,8 +192,8 @@ class Builder:
         """End the function with its result; here the parameters are given if they were not before.
 
         The function joins the module; what names it there is returned. Raises `TiraxError` where the parameters are
-        missing or given twice, in a dataflow block and for a second result; `VerifyError` where a variable is used that
-        is not visible at its place.
+        missing or given twice, in a dataflow block and for a second result; `VerifyError` where a binding is used that
+        is not visible at its place. A variable that is no parameter is refused by what verifies the module.
         """
         if not self._frames:
             raise TiraxError("emit_func_output stands in a function", hint="with bb.function(…):")
@@ -211,7 +211,7 @@ class Builder:
             self._take_params(_params(params))
             value = self._resolve(value)
         op = finish_function(frame.name, scope.block, value, None, frame.pure, frame.attrs, frame.private)
-        check_dominance(op)
+        check_dominance(op, is_free=lambda value, _: isinstance(value, BlockArgument))
         frame.func = Function.on(op)
         gv = self._declare(frame.name)
         self._own_module().update_func(gv, frame.func)

@@ -6,7 +6,7 @@ Harvey and Kennedy 2001).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -17,27 +17,38 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of
 from ..locations import location_of
 
+Free = Callable[[SSAValue, Operation], bool]
+"""Whether an operation may use a value that nothing defines."""
 
-def check_dominance(root: Operation, *, allow_free: bool = False) -> list[SSAValue]:
+
+def check_dominance(root: Operation, *, is_free: Free | None = None) -> list[SSAValue]:
     """Raise `VerifyError` where an operand does not dominate its use; gives the free values that are used.
 
-    `allow_free`: tensor functions may use values that belong to no program, variables and buffers that nothing defines.
-    They can be read, printed and rewritten as TVM's can; what runs or builds them asks without it.
+    `is_free`: which values may be used that nothing defines, and where; none where it is None. With `is_foreign` tensor
+    functions may use values that belong to no program. They can be read, printed and rewritten as TVM's can; what runs
+    or builds them asks without it.
     """
     visible: set[int] = set()
     free: list[SSAValue] = []
+
+    def allowed(value: SSAValue, user: Operation) -> bool:
+        if is_free is None or not is_free(value, user):
+            return False
+        free.append(value)
+        return True
+
     for region in root.regions:
-        _check_region(region, visible, free if allow_free else None)
+        _check_region(region, visible, allowed)
     return free
 
 
-def _check_region(region: Region, visible: set[int], free: list[SSAValue] | None) -> None:
+def _check_region(region: Region, visible: set[int], allowed: Free) -> None:
     """Check the ops of a region, around which the values of the ids `visible` are."""
     first = region.first_block
     if first is None:
         return
     if first.next_block is None:
-        visible.difference_update(_check_block(first, visible, free))
+        visible.difference_update(_check_block(first, visible, allowed))
         return
     children = _dominator_tree(region)
     stack: list[tuple[Block | None, list[int]]] = [(first, [])]
@@ -46,11 +57,11 @@ def _check_region(region: Region, visible: set[int], free: list[SSAValue] | None
         if block is None:
             visible.difference_update(added)
             continue
-        stack.append((None, _check_block(block, visible, free)))
+        stack.append((None, _check_block(block, visible, allowed)))
         stack.extend((child, []) for child in children.get(block, ()))
 
 
-def _check_block(block: Block, visible: set[int], free: list[SSAValue] | None) -> list[int]:
+def _check_block(block: Block, visible: set[int], allowed: Free) -> list[int]:
     """Check the ops of a block; the values it defines stay visible, their ids are returned."""
     added = list(map(id, block.args))
     visible.update(added)
@@ -60,15 +71,14 @@ def _check_block(block: Block, visible: set[int], free: list[SSAValue] | None) -
             for value in op._operands:
                 if id(value) in visible:
                     continue
-                if free is None or not _is_free(value, op):
+                if not allowed(value, op):
                     raise _dominance_error(op, value)
-                free.append(value)
         if op.regions:
             if isinstance(op, relax.ClosureOp):  # it may call itself
                 visible.add(id(op.result))
             inside = set[int]() if _is_isolated(type(op)) else visible
             for region in op.regions:
-                _check_region(region, inside, free)
+                _check_region(region, inside, allowed)
         for result in op.results:
             number = id(result)
             added.append(number)
@@ -82,7 +92,7 @@ def _is_isolated(cls: type[Operation]) -> bool:
     return cls.has_trait(IsolatedFromAbove)
 
 
-def _is_free(value: SSAValue, user: Operation) -> bool:
+def is_foreign(value: SSAValue, user: Operation) -> bool:
     """Whether a value that a tensor function uses belongs to no program."""
     return _is_in_tir(user) and not tir.is_defined_beside(value, user)
 

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import TiraxError, VerifyError
 from ..locations import location_of
 from .calls import CALL_CHECKS
-from .dominance import check_dominance
+from .dominance import check_dominance, is_foreign
 from .itself import verify_itself
 from .signature import Functions, Signature, Signatures, called_name, kind_of
 from .snapshot import Snapshot
@@ -47,7 +47,7 @@ class Verifier:
         changed = [f for f in functions if self._verified.get(id(f.ops[0])) is not f]
         for function in changed:
             # first: it is what isolation from above asks for
-            function.is_open = bool(check_dominance(function.ops[0], allow_free=True))
+            function.is_open = bool(check_dominance(function.ops[0], is_free=is_foreign))
         self._verify_op(module, context)
         for function in changed:
             self._verify_ops(function, context)
@@ -78,7 +78,7 @@ class Verifier:
     def _verify_function(self, function: _Function, by_name: Functions) -> None:
         """All that `verify` looks at in one function."""
         if self._verified.get(id(function.ops[0])) is not function:
-            function.is_open = bool(check_dominance(function.ops[0], allow_free=True))
+            function.is_open = bool(check_dominance(function.ops[0], is_free=is_foreign))
             self._verify_ops(function, "")
         self._verify_calls(function, by_name, "")
 

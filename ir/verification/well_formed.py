@@ -94,6 +94,11 @@ class _Problems:
         self.items.append(problem)
 
 
+def _said(op: Operation) -> str:
+    """What an operation is called in TVMScript, whose rules these are."""
+    return f"R.{op.script_name}" if isinstance(op, relax.Operator) else op.name
+
+
 def _symbols(module: ModuleOp) -> dict[str, Operation]:
     return {name: op for op in module.body.block.ops if (name := symbol_of(op)) is not None}
 
@@ -316,9 +321,10 @@ class _Checker:
         if not is_impure_call(op, self._symbols):
             return
         if where.in_dataflow:
-            self._add(ill_formed.ImpureCallInDataflow, op, f"{op.name} may have effects and stands in a dataflow block")
+            message = f"{_said(op)} may have effects and stands in a dataflow block"
+            self._add(ill_formed.ImpureCallInDataflow, op, message)
         elif where.pure:
-            message = f"{op.name} may have effects and stands in a function that is declared to be pure"
+            message = f"{_said(op)} may have effects and stands in a function that is declared to be pure"
             hint = "declare the function with R.function(pure=False), or the call to be pure (call_pure_packed)"
             self._add(ill_formed.ImpureCallInPureFunction, op, message, hint=hint)
 

@@ -11,6 +11,7 @@ from tirax.frontend.mutator import PyExprMutator
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator, call_packed
 from tirax.ir.verification.verify import verify_module
+from tirax.ir.verification.well_formed import well_formed_problems
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.script import relax as R
@@ -366,7 +367,6 @@ def test_arguments_of_a_gradient_may_be_scalars_of_tir():
 
 
 def test_what_is_well_formed():
-    from tirax.ir.verification.well_formed import well_formed_problems
 
     x = rx.Var("x", tensor("n", 4))
     bb = BlockBuilder()
@@ -393,3 +393,25 @@ def test_a_mutator_that_returns_nothing_is_told():
     mod = from_source("@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n")
     with pytest.raises(TiraxError, match=r"Forgets.visit_call_ returned None(.|\n)*return super\(\).visit_call_"):
         Forgets().visit_expr(mod)
+
+
+def test_a_variable_that_is_no_parameter_is_found_by_what_verifies_the_module():
+    x, y = variables()
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(x + y))
+    (problem,) = well_formed_problems(bb.get())
+    assert problem.message == "relax.add uses 'y' which is not defined"
+    with pytest.raises(VerifyError, match="y where it is not defined"):
+        verify_module(bb.get().op)
+
+
+def test_a_parameter_of_another_function_is_not_defined():
+    x, y = variables()
+    bb = BlockBuilder()
+    with bb.function("first", [x]):
+        bb.emit_func_output(bb.emit(x + x))
+    with bb.function("second", [y]):
+        bb.emit_func_output(bb.emit(x + y))
+    (problem,) = well_formed_problems(bb.get())
+    assert problem.message == "relax.add uses 'x' which belongs to another function"

@@ -380,3 +380,9 @@ class Module:
         return Module.bits(x)
 """)
     assert well_formed(mod)
+
+
+def test_an_operator_is_called_what_it_is_called_in_scripts(parse):
+    text = before(GOOD, OUT, '%n = relax.print (%y) {format = "{}"} : tuple<>')
+    (problem,) = well_formed_problems(parse(text))
+    assert problem.message == "R.print may have effects and stands in a dataflow block"
