@@ -269,7 +269,7 @@ class _Detector:
         if matched is not None:
             inside = [None] * (len(matched.starts) - len(dims)) + dims
             self._region(accesses, matched.source, matched.starts, matched.extents, inside)
-        elif buffer not in self._local:
+        elif buffer not in self._local and not _names_constants(buffer):
             accesses.add(buffer, dims)
 
     def _region(
@@ -306,6 +306,15 @@ class _Detector:
             return None
         reach = step * (op.result.type.get_shape()[0] - 1)
         return base[0] + min(reach, 0), base[1] + max(reach, 0)
+
+
+def _names_constants(buffer: SSAValue) -> bool:
+    """Whether a buffer is another name, without a declaration, of constants: nothing is ever written there."""
+    alias = buffer.owner
+    if not isinstance(alias, tir.DeclBufferOp) or not alias.alias:
+        return False
+    pointer = alias.data.owner
+    return isinstance(pointer, tir.BufferDataOp) and isinstance(pointer.buffer.owner, tir.AllocConstOp)
 
 
 _STATEMENTS: dict[type[Operation], Callable[..., None]] = {

@@ -291,3 +291,20 @@ def test_accesses_through_a_matched_buffer_are_those_of_its_source() -> None:
     (read,) = [region for region in block.reads if name_of(region.buffer) == "A"]
     assert [e.constant for e in read.extents] == [1, 2]
     assert sym_expr_of(read.starts[1]).constant == 3
+
+
+@pytest.mark.parametrize("declared, read", [("T.Buffer", ["A"]), ("T.decl_buffer", ["A", "named"])])
+def test_constants_by_an_undeclared_name_are_in_no_region(declared: str, read: list[str]) -> None:
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    held = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+    named = {declared}((4,), data=held)
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + named[vi]
+"""
+    block = next(op for op in parse_source(text).walk() if isinstance(op, tir.BlockOp))
+    regions = [op for op in block.body.block.ops if isinstance(op, tir.RegionOp)]
+    assert [name_of(op.buffer) for op in regions] == [*read, "B"]
