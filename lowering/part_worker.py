@@ -17,13 +17,17 @@ from .machine import compile_object, target_machine
 from .object_cache import text_key
 from .part_workers import read_message, write_message
 from .parts import Part, lowered_text
-from .pipelines import LOWERING, make_passes
+from .pipelines import HOST, LOWERING, make_passes
 from .timings import Timings, stage
+
+
+_KERNELS = LOWERING[len(HOST) :]
+"""What is asked for as a rule: the passes that lower kernels."""
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], target: Target, opt_level: int) -> None:
     """Answer a text of kernels that call no others with the key of its LLVM text, its object and seconds by stage."""
-    made = {LOWERING: make_passes(LOWERING, target.text)}  # which imports them, before there is anything to do
+    made = {_KERNELS: make_passes(_KERNELS, target.text)}  # which imports them, before there is anything to do
     target_machine(target)
     while (request := read_message(requests)) is not None:
         names = tuple(request[0]["passes"])

@@ -178,3 +178,19 @@ def test_a_condition_that_mostly_holds_is_known_inside():
     after = tir.transform.Simplify()(module)
     assert str(after).count("if ") == 1 and "likely" in str(after)
     assert_same_meaning(module, after)
+
+
+@T.prim_func
+def with_two_names(A: T.Buffer((4,), "bool"), i: T.int32, j: T.int32, k: T.int32):
+    if i == j and j != k:
+        A[0] = i < k
+        A[1] = i > k
+        A[2] = i != k
+    if i == 3 and j == i:
+        A[3] = i < k
+
+
+def test_a_variable_that_is_equal_to_another_keeps_its_name():
+    after = simplified(with_two_names).script()
+    assert "A[0] = i < k" in after and "A[1] = k < i" in after and "A[2] = T.bool(True)" in after
+    assert "A[3] = 3 < k" in after
