@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, TypeGuard, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, i8, i32
@@ -29,10 +29,10 @@ _FIRST: Desired = {"relax.nn.conv1d": ["NCW", "OIW"], "relax.nn.conv2d": ["NCHW"
 class ChannelsLast(Pass):
     """Brings functions of several convolutions with constant kernels into the layouts NWC and NHWC.
 
-    What comes before, between and after them follows as in `convert-layout`. A function stays as it was where it has
-    fewer than `least` such convolutions in the layouts NCW and NCHW, or where more than one tensor for every `least` of
-    them were to be transposed at run time. One whose rows have an unknown length counts as many: vectors along the
-    channels are whole ones, whatever that is.
+    What comes before, between and after them follows as in `convert-layout`. A function stays as it was where for that
+    more tensors were to be transposed at run time than one for every `least` of its convolutions in the layouts NCW and
+    NCHW; where there are fewer, none may be. A convolution whose rows have an unknown length counts as many: vectors
+    along the channels are whole ones, whatever that is.
 
     Convolutions in groups have the channels first, as those of one vector need different data; but not where a group
     is one channel, nor those of bytes.
@@ -50,7 +50,7 @@ class ChannelsLast(Pass):
     def _convert(self, func: relax.FuncOp, convolutions: list[Operator]) -> bool:
         """Put a function with the channels last in the place of `func` where that pays; whether it does."""
         count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_wanted(op))
-        if count < self.least:
+        if not count:
             return False
         new = func.clone()
         convert_function(new, lambda op: _FIRST if _has_groups(op) else _LAST, MORE_RULES)
@@ -96,19 +96,37 @@ def _has_known_rows(convolution: Operator) -> bool:
 
 
 def _moves(func: relax.FuncOp) -> int:
-    """How many tensors are transposed when the function runs."""
-    transposed = (op for op in operations(func) if isinstance(op, Operator) and op.name == "relax.permute_dims")
-    return sum(not _is_constant(op.operands[0]) and not _moves_nothing(op) for op in transposed)
+    """How many tensors are transposed when the function runs. One transposed again is counted as the last one of it."""
+    transposed = (op for op in operations(func) if _is_transposition(op) and not _is_passed_on(op))
+    return sum(not _moves_nothing(*_source_and_axes(op)) for op in transposed)
 
 
-def _moves_nothing(permute: Operator) -> bool:
-    """Whether all dimensions that are not 1 stay in their order: no element has another place then."""
-    dims = permute.tensor("x").dims
-    if dims is None:
-        return False
-    axes = permute.attr("axes") or range(len(dims))[::-1]
-    kept = [axis % len(dims) for axis in axes if dims[axis].constant != 1]
-    return kept == sorted(kept)
+def _is_transposition(op: Any) -> TypeGuard[Operator]:
+    return isinstance(op, Operator) and op.name == "relax.permute_dims" and op.tensor("x").dims is not None
+
+
+def _is_passed_on(permute: Operator) -> bool:
+    """Whether all that uses a transposed tensor transposes it again: it has no place of its own then."""
+    uses = list(permute.results[0].uses)
+    return bool(uses) and all(_is_transposition(use.operation) for use in uses)
+
+
+def _source_and_axes(permute: Operator) -> tuple[SSAValue, list[int]]:
+    """The tensor that is transposed, once or several times, and its dimension at each place of the result."""
+    source = permute.operands[0]
+    rank = len(permute.tensor("x").dims or ())
+    axes = [axis % rank for axis in permute.attr("axes") or range(rank)[::-1]]
+    if not _is_transposition(source.owner):
+        return source, axes
+    first, inner = _source_and_axes(source.owner)
+    return first, [inner[axis] for axis in axes]
+
+
+def _moves_nothing(source: SSAValue, axes: list[int]) -> bool:
+    """Whether no element has another place: all dimensions that are not 1 stay in order; or it is a constant's."""
+    dims = cast(TensorType, source.type).dims
+    kept = [axis for axis in axes if dims is None or dims[axis].constant != 1]
+    return _is_constant(source) or kept == sorted(kept)
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -145,6 +145,24 @@ def test_groups_in_a_chain() -> None:
     assert_same_meaning(before.op, after.op)
 
 
+BACK = "y = R.permute_dims(c0, axes=[0, 2, 3, 1])"
+THERE = {
+    "once": "t = R.permute_dims(x, axes=[0, 3, 1, 2])\n",
+    "by way of another order": "s = R.permute_dims(x, axes=[0, 2, 3, 1])\nt = R.permute_dims(s, axes=[0, 2, 3, 1])\n",
+}
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("there", THERE)
+def test_a_single_one_between_transpositions(there: str, n: int) -> None:
+    """It is put in the place of transpositions: what is transposed back and forth stays where it is."""
+    body = THERE[there] + chain(1, last=BACK).replace("(x, w0", "(t, w0")
+    before = program(body, 1, f'x: R.Tensor(({n}, 6, 6, 16), "float32")')
+    after = ChannelsLast()(before)
+    assert layouts(before) == ["NCHW"] and layouts(after) == ["NHWC"]
+    assert_same_meaning(before.op, after.op)
+
+
 FLAT = "d{0} = R.reshape(b{0}, R.shape([16, 36]))\nc{0} = R.reshape(R.nn.softmax(d{0}), R.shape([1, 16, 6, 6]))"
 LEFT = {
     "few": (program(chain(3), 3), 4),
