@@ -117,6 +117,8 @@ class Analyzer:
         self.var_bounds: dict[Var, Interval] = {}
         self.var_residues: dict[Var, Residue] = {}
         self._values: dict[Var, SymExpr] = {}
+        self.namesakes: set[Var] = set()
+        """Variables that are equal to another one, as a condition says: either name is as good as the other."""
         self._classes: list[tuple[SymExpr, Residue]] = []
         self._truths: dict[SymExpr, bool] = {}
         self.ends: dict[Var, tuple[SymExpr, SymExpr]] = {}
@@ -144,6 +146,7 @@ class Analyzer:
     def _take(self, other: Analyzer) -> None:
         self.var_bounds, self.var_residues = dict(other.var_bounds), dict(other.var_residues)
         self._values, self._classes = dict(other._values), list(other._classes)
+        self.namesakes = set(other.namesakes)
         self._truths, self.ends, self.facts = dict(other._truths), dict(other.ends), list(other.facts)
         self._forget()
 
@@ -161,6 +164,7 @@ class Analyzer:
         """What was said of a variable no longer holds: another one takes its name."""
         for known in (self.var_bounds, self.var_residues, self._values, self.ends):
             known.pop(var, None)
+        self.namesakes.discard(var)
         self.facts = [e for e in self.facts if var not in e.free_vars()]
         self._classes = [(e, of) for e, of in self._classes if var not in e.free_vars()]
         self._truths = {e: holds for e, holds in self._truths.items() if var not in e.free_vars()}
@@ -232,6 +236,7 @@ class Analyzer:
         for x, y in ((a, b), (b, a)):
             if isinstance(x, Var) and x not in self._values and x not in y.free_vars():
                 self.bind_value(x, y)
+                self.namesakes |= {x} if isinstance(y, Var) else set()
                 return
             step = x.args[1].constant if isinstance(x, Op) and x.kind in ("floormod", "truncmod") else None
             if isinstance(x, Op) and step and step > 0 and y.constant is not None:

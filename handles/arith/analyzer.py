@@ -379,10 +379,12 @@ class Analyzer:
         return to_view(normal_condition(self.known, self.known.simplify(self._read(given))))
 
     def bound_value(self, var: PrimExpr) -> PrimExpr:
-        """What a variable is bound to, itself where it is bound to nothing."""
+        """What a variable is bound to, itself where it is bound to nothing, or is another's name by a condition."""
         read = self._read(var)
         value = self.known.simplify(read)
-        return var if value == read or not isinstance(read, Var) else to_view(value)
+        if value == read or not isinstance(read, Var) or read in self.known.namesakes and isinstance(value, Var):
+            return var
+        return to_view(value)
 
     def rewrite_simplify(self, expr: ExprLike) -> PrimExpr:
         """An equal expression in the normal form of the rules of `rewrite_rules`; trees that are too deep stay."""

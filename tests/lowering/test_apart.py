@@ -58,3 +58,11 @@ def test_the_folder_in_which_a_process_runs_has_no_modules_of_it(tmp_path):
     command, environment = python_process("platform", ["terse"])
     process = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert process.stdout.strip() and "taken from here" not in process.stdout
+
+
+def test_a_process_that_compiles_collects_no_garbage(tmp_path):
+    (tmp_path / "seen.py").write_text("import gc, sys\nprint(gc.isenabled(), __name__, sys.argv[1:])")
+    command, environment = python_process("seen", ["one", "two"])
+    environment["PYTHONPATH"] = str(tmp_path)
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "False __main__ ['one', 'two']"
