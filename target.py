@@ -107,11 +107,10 @@ def _check_feature(name: str, triple: str) -> None:
 @lru_cache(maxsize=1)
 def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     """(triple, cpu, features) of this machine."""
-    from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
+    from .runtime.host import host
 
-    known: dict[str, bool] = dict(binding.get_host_cpu_features())
-    features = tuple(sorted(known.items()))
-    return binding.get_process_triple(), binding.get_host_cpu_name(), features
+    found = host()
+    return found.triple, found.processor, found.features
 
 
 @lru_cache(maxsize=1)

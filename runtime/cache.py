@@ -205,6 +205,14 @@ class ObjectCache(Cache[bytes]):
         return content if hmac.compare_digest(self.code(key, content), data[:DIGEST]) else None
 
 
+class SilentCache(ObjectCache):
+    """Objects that the runtime makes for itself. Where none can be stored they are made at each start, and nobody is
+    warned: programs that only run what was built need no place to write to."""
+
+    def _warn(self, reason: str) -> None:
+        """Nothing."""
+
+
 def _is_private(path: Path, refused: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
     status = path.stat()
     return status.st_uid == os.getuid() and not status.st_mode & refused

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .jit import link_text, native_text
+from .jit import link_native
 
 _SYMBOL = "tirax_checksum"
 _BLOCK = 64
@@ -42,7 +42,7 @@ def checksum(data: bytes | memoryview | np.ndarray, secret: bytes) -> bytes:
 @functools.cache
 def _native() -> Callable[..., None]:
     """The native function, compiled at the first call, and never unloaded; it runs without the GIL."""
-    tracker, addresses = link_text(native_text("checksum"), (_SYMBOL,))
+    tracker, addresses = link_native(["checksum"], (_SYMBOL,))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
     return kind(addresses[_SYMBOL])

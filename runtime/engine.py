@@ -5,11 +5,10 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from . import abi, result_pool, stack, thread_pool
 from .errors import AbiError, LoadError
-from .jit import engine, link
+from .jit import link
 
 
 class LoadedObject:
@@ -18,11 +17,10 @@ class LoadedObject:
     `references` are what its table points at; they live as long as the object.
     """
 
-    __slots__ = ("_addresses", "_engine", "_tracker", "references")
+    __slots__ = ("_addresses", "_code", "references")
 
-    def __init__(self, engine: Any, tracker: Any, addresses: dict[str, int], references: Sequence[object]):
-        self._engine = engine  # the tracker must go before the engine does
-        self._tracker = tracker
+    def __init__(self, code: object, addresses: dict[str, int], references: Sequence[object]):
+        self._code = code
         self._addresses = addresses
         self.references = references
 
@@ -47,29 +45,23 @@ def load_object(
     form.
     """
     wanted = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
-    tracker, addresses = link(_object(code, imports or {}), wanted)
-    loaded = LoadedObject(engine(), tracker, addresses, references)
+    kept, addresses = link(split_objects(code), _imports(code, imports or {}), wanted)
+    loaded = LoadedObject(kept, addresses, references)
     _fill_table(loaded, own_slots)
     return loaded
 
 
-def _object(code: bytes, imports: Mapping[str, int]) -> Any:
-    """What is to be linked for an object: its code, the process, the symbols to import."""
-    import llvmlite.binding as llvm
-
-    library = llvm.JITLibraryBuilder().add_current_process()
-    for part in split_objects(code):
-        library.add_object_img(part)
-    for symbol, address in imports.items():
-        library.import_symbol(symbol, address)
+def _imports(code: bytes, given: Mapping[str, int]) -> dict[str, int]:
+    """The symbols to link an object with, by address: those that are given, and those of the runtime that it has."""
+    imports = dict(given)
     if thread_pool.SYMBOL.encode() in code and thread_pool.SYMBOL not in imports:
-        library.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
+        imports[thread_pool.SYMBOL] = thread_pool.parallel_for_address()
     if stack.SYMBOL.encode() in code:
-        library.import_symbol(stack.SYMBOL, stack.has_stack_address())
+        imports[stack.SYMBOL] = stack.has_stack_address()
     for symbol in result_pool.SYMBOLS:
         if symbol.encode() in code:
-            library.import_symbol(symbol, result_pool.addresses()[symbol])
-    return library
+            imports[symbol] = result_pool.addresses()[symbol]
+    return imports
 
 
 def _fill_table(loaded: LoadedObject, own_slots: Sequence[int]) -> None:

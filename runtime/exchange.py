@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .abi import ARRAY_LAYOUT, OUTPUT_FLAGS, Slot, dtype_slot, fastcall, fixed_slots
-from .jit import link_text, native_text
+from .jit import link_native, native_text
 from .metadata import FunctionInfo, Info, TensorInfo, TupleInfo
 
 INTERFACE = "__dlpack_c_exchange_api__"
@@ -78,7 +78,7 @@ def _bound(name: str, plan: np.ndarray, references: tuple[object, ...]) -> Calla
 
 @functools.cache
 def _code() -> tuple[object, int]:
-    tracker, addresses = link_text(exchange_text(), ("exchange_call",))
+    tracker, addresses = link_native(["exchange"], ("exchange_call",))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))  # never unloaded: tensors that outlive all are freed by it
     return tracker, addresses["exchange_call"]
 

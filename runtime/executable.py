@@ -58,7 +58,7 @@ class Executable:
 
     def __init__(
         self,
-        code: bytes,
+        code: bytes | np.ndarray,
         functions: Iterable[FunctionInfo],
         *,
         slots: Sequence[SlotSpec] = (),
@@ -67,13 +67,14 @@ class Executable:
         external: Mapping[str, PackedFunction] | None = None,
         sites: Sequence[Site] = (),
     ):
-        """`code` is an object as `abi.py` describes it, `slots` its own slots (`slots.py`), in the order of its table.
+        """`code` is an object as `abi.py` describes it, or its bytes in a mapped file; `slots` are its own slots
+        (`slots.py`), in the order of its table.
 
         `constants` that are not aligned, C-contiguous and immutable are copied. `external` are packed functions that
         belong to this executable: they are found before those that are registered, and are not saved. `sites` are what
         the code tells a profile of. Raises `MetadataError` for a malformed slot.
         """
-        self.code = code
+        self._code = code
         self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
         self.slots = tuple(_checked_slot(slot) for slot in slots)
         self.constants = tuple(_frozen_copy(constant) for constant in constants)
@@ -87,6 +88,11 @@ class Executable:
         self._instrumented: Executable | None = None
         self._module: Module | None = None
         self._lock = threading.Lock()
+
+    @property
+    def code(self) -> bytes:
+        """The object; of one in a file that is mapped a copy, which nobody needs once it is linked."""
+        return bytes(self._code)
 
     @property
     def packed_functions(self) -> list[str]:
@@ -217,7 +223,7 @@ class Executable:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], code: bytes, contents: Sequence[np.ndarray]) -> Executable:
+    def from_json(cls, data: Mapping[str, Any], code: bytes | np.ndarray, contents: Sequence[np.ndarray]) -> Executable:
         """The inverse of `to_json`; `contents` are the bytes of the constants, which are copied if not aligned.
 
         Raises `MetadataError`, `KeyError`, `TypeError`, `ValueError` for other data.

@@ -52,7 +52,7 @@ class ExecutableCache(Cache[Mapped]):
             return None
         header, blobs = mapped
         contents = [given[at] if own is None else blobs[own] for own, at in header["contents"]]
-        return Executable.from_json(header, blobs[0].tobytes(), contents)
+        return Executable.from_json(header, blobs[0], contents)
 
     def put(self, key: str, executable: Executable, given: Sequence[np.ndarray]) -> None:
         """Store an executable without functions or sites that belong to this process alone."""

@@ -1,6 +1,7 @@
-"""LLVM's ORC in this process: what is linked into it, and the runtime's own code (`native/*.ll`).
+"""What is linked into this process, and the runtime's own code (`native/*.ll`).
 
-llvmlite is imported at the first use.
+The runtime's own code is compiled once for a processor and kept on disk, and `elf.py` links what it can, so that LLVM,
+which takes megabytes and a tenth of a second, is loaded where something is compiled, or linked by its ORC.
 """
 
 from __future__ import annotations
@@ -10,16 +11,22 @@ import ctypes
 import functools
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import elf
+from .cache import SilentCache, cache_key
 from .errors import LoadError
+from .host import host
 
 _lock = threading.Lock()
 _numbers = itertools.count()
 _UNDEFINED = "if the object is sound, it needs a symbol that this process does not have"
 _NATIVE = Path(__file__).with_name("native")
+
+
+_objects = SilentCache()
 
 
 @functools.cache
@@ -37,17 +44,12 @@ def engine() -> Any:
 @functools.cache
 def host_features() -> frozenset[str]:
     """The features of this processor, as LLVM names them."""
-    import llvmlite.binding as llvm
-
-    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    return frozenset(name for name, present in host().features if present)
 
 
-@functools.cache
 def host_triple() -> str:
     """What this process runs on, as LLVM names it."""
-    import llvmlite.binding as llvm
-
-    return llvm.get_process_triple()
+    return host().triple
 
 
 def native_text(*names: str) -> str:
@@ -62,19 +64,56 @@ def native_text(*names: str) -> str:
 
 def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
     """Compile LLVM text; what keeps its code in memory, and the addresses of `symbols`."""
+    return link([_compiled(text)], {}, symbols)
+
+
+def link_native(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
+    """As `link_text`, of `native_text(*files)`, which is compiled once for a processor."""
+    import llvmlite
+
+    sources = [(_NATIVE / f"{name}.ll").read_text(encoding="utf-8") for name in files]
+    key = cache_key("native", llvmlite.__version__, repr(host()), *sources)
+    code = _objects.get(key)
+    if code is None:
+        code = _compiled(native_text(*files))
+        _objects.put(key, code)
+    return link([code], {}, symbols)
+
+
+def _compiled(text: str) -> bytes:
+    """The object of LLVM text for this processor."""
     import llvmlite.binding as llvm
 
-    tracker, addresses = link(llvm.JITLibraryBuilder().add_ir(text).add_current_process(), symbols)
-    return (engine(), tracker), addresses
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = ",".join(f"{'+' if on else '-'}{name}" for name, on in host().features)
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=host().processor, features=features, opt=2, reloc="pic", codemodel="default"
+    )
+    return machine.emit_object(llvm.parse_assembly(text))
 
 
-def link(library: Any, symbols: Sequence[str]) -> tuple[Any, dict[str, int]]:
-    """Link a library; what keeps it in memory, and the addresses of `symbols`. Raises `LoadError`."""
+def link(parts: Sequence[bytes], imports: Mapping[str, int], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
+    """Link objects, with `imports` by their addresses; what keeps them in memory, and the addresses of `symbols`.
+
+    Raises `LoadError`.
+    """
+    linked = elf.link(parts, imports, symbols)
+    if linked is not None:
+        return linked, {symbol: linked.addresses[symbol] for symbol in symbols}
+    import llvmlite.binding as llvm
+
+    library = llvm.JITLibraryBuilder().add_current_process()
+    for part in parts:
+        library.add_object_img(part)
+    for symbol, address in imports.items():
+        library.import_symbol(symbol, address)
     for symbol in symbols:
         library.export_symbol(symbol)
+    loaded = engine()
     with _lock:
         try:
-            tracker = library.link(engine(), f"tirax{next(_numbers)}")
+            tracker = library.link(loaded, f"tirax{next(_numbers)}")
         except RuntimeError as error:
             raise LoadError("the native object cannot be loaded", found=str(error).strip(), hint=_UNDEFINED) from error
-    return tracker, {symbol: tracker[symbol] for symbol in symbols}
+    return (loaded, tracker), {symbol: tracker[symbol] for symbol in symbols}  # the tracker goes first

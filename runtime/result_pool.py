@@ -27,7 +27,7 @@ from typing import Any
 
 from .abi import OUTPUT_FLAGS, Slot, fixed_slots
 from .errors import ArgumentError, TiraxError
-from .jit import link_text, native_text
+from .jit import link_native, native_text
 
 TAKE, GIVE, NEW_RESULT = "tirax_take", "tirax_give", "tirax_new_result"
 SYMBOLS = (TAKE, GIVE, NEW_RESULT)
@@ -94,7 +94,11 @@ def default_limit() -> int:
 
 def pool_text(system: str = sys.platform) -> str:
     """The pool as LLVM text for a system (`linux`, `darwin`, …)."""
-    return native_text("result_pool", "huge_pages" if system == "linux" else "plain_pages")
+    return native_text(*_files(system))
+
+
+def _files(system: str) -> tuple[str, ...]:
+    return "result_pool", "huge_pages" if system == "linux" else "plain_pages"
 
 
 class _Pool:
@@ -102,7 +106,7 @@ class _Pool:
 
     def __init__(self) -> None:
         controls = ("pool_bind", "pool_held", "pool_set_limit", "pool_release")
-        tracker, addresses = link_text(pool_text(), (*SYMBOLS, *controls))
+        tracker, addresses = link_native(_files(sys.platform), (*SYMBOLS, *controls))
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
         self.addresses: dict[str, int] = {name: addresses[name] for name in SYMBOLS}
         # PYFUNCTYPE: the GIL is held

@@ -12,7 +12,7 @@ import functools
 import sys
 import threading
 
-from .jit import link_text, native_text
+from .jit import link_native, native_text
 
 SYMBOL = "tirax_has_stack"
 
@@ -20,7 +20,7 @@ SYMBOL = "tirax_has_stack"
 @functools.cache
 def has_stack_address() -> int:
     """The address of `tirax_has_stack`, which is compiled at the first call, and never unloaded."""
-    tracker, addresses = link_text(stack_text(), (SYMBOL, "stack_set_main"))
+    tracker, addresses = link_native([_file(sys.platform)], (SYMBOL, "stack_set_main"))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(addresses["stack_set_main"])(*_main_stack())
     return addresses[SYMBOL]
@@ -28,7 +28,11 @@ def has_stack_address() -> int:
 
 def stack_text(system: str = sys.platform) -> str:
     """The code as LLVM text for a system (`linux`, `darwin`, …)."""
-    return native_text("linux_stack" if system == "linux" else "any_stack")
+    return native_text(_file(system))
+
+
+def _file(system: str) -> str:
+    return "linux_stack" if system == "linux" else "any_stack"
 
 
 def _main_stack() -> tuple[int, int]:

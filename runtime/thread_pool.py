@@ -31,7 +31,7 @@ from typing import Any
 
 from ..hardware import usable_cores
 from .errors import ArgumentError, TiraxError
-from .jit import link_text, native_text
+from .jit import link_native, native_text
 
 SYMBOL = "tirax_parallel_for"
 """The function that compiled objects call: void (ptr, ptr, i64 begin, i64 end, i64 grain, i64 limit)."""
@@ -90,8 +90,12 @@ _SYSTEMS = {("linux", "x86_64"): "linux_x86_64", ("linux", "aarch64"): "linux_aa
 
 def pool_text(system: str = sys.platform, machine: str = platform.machine()) -> str:
     """The pool as LLVM text for a system (`linux`, `darwin`, …) and a machine (`x86_64`, `aarch64`, …)."""
+    return native_text(*_files(system, machine))
+
+
+def _files(system: str, machine: str) -> tuple[str, ...]:
     part = _SYSTEMS.get((system, machine))
-    return native_text("thread_pool", part) if part else native_text("serial_loops")
+    return ("thread_pool", part) if part else ("serial_loops",)
 
 
 class _Pool:
@@ -99,7 +103,7 @@ class _Pool:
 
     def __init__(self) -> None:
         names = (SYMBOL, "pool_set_threads", "pool_threads", "pool_reset")
-        tracker, addresses = link_text(pool_text(), names)
+        tracker, addresses = link_native(_files(sys.platform, platform.machine()), names)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
         self.parallel_for: int = addresses[SYMBOL]
         self.set_threads: Any = ctypes.CFUNCTYPE(None, ctypes.c_int32)(addresses["pool_set_threads"])

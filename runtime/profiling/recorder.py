@@ -33,7 +33,7 @@ import numpy as np
 
 from .. import thread_pool
 from ..errors import ArgumentError
-from ..jit import link_text, native_text
+from ..jit import link_native
 from .clock import Ticks, counter_is_clock
 
 LAP, ENTER, LEAVE = SYMBOLS = ("tirax_lap", "tirax_enter", "tirax_leave")
@@ -117,7 +117,7 @@ class _Recorder:
         words = ("events", "count", "lost", "most", "pool", "part", "price", "calls", "owner")
         functions = ("reset", "release", "now", "try", "parallel_for")
         names = [f"profile_{name}" for name in (*functions, *words, "clock", "on")]
-        tracker, addresses = link_text(native_text("profile"), [*SYMBOLS, *names])
+        tracker, addresses = link_native(["profile"], [*SYMBOLS, *names])
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
         self.functions = {name: addresses[name] for name in SYMBOLS}
         self.parallel_for: int = addresses["profile_parallel_for"]

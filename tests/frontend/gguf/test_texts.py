@@ -35,3 +35,13 @@ def test_they_take_four_bytes_besides_their_own() -> None:
     finally:
         tracemalloc.stop()
     assert len(kept) == 10_000 and taken < 10_000 * (7 + 4) * 1.2
+
+
+def test_characters_beyond_latin_make_no_other_ones_larger() -> None:
+    tracemalloc.start()
+    try:
+        kept = Texts(f"Ġ{i:010}" for i in range(10_000))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept[3] == "Ġ0000000003" and taken < 10_000 * (12 + 4) * 1.2

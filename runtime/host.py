@@ -1,0 +1,52 @@
+"""What LLVM calls this machine, from the disk where it was asked since the machine started."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from .cache import SilentCache, cache_key
+
+_objects = SilentCache()
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine by LLVM's names: features with whether they are there, in order."""
+
+    triple: str
+    processor: str
+    features: tuple[tuple[str, bool], ...]
+
+
+@functools.cache
+def host() -> Host:
+    """This machine. What a processor can do changes at most when the machine starts anew: else the disk knows it."""
+    import llvmlite
+
+    start = _start()
+    key = None if start is None else cache_key("host", llvmlite.__version__, start)
+    known = None if key is None else _objects.get(key)
+    if known is not None:
+        triple, processor, features = json.loads(known)
+        return Host(triple, processor, tuple((name, present) for name, present in features))
+    import llvmlite.binding as llvm
+
+    features = tuple(sorted(dict(llvm.get_host_cpu_features()).items()))
+    found = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    if key is not None:
+        _objects.put(key, json.dumps([found.triple, found.processor, features]).encode())
+    return found
+
+
+def _start() -> str | None:
+    """What no other start of a machine has: its number, and what its processors are; None where nothing says so."""
+    try:
+        number = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        processors = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    lines = {line for line in processors.splitlines() if line.startswith(("flags", "model", "vendor", "cpu family"))}
+    return "\n".join([number, *sorted(lines)])

@@ -1,0 +1,49 @@
+"""The machine by LLVM's names, from LLVM and from the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from tirax.runtime import host as module
+from tirax.runtime.host import Host
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and nothing known."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TIRAX_CACHE", "1")
+    return tmp_path
+
+
+def asked() -> Host:
+    return module.host.__wrapped__()
+
+
+def test_the_disk_says_what_llvm_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = tuple(sorted(dict(llvm.get_host_cpu_features()).items()))
+    expected = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    assert asked() == expected and len(list(folder.rglob("*.o"))) == 1
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: pytest.fail("LLVM was asked again"))
+    assert asked() == expected
+
+
+def test_another_start_is_another_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_start", lambda: "one")
+    asked()
+    monkeypatch.setattr(module, "_start", lambda: "another")
+    monkeypatch.setattr(llvm, "get_host_cpu_name", lambda: "another one")
+    assert asked().processor == "another one"
+
+
+def test_where_nothing_tells_starts_apart_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_start", lambda: None)
+    assert asked().triple == llvm.get_process_triple() and not list(folder.rglob("*.o"))
+
+
+def test_a_cache_that_cannot_be_written_is_no_matter(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
+    (folder / "tirax").write_text("no folder")
+    assert asked().triple == llvm.get_process_triple() and not recwarn.list
