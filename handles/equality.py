@@ -1,7 +1,7 @@
 """Structural equality of any node: modules, functions, expressions, struct info, bindings, buffers, and lists of them.
 
 Bound variables are equal by where they are bound. A free one is equal to itself alone, or, where `map_free_vars` is
-set, to any that stands in the same places.
+set, to any that stands in the same places. So is a buffer always: as in TVM, it is defined where it is met first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class _NodeReader(Reader):
             return self.detached(value.op)
         if is_extent_var(value):
             return self.numbered(("symbolic", self.expr(named_var(SymVar(value, cast(IntegerType, value.type))))), None)
-        if self.map_free_vars:
+        if self.map_free_vars or isinstance(value.type, tir.BufferType):
+            if value in self.values:  # met as another copy of it
+                return self.values[value]
             return (super().free(value), self.attribute(value.type))
         return ("free", value)
 
@@ -97,7 +99,7 @@ class _NodeReader(Reader):
         return ("statement",)
 
     def buffer(self, buffer: Buffer) -> Hashable:
-        """By its type, names aside, where free variables are mapped; else it is equal to itself alone."""
+        """By its type, names aside."""
         return ("buffer", self.operand(buffer.ssa))
 
     def table(self, table: Mapping[Any, Any]) -> Hashable:

@@ -36,7 +36,9 @@ PAIRS = [
     (relax.const([1.0, 2.0]), relax.const([1.0, 2.0]), True, True),
     (relax.const([1.0, 2.0]), relax.const([1.0, 3.0]), False, False),
     (relax.Tuple([V, W]), relax.Tuple([V, W]), True, True),
-    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 4)), False, True),
+    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 4)), True, True),
+    (tir.decl_buffer((N, 4)), tir.decl_buffer((M, 4)), False, True),
+    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 8)), False, False),
     ([X, {"a": V}], [X, {"a": V}], True, True),
     ([1, 2.0, "s", None], [1, 2.0, "s", None], True, True),
     ([1], [1.0], False, False),
@@ -112,3 +114,23 @@ def test_variables_that_a_function_does_not_bind_are_free():
     bound = [tir.PrimFunc([v], tir.Evaluate(v + 1)) for v in (tir.Var("m", "int32"), tir.Var("k", "int32"))]
     assert_structural_equal(*bound)
     assert structural_equal(*bound)
+
+
+def test_free_buffers_are_equal_where_they_stand_in_the_same_places():
+    a, b = tir.decl_buffer((4,), name="a"), tir.decl_buffer((4,), name="b")
+
+    def stores(*buffers):
+        return tir.SeqStmt([tir.BufferStore(each, 1.0, [k]) for k, each in enumerate(buffers)])
+
+    assert structural_equal(stores(a, a), stores(b, b))
+    assert structural_equal(stores(a, b), stores(b, a))
+    assert not structural_equal(stores(a, b), stores(a, a))
+    assert structural_hash(stores(a, a)) == structural_hash(stores(b, b)) != structural_hash(stores(a, b))
+
+
+def test_a_copy_of_a_statement_uses_the_same_buffer_all_through():
+    a = tir.decl_buffer((4,), name="a")
+    store = tir.BufferStore(a, tir.BufferLoad(a, [0]) + 1.0, [1])
+    func = tir.PrimFunc([a], tir.SeqStmt([store, store]))
+    assert structural_equal(func.body[0], func.body[1])
+    assert structural_equal(func.body[0], store)
