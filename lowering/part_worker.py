@@ -20,7 +20,6 @@ from .parts import Part, lowered_text
 from .pipelines import HOST, LOWERING, make_passes
 from .timings import Timings, stage
 
-
 _KERNELS = LOWERING[len(HOST) :]
 """What is asked for as a rule: the passes that lower kernels."""
 

@@ -156,6 +156,9 @@ class Const(SymExpr):
     def constant(self) -> int:
         return self.value
 
+    def free_vars(self) -> list[Var]:
+        return []
+
     def fold(self, algebra: Algebra[T]) -> T:
         return algebra.const(self)
 
@@ -173,6 +176,9 @@ class Var(SymExpr):
     def value(self) -> SSAValue | None:
         """The SSA value that the variable stands for, None for a named variable."""
         return None if isinstance(self.name, str) else self.name
+
+    def free_vars(self) -> list[Var]:
+        return [self]
 
     def fold(self, algebra: Algebra[T]) -> T:
         return algebra.var(self)

@@ -11,7 +11,7 @@ What stands under a condition may never run, and is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -85,12 +85,15 @@ class _Around:
     ranges: dict[SSAValue, Interval]
     bindings: dict[SSAValue, SymExpr]
     counts: tuple[SymExpr, ...]
+    expressions: dict[SSAValue, SymExpr] = field(default_factory=dict[SSAValue, SymExpr])
+    """What values compute: accesses share most of their indices."""
 
     def expression(self, value: SSAValue) -> SymExpr:
         """A value over what is around."""
-        expr = sym_expr_of(value, through_casts=True)
+        expr = sym_expr_of(value, self.expressions, through_casts=True)
         known = self.bindings
-        return expr.substitute({v: bound for v in expr.free_vars() if v.value and (bound := known.get(v.value))})
+        meant = {v: bound for v in expr.free_vars() if v.value and (bound := known.get(v.value))} if known else {}
+        return expr.substitute(meant) if meant else expr
 
     def values(self, index: SymExpr) -> Interval | None:
         """The least and the greatest value, both of which are taken: of sums of loops' variables."""
