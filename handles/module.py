@@ -16,14 +16,16 @@ from ..ir.origins import cloned
 from ..ir.passes.transform import show_modules_as
 from ..ir.verification.as_written import remember_in_copy
 from .base_func import BaseFunc, DictAttrs
-from .relax.expr import GlobalVar
+from .relax.expr import ExternFunc, GlobalVar
 from .relax.function import Function
 from .tir.attributes import attr_of
 from .tir.prim_func import PrimFunc
 
 
-def func_of(op: Operation) -> BaseFunc:
+def func_of(op: Operation) -> Any:
     """The handle on a function of a module. Raises `TiraxError` for another op."""
+    if isinstance(op, relax.ExternOp):
+        return ExternFunc(op.global_symbol.data, op.callable_type)
     if isinstance(op, relax.FuncOp):
         return Function.on(op)
     if isinstance(op, tir.FuncOp):
@@ -33,13 +35,16 @@ def func_of(op: Operation) -> BaseFunc:
 
 def callable_type(op: Operation) -> relax.CallableType:
     """The type of a function as a value."""
-    if isinstance(op, relax.FuncOp):
+    if isinstance(op, relax.FuncOp | relax.ExternOp):
         return op.callable_type
     return relax.CallableType.of(None, relax.OBJECT)
 
 
 def set_name_in_module(op: Operation, name: str) -> None:
     """Call a function `name`; the symbol that it had stays its `global_symbol`, unless it is private."""
+    if isinstance(op, relax.ExternOp):
+        op.properties["sym_name"] = StringAttr(name)
+        return
     attrs = op.properties.get("func_attrs")
     entries = dict(attrs.data) if isinstance(attrs, DictionaryAttr) else {}
     if op.properties.get("sym_visibility") is None:
@@ -93,11 +98,14 @@ class IRModule:
 
     def __getitem__(self, var: str | GlobalVar) -> Any:
         """The function called `var`. Raises `NameLookupError` with a suggestion."""
+        return func_of(self._op_of(var))
+
+    def _op_of(self, var: str | GlobalVar) -> Operation:
         name = _name(var)
         op = self._find(name)
         if op is None:
             raise unknown_name("function", name, self.names)
-        return func_of(op)
+        return op
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IRModule) and self.op is other.op
@@ -109,7 +117,7 @@ class IRModule:
         self.update_func(var, func)
 
     def __delitem__(self, var: str | GlobalVar) -> None:
-        self[var].op.detach()
+        self._op_of(var).detach()
 
     def __contains__(self, var: object) -> bool:
         return isinstance(var, str | GlobalVar) and self._find(_name(var)) is not None
@@ -139,14 +147,14 @@ class IRModule:
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The `GlobalVar` of a function. Raises `NameLookupError` with a suggestion."""
-        return _global_var(self[name].op)
+        return _global_var(self._op_of(name))
 
     def update_func(self, var: str | GlobalVar, func: BaseFunc) -> None:
         """Put `func` under the name `var`, in place of the function that was there. Handles on that one stay good."""
         require_function(func)
         name = _name(var)
         old = self._find(name)
-        op = func.op
+        op = _member(name, func)
         if op is old:
             return
         if op.parent is not None:
@@ -263,10 +271,20 @@ def _global_var(op: Operation) -> GlobalVar:
     return GlobalVar(cast(str, symbol_of(op)), callable_type(op))
 
 
+def _member(name: str, func: Any) -> Operation:
+    """The op that stands in the module for a function."""
+    if not isinstance(func, ExternFunc):
+        return func.op
+    return relax.ExternOp(name, func.global_symbol, cast(relax.CallableType, func.ssa.type))
+
+
 show_modules_as(IRModule)
 
 
 def require_function(func: object) -> None:
     """Raise `TiraxError` for what no module holds: other objects, and functions inside of functions."""
+    if isinstance(func, ExternFunc):
+        return
     if not isinstance(func, BaseFunc) or func.is_local:
-        raise TiraxError("a module holds functions", expected="a Function or PrimFunc", found=type(func).__name__)
+        expected = "a Function, PrimFunc or ExternFunc"
+        raise TiraxError("a module holds functions", expected=expected, found=type(func).__name__)

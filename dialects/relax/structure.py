@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     NoneType,
     StringAttr,
+    SymbolNameConstraint,
     SymbolRefAttr,
     TupleType,
     UnitAttr,
@@ -631,6 +632,30 @@ class ExternFuncOp(IRDLOperation):
     def __init__(self, name: str, result_type: CallableType | None = None):
         result = result_type or CallableType.of(None, OBJECT, pure=False)
         super().__init__(properties={"global_symbol": StringAttr(name)}, result_types=[result])
+
+
+@irdl_op_definition
+class ExternOp(IRDLOperation):
+    """`relax.extern @f = "name" : !relax.callable<…>`: a packed function as a member of the module.
+
+    Functions call it by its own name, as any packed function: `relax.call_packed "name"`.
+    """
+
+    name = "relax.extern"
+    sym_name = prop_def(SymbolNameConstraint())
+    global_symbol = prop_def(StringAttr)
+    callable_type = prop_def(CallableType)
+    traits = traits_def(SymbolOpInterface())
+    assembly_format = "$sym_name `=` $global_symbol attr-dict `:` $callable_type"
+
+    def __init__(self, sym_name: str, global_symbol: str, callable_type: CallableType):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "global_symbol": StringAttr(global_symbol),
+                "callable_type": callable_type,
+            }
+        )
 
 
 LEAVES: tuple[type[Operation], ...] = (

@@ -446,9 +446,10 @@ class NullValue(Expr):
 
 
 class ExternFunc(Expr):
-    """A packed function by its name."""
+    """A packed function by its name: a value, or a member of a module."""
 
     __slots__ = ()
+    private: ClassVar[bool] = False
 
     def __init__(self, global_symbol: str, struct_info: Any = None, span: object = None):
         t = None if struct_info is None else type_of(struct_info)

@@ -57,6 +57,8 @@ class LowerRelaxCalls(Pass):
         check_supported(functions)
         for function in functions:
             _lower_block(function.body.block, kernels)
+        for member in [f for f in op.ops if isinstance(f, relax.ExternOp)]:
+            member.detach()  # its name in the module is a name for calls, which are by its own now
 
 
 def _lower_block(block: Block, kernels: set[str]) -> None:

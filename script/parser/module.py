@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -134,6 +134,10 @@ class ModuleParser:
             ret = self._relax(function).ret_type
         return CallableType.of(signature.params, ret, signature.pure)
 
+    def packed(self, name: str) -> relax.ExternOp | None:
+        op = self._imported.get(name)
+        return op if isinstance(op, relax.ExternOp) else None
+
     def add_tensor_function(self, func: tir.FuncOp) -> str:
         """Take a function into the module, under its name or a new one like it; gives that."""
         unique = NameSupply([*self._functions, *self._imported]).fresh(func.sym_name.data)
@@ -165,12 +169,14 @@ class ModuleParser:
                 self.declare_function(statement)
             elif isinstance(statement, ast.Expr):
                 self._module_expression(statement)
+            elif isinstance(statement, ast.Assign):
+                self._module_member(statement)
             elif not isinstance(statement, ast.Pass):
                 raise refuse(self.source, statement, "a module")
 
     def declare_function(self, node: ast.FunctionDef) -> None:
         """Note a function by its decorator."""
-        if node.name in self._functions:
+        if self.has_function(node.name):
             raise self.source.error(node, f"function '{node.name}' is defined twice")
         if is_macro(self.evaluator, node):
             environment = self.environment if hygienic(self.evaluator, node) else None
@@ -209,6 +215,22 @@ class ModuleParser:
         if isinstance(found, Ref):
             return found.path.rpartition(".")[2]
         return str(getattr(found, "__name__", ""))
+
+    def _module_member(self, statement: ast.Assign) -> None:
+        """`f = R.ExternFunc("name")`"""
+        (name, *others), call = statement.targets, statement.value
+        target = self.evaluator.visit(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(name, ast.Name) or others or target != Ref("relax", "ExternFunc"):
+            raise refuse(self.source, statement, "a module")
+        site = self.evaluator.call_site(cast(ast.Call, call), target)
+        (symbol,) = site.bind("global_symbol")
+        if not isinstance(symbol, str):
+            raise site.error("the name of a packed function is a string", found=describe(symbol))
+        if self.has_function(name.id):
+            raise self.source.error(statement, f"function '{name.id}' is defined twice")
+        op = relax.ExternOp(name.id, symbol, CallableType.of(None, relax.OBJECT, pure=False))
+        op.location = self.source.attr(statement)
+        self._imported[name.id] = op
 
     def _module_expression(self, statement: ast.Expr) -> None:
         node = statement.value

@@ -55,6 +55,10 @@ class ModuleContext(Protocol):
         """The signature of a Relax function, None for what is none."""
         ...
 
+    def packed(self, name: str) -> relax.ExternOp | None:
+        """A packed function that is a member of the module."""
+        ...
+
     def add_tensor_function(self, func: tir.FuncOp) -> str:
         """Take a function into the module, under its name or a new one like it; gives that."""
         ...

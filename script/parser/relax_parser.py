@@ -229,7 +229,10 @@ class RelaxParser(RelaxEvaluator):
         if not self.module.has_function(name):
             hint = suggestion(name, self.module.function_names())
             raise self.error(node, f"the module has no function '{name}'", hint=hint)
-        return GlobalRef(name)
+        packed = self.module.packed(name)
+        if packed is None:
+            return GlobalRef(name)
+        return self.emit(relax.ExternFuncOp(packed.global_symbol.data, packed.callable_type), node)
 
     def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Any:
         t = value.type

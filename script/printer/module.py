@@ -17,7 +17,7 @@ from .relax import INLINE, RelaxPrinter
 from .tir import TIRPrinter
 from .tir_expressions import EXPRESSIONS
 
-_ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
+_ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.ExternOp, relax.FuncOp)
 _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
@@ -83,7 +83,7 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
 
 def _place(func: Operation) -> tuple[bool, int | None, str]:
     """By kind and name, `main` last."""
-    name = cast("tir.FuncOp | relax.FuncOp", func).sym_name.data
+    name = cast("tir.FuncOp | relax.FuncOp | relax.ExternOp", func).sym_name.data
     return name == "main", _kind(func), name
 
 
@@ -96,6 +96,9 @@ def _function(doc: Document, op: Operation) -> None:
         TIRPrinter(doc).function(op)
     elif isinstance(op, relax.FuncOp):
         RelaxPrinter(doc, (op,)).function(op)
+    elif isinstance(op, relax.ExternOp):
+        text = RelaxPrinter(doc, ()).packed(op.global_symbol.data, op.callable_type)
+        doc.line(f"{op.sym_name.data} = {text}", op)
     else:
         raise UnsupportedError(f"{op.name} has no form in TVMScript", expected="a module, relax.func or tir.func")
 

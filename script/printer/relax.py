@@ -426,9 +426,12 @@ class RelaxPrinter:
         return f"{self.doc.relax('prim_value')}({text})"
 
     def extern_func(self, op: relax.ExternFuncOp) -> str:
-        plain = op.result.type == relax.CallableType.of(None, relax.OBJECT, pure=False)
-        note = "" if plain else ", " + struct_info(self, op.result.type)
-        return f"{self.doc.relax('ExternFunc')}({string(op.global_symbol.data)}{note})"
+        return self.packed(op.global_symbol.data, op.result.type)
+
+    def packed(self, name: str, t: Attribute) -> str:
+        """`R.ExternFunc("f")`, with its struct info where that is not any function's."""
+        note = "" if t == relax.CallableType.of(None, relax.OBJECT, pure=False) else ", " + struct_info(self, t)
+        return f"{self.doc.relax('ExternFunc')}({string(name)}{note})"
 
     def shape(self, op: relax.ShapeOp) -> str:
         return self._shape(op.values_)

@@ -27,6 +27,7 @@ from ...handles.relax.calls import (
     operators_in,
 )
 from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
+from ...handles.relax.expr import ExternFunc as ExternFunc
 from ...handles.relax.expr import Tuple as TupleExpr
 from ...handles.relax.script_builder import (
     arg,

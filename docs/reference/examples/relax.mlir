@@ -1,5 +1,7 @@
 // An example of each operation of the structure of Relax: docs/reference/dialects/relax.md is written from this file.
 
+relax.extern @shift = "env.shift" : <* -> !relax.object, impure>
+
 relax.func @main(%x: !relax.tensor<[n, 8], f32>, %c: !relax.tensor<[], i1>) -> tuple<!relax.tensor<[n, 8], f32>, !relax.tensor<[n, 8], f32>> {
   %gv = relax.dataflow {
     %one = relax.constant <f32 [] 1.0>
