@@ -19,7 +19,7 @@ CONSTANTS: dict[str, list[tuple[int, ...]]] = {
     "mlp": [],
     "mlp_legalized": [],
     "mlp_fused": [],
-    "mlp_bound": [(2, 2), (2,), (2, 2)],
+    "mlp_bound": [(2, 2), (2,), (2, 2), (2,)],
     "params_bound": [(128, 784), (128,), (10, 128), (10,)],
     "te_matmul_relu": [],
     "torch_matmul_relu": [(128, 128)],
