@@ -12,7 +12,11 @@
 // CHECK: relax.call_tir @packed_conv2d
 // CHECK-NOT: relax.permute_dims
 // CHECK: relax.mean
-// Two convolutions do not pay for transposing what they read.
+// Two convolutions do not pay for transposing what they read, and need not where no element has another place.
+// FEW-LABEL: relax.func @main
+// FEW: relax.nn.conv2d {{.*}}NHWC
+// FEW: relax.nn.conv2d {{.*}}NHWC
+// FEW-LABEL: relax.func @two_rows
 // FEW-NOT: NHWC
 // FEW: relax.nn.conv2d %x
 relax.func @main(%x: !relax.tensor<[n, 1, 1, 1], f32>) -> !relax.tensor<[n, 8], f32> {
@@ -25,4 +29,15 @@ relax.func @main(%x: !relax.tensor<[n, 1, 1, 1], f32>) -> !relax.tensor<[n, 8], 
     relax.output %m : !relax.tensor<[n, 8], f32>
   }
   relax.return %y : !relax.tensor<[n, 8], f32>
+}
+relax.func @two_rows(%x: !relax.tensor<[n, 2, 2, 1], f32>) -> !relax.tensor<[n, 1], f32> {
+  %v = relax.constant <f32 [1, 2, 1, 1] [[[[1.0]], [[2.0]]]]>
+  %w = relax.constant <f32 [1, 1, 1, 1] [[[[3.0]]]]>
+  %y = relax.dataflow {
+    %a = relax.nn.conv2d %x, %v : !relax.tensor<[n, 1, 2, 1], f32>
+    %b = relax.nn.conv2d %a, %w : !relax.tensor<[n, 1, 2, 1], f32>
+    %m = relax.mean %b {axis = [2, 3]} : !relax.tensor<[n, 1], f32>
+    relax.output %m : !relax.tensor<[n, 1], f32>
+  }
+  relax.return %y : !relax.tensor<[n, 1], f32>
 }
