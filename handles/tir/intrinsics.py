@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr, i1, i32
@@ -12,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr, i1, i32
 from ...diagnostics import DTypeError, NameLookupError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, lanes_of, scalar_of
+from ...ir.llvm_names import base_name, is_llvm_intrinsic
 from .buffers import Buffer
 from .expr_kinds import CLASSES, CallOp, argument
 from .prim_expr import (
@@ -69,7 +68,7 @@ def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) ->
     _require_known(name)
     first = args[0] if args else None
     number = first.constant if isinstance(first, PrimExpr) and first.dtype == "uint32" else None
-    made: PrimExpr = _Call(dtype, kind, (name, *(args if number is None else args[1:])))
+    made: PrimExpr = _Call(dtype, kind, (base_name(name), *(args if number is None else args[1:])))
     cast(tir.LLVMCall, made.ssa.owner).counted = None if number is None else int(number)
     return made
 
@@ -81,25 +80,10 @@ def call_tir(global_var: Any, *args: Any) -> PrimExpr:
     return PrimExpr(tir.CallOp(global_var.name_hint, [argument(a) for a in args], result).result)
 
 
-@cache
-def _known_to_llvm(name: str) -> bool:
-    """Whether LLVM has an intrinsic of this name, with or without the types that it is for."""
-    from llvmlite import binding
-
-    return _UNKNOWN_TO_LLVM not in str(binding.parse_assembly(f'declare void @"{name}"()'))
-
-
-_UNKNOWN_TO_LLVM = "; Unknown intrinsic"
-"""What LLVM writes beside a declaration whose name is reserved, and stands for nothing."""
-
-
 def _require_known(name: Any) -> None:
     """Raise `NameLookupError` for a name that is no intrinsic of LLVM."""
-    if isinstance(name, str) and not (_INTRINSIC_NAME.fullmatch(name) and _known_to_llvm(name)):
+    if isinstance(name, str) and not is_llvm_intrinsic(name):
         raise NameLookupError(f"Unknown llvm intrinsic function {name}", expected="such as llvm.fma", found=name)
-
-
-_INTRINSIC_NAME = re.compile(r"llvm(\.\w+)+")
 
 
 def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:

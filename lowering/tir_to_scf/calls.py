@@ -23,10 +23,11 @@ from ...dialects import tir
 from ...dialects.dtypes import is_float
 from ...dialects.relax.types import Dims
 from ...dialects.sym import SymAttr
+from ...ir.llvm_names import is_llvm_intrinsic
 from ...ir.locations import location_of
 from ..convert_to_llvm.core import make_call
 from .casts import as_memref, convert, pointer_to
-from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, is_llvm_intrinsic, scalar_or_vector
+from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, scalar_or_vector
 from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, memref_of
 from .statements import KernelLowerer, Rule
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math as pymath
-import re
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, math, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, i32, i64
@@ -17,6 +14,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
+from ...ir.llvm_names import is_llvm_intrinsic
 from ...ir.locations import location_of
 from .emitter import NO_FLAGS, REASSOC, Emitter, is_vector, lane_count, like, pick_lanes, vector_type
 from .expressions import constant_of
@@ -337,18 +335,6 @@ def build_intrinsic(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAVal
         known = [*table, *(VECTOR_REDUCTIONS if table is LLVM_INTRINSICS else ())]
         raise unknown_name("intrinsic", name, known, location_of(op))
     return build(emit, op, args)
-
-
-@cache
-def is_llvm_intrinsic(name: str) -> bool:
-    """Whether LLVM knows an intrinsic by this name, with or without the suffixes for its types."""
-    from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
-
-    if not re.fullmatch(r"llvm(\.\w+)+", name):
-        return False
-    # LLVM looks at the first parameters of intrinsics that it gives another name: some must be there.
-    module = cast(Any, binding).parse_assembly(f"declare void @{name}({', '.join(['i32'] * 8)})")
-    return "Unknown intrinsic" not in str(module)
 
 
 def call_llvm_intrinsic(emit: Emitter, name: str, args: Sequence[SSAValue], result: Attribute | None) -> SSAValue:

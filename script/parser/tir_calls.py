@@ -16,6 +16,7 @@ from ...dialects.dtypes import DTYPES, bit_width, dtype_name, dtype_of, is_float
 from ...dialects.names import set_name
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.tir.types import HANDLE
+from ...ir.llvm_names import base_name
 from .attributes import plain_value
 from .folding import as_sym, fold_symbolic
 from .tir_expr import TirEvaluator, convert, element, promote
@@ -313,6 +314,8 @@ def _typed_call(cls: type[tir.CallExpr]) -> Builder:
         name = _name_argument(site, 1)
         rest = site.args[2:]
         counted = None
+        if issubclass(cls, tir.LLVMCall):
+            name = base_name(name)
         if issubclass(cls, tir.LLVMCall) and rest and isinstance(rest[0], Imm | Const) and rest[0].dtype == ui32:
             counted, rest = int(rest[0].value), rest[1:]
         call = cls(name, _arguments(p, rest, site), _result_type(p, site))
@@ -365,8 +368,8 @@ def _env_thread(p: TirCalls, site: CallSite) -> EnvThread:
 
 
 def _llvm_name(p: TirCalls, site: CallSite) -> str:
-    """`T.llvm_lookup_intrinsic_id("llvm.fma")`: the name, which the call takes itself."""
-    return _name_argument(site, 0)
+    """`T.llvm_lookup_intrinsic_id("llvm.fma.f32")`: the name, which the call takes itself."""
+    return base_name(_name_argument(site, 0))
 
 
 def _address_of(p: TirCalls, site: CallSite) -> SSAValue:

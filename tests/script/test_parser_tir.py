@@ -81,7 +81,7 @@ SAME = {
     "calls": """
         T.call_extern("int32", "f", A.data, 3)
         T.call_packed("g", A, B[0], "text")
-        A[0] = T.call_llvm_pure_intrin("float32", "llvm.fma.f32", B[0], B[1], B[2])
+        A[0] = T.call_llvm_pure_intrin("float32", "llvm.fma", B[0], B[1], B[2])
         A[2] = T.reinterpret("float32", 7)
         """,
     "while": """
