@@ -141,7 +141,7 @@ INFERENCE: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "nn.conv2d",
         ["[n, 3, h, w]", "[8, 3, 3, 3]"],
         {"strides": 2},
-        "[n, 8, (h + 1) floordiv 2 - 1, (w + 1) floordiv 2 - 1]",
+        "[n, 8, (h - 3) floordiv 2 + 1, (w - 3) floordiv 2 + 1]",
     ),
     ("nn.conv2d", ["*", "[8, 3, 3, 3]"], {}, "ndim = 4"),
     ("nn.conv1d_transpose", ["[n, 3, w]", "[3, 4, 3]"], {"strides": 2}, "[n, 4, w * 2 + 1]"),
