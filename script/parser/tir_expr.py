@@ -178,6 +178,9 @@ class TirEvaluator(Evaluator):
             folded = self._fold_imms(kind, x, y, node)
             if folded is not None:
                 return folded
+        if kind in _LOGICAL and lanes(self.type_of(a, node)) * lanes(self.type_of(b, node)) > 1:
+            kind = f"bitwise_{kind}"  # of truths lane by lane; `T.And` is the other one
+            a, b = self.condition(a, node), self.condition(b, node)
         kept = self._identity(kind, a, b, node)
         return self._operator(kind, a, b, node) if kept is None else kept
 

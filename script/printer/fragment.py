@@ -23,6 +23,8 @@ from .undeclared import undeclared
 class FragmentPrinter(TIRPrinter):
     """Prints a part of a tensor function."""
 
+    is_read_back = False  # `and` of vectors is printed as TVM does; the parser takes it for `bitwise_and`, as TVM's
+
     def statements(self, ops: Sequence[Operation]) -> None:
         """Print statements that follow each other."""
         bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]

@@ -57,6 +57,8 @@ class _Values(dict[SSAValue, Expr]):
 class TIRPrinter:
     """Prints one TIR function into a document; `declared` are the lines for what it does not define."""
 
+    is_read_back = True
+
     def __init__(self, doc: Document):
         config = doc.config
         self.doc = doc

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import VectorType, i1, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
@@ -26,6 +26,8 @@ class ExpressionPrinter(SymbolicPrinter, Protocol):
     """What expressions need of the printer of a function."""
 
     doc: Document
+    is_read_back: bool
+    """Whether the text is of a program, which is parsed again."""
 
     def value(self, value: SSAValue) -> Expr:
         """The text of an operand."""
@@ -78,7 +80,8 @@ def _binary(p: ExpressionPrinter, op: Any) -> Expr:
     left, right = p.value(op.lhs), p.value(op.rhs)
     if name in CALLS and not (constant_of(op.lhs) is not None and constant_of(op.rhs) is not None):
         return call(p.doc.tir(CALLS[name]), left, right)
-    if _folds(name, op.lhs, op.rhs) or (name == "div" and not is_float(op.lhs.type)):
+    lane_by_lane = p.is_read_back and name in ("and", "or") and isinstance(op.lhs.type, VectorType)
+    if lane_by_lane or _folds(name, op.lhs, op.rhs) or (name == "div" and not is_float(op.lhs.type)):
         return call(p.doc.tir(tir.NODE_NAMES[name]), left, right)
     return infix(*INFIX[name], left, right)
 

@@ -27,21 +27,13 @@ def test_how_it_is_written() -> None:
     assert repr(Texts(["a", "ß"])) == "Texts(('a', 'ß'))"
 
 
-def test_they_take_four_bytes_besides_their_own() -> None:
+@pytest.mark.parametrize(("text", "size"), [("{:07}", 7), ("Ġ{:010}", 12)], ids=["latin", "beyond latin"])
+def test_they_take_four_bytes_besides_their_own(text: str, size: int) -> None:
+    """One whose characters are beyond Latin makes no other ones larger."""
     tracemalloc.start()
     try:
-        kept = Texts(f"{i:07}" for i in range(10_000))
+        kept = Texts(text.format(i) for i in range(10_000))
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(kept) == 10_000 and taken < 10_000 * (7 + 4) * 1.2
-
-
-def test_characters_beyond_latin_make_no_other_ones_larger() -> None:
-    tracemalloc.start()
-    try:
-        kept = Texts(f"Ġ{i:010}" for i in range(10_000))
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept[3] == "Ġ0000000003" and taken < 10_000 * (12 + 4) * 1.2
+    assert len(kept) == 10_000 and kept[3] == text.format(3) and taken < 10_000 * (size + 4) * 1.2
