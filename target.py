@@ -27,6 +27,7 @@ from .diagnostics import (
     unknown_name,
 )
 from .hardware import Caches, host_caches, usable_cores
+from .runtime.host import host
 
 
 class TargetError(TiraxError, ValueError):
@@ -98,25 +99,10 @@ _WORD_DOTS = frozenset({"avx512vnni", "avxvnni"})
 
 def _check_feature(name: str, triple: str) -> None:
     """Raise `TargetError` for no feature of x86; LLVM would only warn. Only the host's names can be had from LLVM."""
-    known = {n for n, _ in _host()[2]}
-    if not (_is_x86(triple) and _is_x86(_host()[0])) or name in known or name.startswith(_TUNING):
+    known = {n for n, _ in host().features}
+    if not (_is_x86(triple) and _is_x86(host().triple)) or name in known or name.startswith(_TUNING):
         return
     raise TargetError(f"unknown x86 feature '{name}'", hint=suggestion(name, known))
-
-
-@lru_cache(maxsize=1)
-def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
-    """(triple, cpu, features) of this machine."""
-    from .runtime.host import host
-
-    found = host()
-    return found.triple, found.processor, found.features
-
-
-@lru_cache(maxsize=1)
-def _host_flags() -> tuple[str, ...]:
-    """The features of this machine as LLVM is told of them."""
-    return tuple(("+" if on else "-") + name for name, on in _host()[2])
 
 
 def tile_vectors(registers: int) -> tuple[int, ...]:
@@ -126,7 +112,7 @@ def tile_vectors(registers: int) -> tuple[int, ...]:
 
 def host_triple() -> str:
     """The triple of this machine, whose vendor says nothing of code: LLVM's own builds call that of a PC `pc`."""
-    triple = _host()[0]
+    triple = host().triple
     return triple.replace("-unknown-linux", "-pc-linux") if _is_x86(triple) else triple
 
 
@@ -160,8 +146,8 @@ class Target:
         options = _parse(text_of(given) if isinstance(given, Mapping) else given)
         self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
         native = options.get("mcpu", "native") == "native"
-        self._set("triple", options.get("mtriple", _host()[0]))
-        self._set("cpu", _host()[1] if native and "mtriple" not in options else _cpu(options, self.triple))
+        self._set("triple", options.get("mtriple", host().triple))
+        self._set("cpu", host().processor if native and "mtriple" not in options else _cpu(options, self.triple))
         self._set_features(options, native and "mtriple" not in options)
         wide, x86 = "avx512f" in self.features, _is_x86(self.triple)
         bits = 512 if wide else 256 if self.features & {"avx", "avx2"} else 128
@@ -186,7 +172,7 @@ class Target:
                 raise TargetError(f"feature '{item}' in target '{self.text}'", expected=f"+{item} or -{item}")
             _check_feature(item[1:], self.triple)
         if native:
-            flags, enabled = list(_host_flags()), {name for name, on in _host()[2] if on}
+            flags, enabled = list(host().flags), {name for name, on in host().features if on}
         else:
             flags, enabled = [], set(_X86_CPUS.get(self.cpu, frozenset()) if _is_x86(self.triple) else ())
         for item in given:

@@ -22,7 +22,7 @@ from .tir.attributes import attr_of
 from .tir.prim_func import PrimFunc
 
 
-def func_of(op: Operation) -> Any:
+def func_of(op: Operation) -> BaseFunc | ExternFunc:
     """The handle on a function of a module. Raises `TiraxError` for another op."""
     if isinstance(op, relax.ExternOp):
         return ExternFunc(op.global_symbol.data, op.callable_type)

@@ -20,6 +20,11 @@ class Host:
     processor: str
     features: tuple[tuple[str, bool], ...]
 
+    @functools.cached_property
+    def flags(self) -> tuple[str, ...]:
+        """The features as LLVM is told of them: +avx2, -avx512f, …"""
+        return tuple(("+" if present else "-") + name for name, present in self.features)
+
 
 @functools.cache
 def host() -> Host:

@@ -86,9 +86,8 @@ def _compiled(text: str) -> bytes:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = ",".join(f"{'+' if on else '-'}{name}" for name, on in host().features)
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=host().processor, features=features, opt=2, reloc="pic", codemodel="default"
+        cpu=host().processor, features=",".join(host().flags), opt=2, reloc="pic", codemodel="default"
     )
     return machine.emit_object(llvm.parse_assembly(text))
 

@@ -236,7 +236,8 @@ class Analyzer:
         for x, y in ((a, b), (b, a)):
             if isinstance(x, Var) and x not in self._values and x not in y.free_vars():
                 self.bind_value(x, y)
-                self.namesakes |= {x} if isinstance(y, Var) else set()
+                if isinstance(y, Var):
+                    self.namesakes.add(x)
                 return
             step = x.args[1].constant if isinstance(x, Op) and x.kind in ("floormod", "truncmod") else None
             if isinstance(x, Op) and step and step > 0 and y.constant is not None:
