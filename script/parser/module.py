@@ -15,6 +15,7 @@ from ...dialects.relax import CallableType
 from ...ir.names import NameSupply
 from .attributes import attribute_dict
 from .evaluator import Evaluator, refuse
+from .relax_calls import packed_function
 from .relax_parser import RelaxParser, Signature
 from .scope import Environment, Scope
 from .source import Source
@@ -219,16 +220,14 @@ class ModuleParser:
     def _module_member(self, statement: ast.Assign) -> None:
         """`f = R.ExternFunc("name")`"""
         (name, *others), call = statement.targets, statement.value
-        target = self.evaluator.visit(call.func) if isinstance(call, ast.Call) else None
+        reader = RelaxParser(self.source, self.environment, self)
+        target = reader.visit(call.func) if isinstance(call, ast.Call) else None
         if not isinstance(name, ast.Name) or others or target != Ref("relax", "ExternFunc"):
             raise refuse(self.source, statement, "a module")
-        site = self.evaluator.call_site(cast(ast.Call, call), target)
-        (symbol,) = site.bind("global_symbol")
-        if not isinstance(symbol, str):
-            raise site.error("the name of a packed function is a string", found=describe(symbol))
+        symbol, signature = packed_function(reader, reader.call_site(cast(ast.Call, call), target))
         if self.has_function(name.id):
             raise self.source.error(statement, f"function '{name.id}' is defined twice")
-        op = relax.ExternOp(name.id, symbol, CallableType.of(None, relax.OBJECT, pure=False))
+        op = relax.ExternOp(name.id, symbol, signature)
         op.location = self.source.attr(statement)
         self._imported[name.id] = op
 

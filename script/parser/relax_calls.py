@@ -193,12 +193,21 @@ def _null_value(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return p.emit(relax.NullValueOp(), site.node)
 
 
-def _extern(p: RelaxEvaluator, site: CallSite) -> SSAValue:
+def packed_function(p: RelaxEvaluator, site: CallSite) -> tuple[str, relax.CallableType]:
+    """The name and the type of `R.ExternFunc("f", R.Callable(…))`."""
     name, sinfo = site.bind("global_symbol struct_info=")
     if not isinstance(name, str):
         raise site.error("the name of a packed function is a string", found=describe(name))
-    t = None if sinfo is None else p.as_struct_info(sinfo, site.node)
-    return p.emit(relax.ExternFuncOp(name, t if isinstance(t, relax.CallableType) else None), site.node)
+    if sinfo is None:
+        return name, relax.CallableType.of(None, relax.OBJECT, pure=False)
+    t = p.as_struct_info(sinfo, site.node)
+    if not isinstance(t, relax.CallableType):
+        raise site.error("a function is expected", expected="R.Callable(…)", found=describe(sinfo))
+    return name, t
+
+
+def _extern(p: RelaxEvaluator, site: CallSite) -> SSAValue:
+    return p.emit(relax.ExternFuncOp(*packed_function(p, site)), site.node)
 
 
 def _device(p: RelaxEvaluator, site: CallSite) -> str:

@@ -52,6 +52,14 @@ def test_a_module_holds_it_under_a_name() -> None:
     assert mod.names == ["g"] and mod["g"].global_symbol == "test.extern.f"
 
 
+def test_what_it_takes_and_gives_is_read_back() -> None:
+    text = TEXT.replace('twice")', 'twice", R.Callable((R.Tensor(ndim=1),), R.Tensor((4,), dtype="float32"), True))')
+    module = parse_source(text)
+    func = IRModule(module)["twice"]
+    assert func.struct_info.ret.shape[0] == 4 and func.struct_info.purity
+    assert_structural_equal(parse_source(IRModule(module).script()), module)
+
+
 @pytest.mark.parametrize("name", ["DeadCodeElimination", "FuseTIR", "FuseOps", "LegalizeOps", "Normalize"])
 def test_passes_keep_it(name: str) -> None:
     mod = built()
@@ -82,6 +90,7 @@ def test_it_is_called_by_its_own_name(n: int) -> None:
     [
         ("twice = 1", "a module"),
         ("twice = R.ExternFunc(1)", "the name of a packed function is a string"),
+        ('twice = R.ExternFunc("f", R.Tensor)', r"a function is expected(.|\n)*expected: R.Callable"),
         ('main = R.ExternFunc("f")', "function 'main' is defined twice"),
     ],
 )
