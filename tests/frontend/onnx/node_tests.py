@@ -13,6 +13,7 @@ import argparse
 import fnmatch
 import json
 import multiprocessing
+import pkgutil
 import re
 import sys
 import time
@@ -20,6 +21,7 @@ import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +42,30 @@ class Outcome:
     seconds: float = 0.0
 
 
+def modules() -> list[str]:
+    """The modules of the package that make the cases, each those of an operator or a few."""
+    import onnx.backend.test.case.node as package
+
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [m.name.removeprefix(f"{package.__name__}.") for m in found if not m.ispkg and "._" not in m.name]
+
+
 @cache
-def cases() -> dict[str, Any]:
-    """The cases by name."""
-    from onnx.backend.test import loader
+def cases_of(module: str) -> dict[str, Any]:
+    """The cases of a module by name; they are made as it is imported, all of them in ten seconds."""
+    from onnx.backend.test.case import node
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {case.name: case for case in loader.load_model_tests(kind="node")}
+        made = len(node._NodeTestCases)
+        import_module(f"{node.__name__}.{module}")
+    return {case.name: case for case in node._NodeTestCases[made:]}
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """All cases by name."""
+    return {name: case for module in modules() for name, case in cases_of(module).items()}
 
 
 def group_of(name: str) -> str:

@@ -8,20 +8,19 @@ pytest.importorskip("onnx", reason="models are read with the package onnx: tirax
 
 import node_tests  # noqa: E402
 from node_test_reasons import REASONS, reason_of  # noqa: E402
-from strength import thinned  # noqa: E402
-
-NAMES = sorted(node_tests.cases())
+from strength import only_full, some, thinned  # noqa: E402
 
 
-@thinned("name", NAMES, 24)
-def test_a_case_passes_or_has_a_reason(name):
-    problem = node_tests.unexpected(node_tests.run_case(name))
-    assert problem is None, problem
+@thinned("module", node_tests.modules(), 24)
+def test_the_cases_of_a_module_pass_or_have_a_reason(module):
+    names = some(sorted(node_tests.cases_of(module)), 1)  # all of them at full strength
+    assert names
+    problems = [node_tests.unexpected(node_tests.run_case(name)) for name in names]
+    assert not [problem for problem in problems if problem is not None]
 
 
-def test_every_reason_is_of_a_case():
-    assert not [pattern for pattern in REASONS if not any(reason_of(name) == REASONS[pattern] for name in NAMES)]
-
-
-def test_at_most_a_twentieth_has_a_reason():
-    assert sum(reason_of(name) is not None for name in NAMES) <= len(NAMES) / 20
+@only_full  # ONNX makes all its cases for it, which takes ten seconds
+def test_every_reason_is_of_a_case_and_at_most_a_twentieth_has_one():
+    names = node_tests.cases()
+    assert not [pattern for pattern in REASONS if not any(reason_of(name) == REASONS[pattern] for name in names)]
+    assert sum(reason_of(name) is not None for name in names) <= len(names) / 20
