@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...dialects.relax.types import is_base_of, tuple_type
+from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, take_over
 from ...ir.rewriting.infer import infer_users, refine_result
@@ -30,13 +31,14 @@ class RemoveUnusedOutputs(Pass):
     name = "remove-unused-outputs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        private = [(p, used) for p in private_functions(op) if (used := _used_fields(p)) and _drops(p.func, used)]
+        calls = [call.result for p, _ in private for call in p.calls]
+        gone = {*calls, *(use.operation.results[0] for result in calls for use in result.uses)}
+        names = NameSupply([*function_names(op), *variable_names(op, gone)])
         changed: list[relax.FuncOp] = []
-        for private in private_functions(op):
-            used = _used_fields(private)
-            t = private.func.ret_type
-            if used and isinstance(t, TupleType) and len(used) < len(t.types):
-                changed += [private.func, *map(caller_of, private.calls)]
-                _narrow(private, used)
+        for each, used in private:
+            changed += [each.func, *map(caller_of, each.calls)]
+            _narrow(each, used, names)
         clean_up(changed)
 
 
@@ -53,13 +55,18 @@ def _used_fields(private: PrivateFunction) -> list[int]:
     return sorted(used)
 
 
+def _drops(func: relax.FuncOp, used: list[int]) -> bool:
+    """Whether a function gives more than what is used."""
+    return isinstance(func.ret_type, TupleType) and len(used) < len(func.ret_type.types)
+
+
 def _chosen(t: Attribute, used: list[int]) -> Attribute:
     assert isinstance(t, TupleType)
     fields = [t.types.data[i] for i in used]
     return fields[0] if len(fields) == 1 else tuple_type(fields)
 
 
-def _narrow(private: PrivateFunction, used: list[int]) -> None:
+def _narrow(private: PrivateFunction, used: list[int], names: NameSupply) -> None:
     end = private.func.return_op
     values = [_field(end, end.value, i) for i in used]
     if len(values) > 1:
@@ -71,7 +78,7 @@ def _narrow(private: PrivateFunction, used: list[int]) -> None:
     refine_result(private.func)
     for call in private.calls:
         caller = caller_of(call)
-        _narrow_call(call, used, private.func)
+        _narrow_call(call, used, private.func, names)
         refine_result(caller)
 
 
@@ -84,10 +91,14 @@ def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:
     return item.result
 
 
-def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp) -> None:
+def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp, names: NameSupply) -> None:
+    """A call that gives less. Of what is new no two have one name in the whole module, as in TVM."""
+    base = "lv" if isinstance(call.parent_op(), relax.DataflowOp) else "gv"
     result = _chosen(call.result.type, used)
     constant = not relax.free_symbolic_vars([func.ret_type])
     new = replace_call(call, call.args, func.ret_type if constant and is_base_of(result, func.ret_type) else result)
+    set_name(new.result, names.fresh(base))
+    fields = [names.fresh(base) for _ in used] if len(used) > 1 else []
     for item in [use.operation for use in call.result.uses]:
         assert isinstance(item, relax.TupleGetItemOp)
         if len(used) == 1:
@@ -96,7 +107,8 @@ def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp) -> Non
             bind = relax.TupleGetItemOp(new.result, used.index(item.index.data))
         insert_before(item, bind)
         take_over(item.result, bind.result)
+        if fields:
+            set_name(bind.result, fields[used.index(item.index.data)])
         erase(item)
         infer_users([use.operation for use in bind.result.uses], is_base_of)
-    set_name(new.result, name_of(call.result))
     erase(call)

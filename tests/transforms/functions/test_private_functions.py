@@ -220,6 +220,37 @@ def test_remove_unused_parameters(parse):
     assert len(after["main"].params) == 2
 
 
+def test_fields_that_callers_use_have_names_of_their_own_in_the_module():
+    before = from_source("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def pair(x: R.Tensor((4,), "float32")):
+        a = R.exp(x)
+        b = R.sin(x)
+        c = R.cos(x)
+        return (a, b, c)
+
+    @R.function
+    def first(x: R.Tensor((4,), "float32")):
+        gv1 = R.tan(x)
+        parts = Module.pair(gv1)
+        return parts[0]
+
+    @R.function
+    def third(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            parts = Module.pair(x)
+            last = parts[2]
+            R.output(last)
+        return last
+""")
+    module = RemoveUnusedOutputs()(before)
+    new = [line for line in module.script().splitlines() if line.endswith((" cls.pair(gv1)", " cls.pair(x)", "[0]", "[1]"))]
+    assert [line.split(":")[0].strip() for line in new] == ["gv", "gv2", "lv", "last"]
+    assert_same_meaning(before, module)
+
+
 def test_a_parameter_stays_whose_variable_no_argument_says(parse):
     unknown = "!relax.tensor<ndim = 1, f32>"
     text = f"""

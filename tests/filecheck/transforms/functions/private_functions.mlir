@@ -8,7 +8,7 @@ relax.func @main(%x: !relax.tensor<[4], f32>, %y: !relax.tensor<[k], f32>) -> !r
   // EXPAND: relax.call @helper(%x, %x, %y)
   // PARAMS: %0 = relax.prim_value k
   // PARAMS-NEXT: relax.call @helper(%p, %0)
-  // OUTPUTS: %t = relax.call @helper(%p, %y) : !relax.tensor<[4], f32>
+  // OUTPUTS: %gv = relax.call @helper(%p, %y) : !relax.tensor<[4], f32>
   // INLINE-NEXT: %s = relax.subtract %x, %x : !relax.tensor<[4], f32>
   // INLINE-NEXT: relax.return %s : !relax.tensor<[4], f32>
   %p = relax.tuple(%x, %x)
