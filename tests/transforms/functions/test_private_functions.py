@@ -246,7 +246,8 @@ class Module:
         return last
 """)
     module = RemoveUnusedOutputs()(before)
-    new = [line for line in module.script().splitlines() if line.endswith((" cls.pair(gv1)", " cls.pair(x)", "[0]", "[1]"))]
+    ends = (" cls.pair(gv1)", " cls.pair(x)", "[0]", "[1]")
+    new = [line for line in module.script().splitlines() if line.endswith(ends)]
     assert [line.split(":")[0].strip() for line in new] == ["gv", "gv2", "lv", "last"]
     assert_same_meaning(before, module)
 
