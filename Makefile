@@ -1,7 +1,7 @@
 # make demo       set up and run the digit classifier; make example-filetypes: files by their type, a model from ONNX
 # make course     the notebooks of docs/course, in a browser; make docs: the pages of docs/ as a site, build/site/index.html
 # make test       set up and run all checks, in some minutes: before every commit
-# make test-all   the tests of which `make test` draws less or takes fewer rows, at full strength: after it
+# make test-all   what `make test` leaves out: the other rows of its tables, and the tests that draw less in it: after it
 # make test-models   the tests of importers that need torch, which it installs (large): after a change of frontend/
 # make fuzz       random cases of every kind: SECONDS=540 in all; make fuzz-ci: the first ones, in a minute
 # Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
@@ -114,7 +114,7 @@ pytest: $(VENV)/test.stamp
 
 pytest-full: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --full -m thinned --junitxml=$(OUT)/pytest-full.xml
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --rest -m thinned --junitxml=$(OUT)/pytest-full.xml
 
 # What `make test` skips where torch, transformers and ONNX Runtime are not installed.
 MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py \

@@ -20,16 +20,18 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--update-golden` and `--full`."""
+    """Adds `--update-golden`, `--full` and `--rest`."""
     parser.addoption("--update-golden", action="store_true", help="write what `golden` is given into tests/golden")
     parser.addoption("--full", action="store_true", help="all random draws and all rows of tables (see strength.py)")
+    parser.addoption("--rest", action="store_true", help="the same without the rows that run without --full")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests have a cache of compiled objects of their own, which `make clean` removes, and leave the user's alone."""
     config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
     config.addinivalue_line("markers", "only_full: `make test` leaves it to `make test-all`")
-    strength.set_full(bool(config.getoption("--full")))
+    config.addinivalue_line("markers", "quick_row: a row of a table that `make test` runs")
+    strength.set_full(bool(config.getoption("--full") or config.getoption("--rest")))
     # No test asserts a time: neither that of an example, nor that of drawing it.
     settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
@@ -39,8 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what runs at full strength only, and says how many tests these are."""
+    """Leaves out what runs at full strength only, or what has run before it, and says how many tests these are."""
     left = strength.without_only_full(items)
+    if config.getoption("--rest"):
+        left = strength.without_quick_rows(left)
     if len(left) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
         items[:] = left

@@ -97,6 +97,7 @@ def _inputs(name: str, func: Any) -> list[Any]:
     return [(np.abs(v) + 1).astype(v.dtype) if isinstance(v, np.ndarray) and v.dtype != bool else v for v in values]
 
 
+@pytest.mark.thinned  # by `_chosen`, too
 @thinned("name", sorted(CASES), 27)
 def test_operator(name: str) -> None:
     (case, *_) = CASES[name]

@@ -100,6 +100,7 @@ def test_interpreter_and_torch(case: tuple[Row, int, str]) -> None:
         close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
 
 
+@pytest.mark.thinned
 @thinned("dtype", NUMBERS, 1)
 def test_native_code_and_interpreter(dtype: str) -> None:
     cases = some(cases_of(dtype), 24)

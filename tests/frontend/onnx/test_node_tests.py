@@ -11,6 +11,7 @@ from node_test_reasons import REASONS, reason_of  # noqa: E402
 from strength import only_full, some, thinned  # noqa: E402
 
 
+@pytest.mark.thinned
 @thinned("module", node_tests.modules(), 24)
 def test_the_cases_of_a_module_pass_or_have_a_reason(module):
     names = some(sorted(node_tests.cases_of(module)), 1)  # all of them at full strength
