@@ -149,6 +149,11 @@ def _dot(a: str, b: str) -> Callable[..., Any]:
     return run
 
 
+def _pairs(x: Any, y: Any) -> Any:
+    """The products of int16, two neighbours summed; sums wrap."""
+    return (x.astype(np.int64) * y.astype(np.int64)).reshape(-1, 2).sum(axis=1).astype(np.int32)
+
+
 def _compress(lanes: Any, mask: Any, otherwise: Any) -> Any:
     """The lanes that the mask takes, in a row, then the other vector's."""
     return np.concatenate([lanes[mask], otherwise[mask.sum() :]])
@@ -177,6 +182,7 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
     "llvm.umin": np.minimum,
     "llvm.experimental.vector.compress": _compress,
     "llvm.x86.avx512.vpdpbusd": _dot("uint8", "int8"),
+    "llvm.x86.avx2.pmadd.wd": _pairs,
     "llvm.x86.avx512bf16.dpbf16ps": _dot("bfloat16", "bfloat16"),
     "llvm.aarch64.neon.sdot.v4i32": _dot("int8", "int8"),
     "llvm.aarch64.neon.udot.v4i32": _dot("uint8", "uint8"),

@@ -1,9 +1,10 @@
-"""The rule for products and convolutions of bfloat16, and of bytes: instructions that add several products at once.
+"""The rule for products and convolutions of bfloat16, words and bytes: instructions that add several products at once.
 
-    C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes in int32
+    C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes and words in int32
 
-An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`), or four bytes (`vpdpbusd`). Those of A lie
-behind each other in memory; those of B are put together, for a strip of columns, in a panel that all rows pass over,
+An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`) or words (`vpmaddwd`), or four bytes
+(`vpdpbusd`). Those of A lie behind each other in memory; those of B are put together, for a strip of columns, in a panel
+that all rows pass over, or, where there are few rows, step by step:
 or, where there are few rows, step by step:
 
     for j in N / width:
@@ -23,6 +24,9 @@ elements that are turned around in registers. Weights that are constant have the
 
 `vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
 other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
+
+The sums that `vpmaddwd` gives are added by an instruction of its own. Steps stay loops then: LLVM would add sums of
+neighbouring steps to each other first, which takes more registers than there are.
 
 Sums of bfloat16 are float32 here, whatever dtype they are stored in: rounded once, at the end. Targets without the
 instruction compute those as float32, with a `group` of one; all else is left to the other rules there.
@@ -183,7 +187,7 @@ def _plan(
         return misfit("the target has no instruction for products of these types")
     if k is None or not isinstance(load, tir.LoadOp):
         return misfit("the operand for rows is not loaded in the order of the sum")
-    lane = _lane(epilogue, load, columns)
+    lane = _lane(epilogue, load, columns, dot.group)
     if lane is None:
         return misfit("no iterator of several lies along the result while the operand for rows stays")
     if not _in_lanes(columns, lane):
@@ -218,22 +222,22 @@ def _tile_size(
     return vectors, tile
 
 
-def _lane(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue) -> Iter | None:
+def _lane(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue, group: int) -> Iter | None:
     """The iterator along which the result is contiguous and A does not move, at most from panel to panel of B."""
     for it in reversed(epilogue.stage.spatial):
         contiguous = constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1
         if not contiguous or it.extent.constant in (0, 1):
             continue
-        if constant_slope(rows, it) == 0 or _stays_in_panels(rows, it, columns):
+        if constant_slope(rows, it) == 0 or _stays_in_panels(rows, it, columns, group):
             return it
     return None
 
 
-def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue) -> bool:
+def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int) -> bool:
     """Whether A is the same for all columns of a panel, as for those of a group of channels."""
     load = columns.owner
     last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
-    width = 0 if last is None else last // 4
+    width = 0 if last is None else last // group
     if lane.parts or not width or width > _WIDEST_PANEL or (lane.extent.constant or 1) % width:
         return False
     place = address(rows.buffer, rows.indices)
@@ -404,9 +408,7 @@ class _Strip:
         if before is None:
             loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
         else:
-            mk.in_blocks(
-                loops, k, steps, whole, lambda block, size: before(taps, block, size), not self.plan.dot.shifted
-            )
+            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size), self.plan.dot.is_plain)
         if end is not None:
             return
         if left.constant is None:
@@ -494,7 +496,7 @@ class _Strip:
         return reduce(lambda a, b: self.loops.op(tir.CallIntrinOp("bitwise_or", [a, b], self.packed)), parts)
 
     def _bits_at(self, value: SSAValue, place: int) -> SSAValue:
-        """The bits of a bfloat16 or a byte, as an int32 that is not negative, at a place of it."""
+        """The bits of a byte or of two, as an int32 that is not negative, at a place of it."""
         loops, bits = self.loops, bit_width(value.type)
         unsigned = ui8 if bits == 8 else ui16
         wide = value if value.type == unsigned else loops.op(tir.ReinterpretOp(value, unsigned))
@@ -547,7 +549,7 @@ class _Tile:
                 self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
 
         self.rows.elements(strip.strip, clear, strip.padded, every)
-        strip.each_step(step, before=self._ask_for_next if self._asks or not dot.shifted else None)
+        strip.each_step(step, before=self._ask_for_next if self._asks or dot.is_plain else None)
         self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
 
     @property
@@ -592,6 +594,8 @@ class _Tile:
         if dot.elements != i32:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
+        if not dot.adds:
+            return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))))
         return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))
 
     def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import bf16, f32, i8, i32
+from xdsl.dialects.builtin import bf16, f32, i8, i16, i32
 from xdsl.ir import Attribute
 
 from ...dialects.dtypes import ui8
@@ -17,7 +17,7 @@ class Dot:
 
     `intrinsic` is given the sums, A and B, or the sums, B and A with `swapped`, these as vectors of `elements`; None is
     a product of two numbers. It is for vectors of `bits`, on targets that have all features of one of `needs`. With
-    `shifted` the bytes of A are of the other kind.
+    `shifted` the bytes of A are of the other kind; without `adds` it gives the products' sums, which are added.
     """
 
     group: int
@@ -28,10 +28,16 @@ class Dot:
     needs: tuple[frozenset[str], ...] = ()
     swapped: bool = False
     shifted: bool = False
+    adds: bool = True
 
     def fits(self, features: frozenset[str], vector_bits: int) -> bool:
         """Whether a target has it."""
         return self.intrinsic is None or (vector_bits == self.bits and any(n <= features for n in self.needs))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is all that a step does to sums."""
+        return self.adds and not self.shifted
 
     def vectors(self, registers: int) -> int:
         """How many vectors of sums a tile is wide at most. With `shifted` it has one row more, and 128s."""
@@ -55,6 +61,7 @@ _VNNI = (
         (frozenset({"avxvnni"}), frozenset({"avx512vnni", "avx512vl"})),
     ),
 )
+_WORDS = (Dot(2, i32, "llvm.x86.avx2.pmadd.wd", i16, 256, (frozenset({"avx2"}),), adds=False),)
 
 
 def _vnni(*, swapped: bool = False, shifted: bool = False) -> tuple[Dot, ...]:
@@ -74,6 +81,7 @@ DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
     (i8, i8, i32): (*_vnni(shifted=True), _neon("sdot", "dotprod")),
     (i8, ui8, i32): (*_vnni(swapped=True), _neon("usdot", "i8mm", swapped=True)),
     (ui8, ui8, i32): (*_vnni(swapped=True, shifted=True), _neon("udot", "dotprod")),
+    (i16, i16, i32): _WORDS,
 }
 """Dtypes of A, B and of the result -> what may be used, the best first."""
 
@@ -87,3 +95,8 @@ def dot_of(a: Attribute, b: Attribute, out: Attribute, target: Target) -> Dot | 
     """The instruction for these dtypes that a target has, None where it has none."""
     dot = best_dot(a, b, out, target.features, target.vector_bits)
     return None if dot is None or dot.intrinsic is None else dot
+
+
+def are_words(target: Target) -> bool:
+    """Whether products of bytes are those of words on a target: it has an instruction for these alone."""
+    return dot_of(i8, i8, i32, target) is None and dot_of(i16, i16, i32, target) is not None

@@ -21,7 +21,7 @@ from ...handles.relax.expr import Expr, ShapeExpr, const
 from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter
-from .dot_products import Dot, dot_of
+from .dot_products import Dot, are_words, dot_of
 from .quantized_form import bounds_of, integer_limits
 from .rules import constant_array
 
@@ -183,17 +183,42 @@ def _product(target: Target) -> _Rule:
             return expr
         if (a.has_vectors and a.axis != len(a.dims) - 2) or (b.has_vectors and b.axis != len(b.dims) - 1):
             return expr
-        b = _signed(target, a, b)
-        if not _has_dot(target, a, b) or not _fits(a.dims[-1], a, b):
+        if not _fits(a.dims[-1], a, b):
             return expr
-        scales = _along(a.scale, 0, 2), b.scale
-        return _scaled(_product_of_bytes(a, b), scales)
+        sums = _product_of_words(a, b) if are_words(target) else _product_of_bytes(target, a, b)
+        return expr if sums is None else _scaled(sums, (_along(a.scale, 0, 2), b.scale))
 
     return is_op("relax.matmul")(left.whole, right.whole), rewrite
 
 
-def _product_of_bytes(a: _Bytes, b: _Bytes) -> Expr:
-    """sum((a - p) * (b - q)) in int32."""
+def _product_of_words(a: _Bytes, b: _Bytes) -> Expr | None:
+    """sum((a - p) * (b - q)) in int32, of int16; None where b is not constant."""
+    weights = _constant_words(b, 1)
+    return None if weights is None else call("relax.matmul", _words(a, 0), weights, out_dtype="int32")
+
+
+def _words(q: _Bytes, axis: int, rank: int = 2) -> Expr:
+    """Bytes less their zero points, which may be along `axis` of the last `rank`, in int16."""
+    wide = call("relax.astype", q.q, dtype="int16")
+    if q.is_centred:
+        return wide
+    return binary("subtract", wide, call("relax.astype", _along(q.zero, axis, rank), dtype="int16"))
+
+
+def _constant_words(q: _Bytes, axis: int) -> Expr | None:
+    """The same as a constant; None where they are none."""
+    array, zeros = constant_array(q.q.ssa), _contents(q.zero)
+    if array is None or zeros is None:
+        return None
+    along = zeros.reshape([-1 if at == axis else 1 for at in range(array.ndim)]) if zeros.ndim else zeros
+    return const(np.ascontiguousarray(array.astype(np.int16) - along.astype(np.int16)))
+
+
+def _product_of_bytes(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
+    """sum((a - p) * (b - q)) in int32; None where there is no instruction for it."""
+    b = _signed(target, a, b)
+    if not _has_dot(target, a, b):
+        return None
     p, q = (call("relax.astype", zero, dtype="int32") for zero in (_along(a.zero, 0, 2), b.zero))
     sums: Expr = call("relax.matmul", a.q, b.q, out_dtype="int32")
     if not a.is_centred:
@@ -215,24 +240,40 @@ def _convolution(target: Target) -> _Rule:
         x, w = _bytes(data, matches), _bytes(weight, matches)
         if x is None or w is None or _type(expr).element != f32:
             return expr
-        w, attrs = _signed(target, x, w), _attrs(expr)
-        if not _has_dot(target, x, w) or not _is_for_bytes(attrs, x, w):
+        attrs = _attrs(expr)
+        if not _is_for_bytes(attrs, x, w):
             return expr
-        shifted = _padded(x, attrs)
-        if shifted is None:
-            return expr
-        if attrs["groups"] > 1:
-            w = _centred(w, attrs["kernel_layout"])
-        out = attrs["out_layout"] or attrs["data_layout"]
-        sums: Expr = call("relax.nn.conv2d", shifted, w.q, **{**attrs, "out_dtype": "int32"})
-        if not x.is_centred:
-            sums = binary("subtract", sums, _along(_too_much(x, w, attrs["kernel_layout"]), out.index("C"), 4))
-        if not w.is_centred:
-            zeros = _along(call("relax.astype", w.zero, dtype="int32"), out.index("C"), 4)
-            sums = binary("subtract", sums, binary("multiply", zeros, _window_sums(shifted, w, attrs)))
-        return _scaled(sums, (x.scale, _along(w.scale, out.index("C"), 4)))
+        sums = _convolution_of_words(x, w, attrs) if are_words(target) else _convolution_of_bytes(target, x, w, attrs)
+        axis = (attrs["out_layout"] or attrs["data_layout"]).index("C")
+        return expr if sums is None else _scaled(sums, (x.scale, _along(w.scale, axis, 4)))
 
     return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
+
+
+def _convolution_of_words(x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
+    """The convolution of x - p with w - q in int32, of int16; None in groups, and where w is not constant."""
+    weights = _constant_words(w, attrs["kernel_layout"].index("O"))
+    if weights is None or attrs["groups"] > 1:
+        return None
+    return call("relax.nn.conv2d", _words(x, 0), weights, **{**attrs, "out_dtype": "int32"})
+
+
+def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
+    """The same of bytes; None where there is no instruction for it, or the padding is not known."""
+    w = _signed(target, x, w)
+    shifted = _padded(x, attrs) if _has_dot(target, x, w) else None
+    if shifted is None:
+        return None
+    if attrs["groups"] > 1:
+        w = _centred(w, attrs["kernel_layout"])
+    axis = (attrs["out_layout"] or attrs["data_layout"]).index("C")
+    sums: Expr = call("relax.nn.conv2d", shifted, w.q, **{**attrs, "out_dtype": "int32"})
+    if not x.is_centred:
+        sums = binary("subtract", sums, _along(_too_much(x, w, attrs["kernel_layout"]), axis, 4))
+    if not w.is_centred:
+        zeros = _along(call("relax.astype", w.zero, dtype="int32"), axis, 4)
+        sums = binary("subtract", sums, binary("multiply", zeros, _window_sums(shifted, w, attrs)))
+    return sums
 
 
 def _padded(x: _Bytes, attrs: dict[str, Any]) -> Expr | None:

@@ -11,7 +11,7 @@ from ...dialects import relax
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
 from ...target import Target
-from .dot_products import dot_of
+from .dot_products import are_words, dot_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class QuantizedToInteger(Pass):
     The integers are exact: what might be more than an int32 holds stays. Each element is then rounded two or three
     times; in floats it is each factor, each product and each sum.
 
-    For `target`s with instructions for products of bytes. In layouts whose last letter is not C, convolutions without
+    For `target`s with instructions for products of bytes; where there are those of words alone, constant weights and
+    what they are multiplied by become int16, less their zero points (`matmul(a - p, b - q)`). In layouts whose last letter is not C, convolutions without
     groups whose weights are not constant stay.
     """
 
@@ -45,7 +46,7 @@ class QuantizedToInteger(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        if dot_of(i8, i8, i32, target) is None:
+        if dot_of(i8, i8, i32, target) is None and not are_words(target):
             return
         if any(o.name == "relax.dequantize" for f in relax_functions(op) for o in ops_of_type(f, relax.Operator)):
             # only here, as what patterns are made of takes a while to load

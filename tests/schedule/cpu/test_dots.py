@@ -56,7 +56,7 @@ def values(shape, dtype):
 
 def check(found, x, w):
     if x.dtype != ml_dtypes.bfloat16:
-        np.testing.assert_array_equal(found, x.astype("int64") @ w.astype("int64"))
+        np.testing.assert_array_equal(found, (x.astype("int64") @ w.astype("int64")).astype("int32"))
         return
     wide, others = x.astype("float64"), w.astype("float64")
     wanted = wide @ others
@@ -85,6 +85,7 @@ PRODUCTS = [
     ("llvm", "uint8", "int32", ("depth", "one")),
     *((target, "bfloat16", "bfloat16", ("rows",)) for target in TARGETS[1:]),
     *((target, "int8", "int32", ("one",)) for target in TARGETS[1:]),
+    *((target, "int16", "int32", ("rows", "depth", "columns", "one")) for target in TARGETS[-1:]),
 ]
 
 

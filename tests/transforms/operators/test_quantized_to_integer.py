@@ -181,6 +181,46 @@ def test_constant_unsigned_weights_become_signed(name):
     assert_same_meaning(before.op, after.op, inputs=inputs)
 
 
+def with_weights(case):
+    """A case whose weights, and what belongs to them, are constant."""
+    mod = FITS[case]
+    types = {name: param.type for param in mod["main"].op.params for name in [param.name_hint]}
+    constant = [name for name in ("w", "s", "z", "bias") if name in types and types[name].dims != ()]
+    given = dict(zip(types, inputs(mod["main"].op, {"n": 1}, 5), strict=True))
+    kept = ("s", "z") if case == "by rows" else ()
+    return BindParams("main", {name: given[name] for name in constant if name not in kept})(mod)
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_constant_weights_become_words(case):
+    """Where there are products of words alone; zero points are taken off before."""
+    before = with_weights(case)
+    after = QuantizedToInteger(PLAIN)(before)
+    text = after.script()
+    assert "R.dequantize" not in text and 'out_dtype="int32"' in text
+    assert "R.sum" not in text and "R.nn.pad" not in text
+    assert_same_meaning(before.op, after.op, inputs=inputs)
+
+
+@pytest.mark.skipif(len(TARGETS) == 1, reason="this machine has no AVX2")
+def test_words_run():
+    for case in ("by columns", "transposed", "by rows", "quantized again", "padded", "shifted weights"):
+        mod = with_weights(case)
+        main = relax.build(mod, target=PLAIN)["main"]
+        for n in (0, 1, 30):
+            args = inputs(mod["main"].op, {"n": n}, n)
+            found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+            if found.dtype == np.uint8:
+                assert (np.abs(found.astype(int) - wanted.astype(int)) <= 1).all()
+            else:
+                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+
+
+def test_words_in_groups_stay():
+    before = BindParams("main", {"w": RNG.integers(-128, 128, (3, 3, 4, 6)).astype("int8")})(GROUPS["groups"])
+    assert QuantizedToInteger(PLAIN)(before).script() == before.script()
+
+
 STAYS = {
     "floats": product(a=("x", "(5, 8)", "float32"), left="x"),
     "weights only": product(

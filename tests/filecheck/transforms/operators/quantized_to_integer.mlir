@@ -35,3 +35,19 @@ relax.func @left(%x: !relax.tensor<[n, 8], i8>, %w: !relax.tensor<[8, 6], i8>) -
   %y = relax.matmul %a, %b : !relax.tensor<[n, 6], f32>
   relax.return %y : !relax.tensor<[n, 6], f32>
 }
+// Where there are products of words alone constant weights are words, less their zero points.
+// NONE: relax.func @constant_weights(
+// NONE: [[w:%[a-z0-9]+]] = relax.constant <i16 [2, 2] {{\[\[}}-3, -131], [124, 0]]>
+// NONE: relax.matmul %{{[a-z0-9]+}}, [[w]] {out_dtype = i32} : !relax.tensor<[n, 2], i32>
+// CHECK-LABEL: relax.func @constant_weights(
+relax.func @constant_weights(%x: !relax.tensor<[n, 2], ui8>) -> !relax.tensor<[n, 2], f32> {
+  // CHECK: relax.matmul %x, %{{[a-z0-9]+}} {out_dtype = i32} : !relax.tensor<[n, 2], i32>
+  %s = relax.constant <f32 [] 0.5>
+  %z = relax.constant <ui8 [] 3>
+  %q = relax.constant <i8 [] 3>
+  %w = relax.constant <i8 [2, 2] [[0, -128], [127, 3]]>
+  %a = relax.dequantize %x, %s, %z : !relax.tensor<[n, 2], f32>
+  %b = relax.dequantize %w, %s, %q : !relax.tensor<[2, 2], f32>
+  %y = relax.matmul %a, %b : !relax.tensor<[n, 2], f32>
+  relax.return %y : !relax.tensor<[n, 2], f32>
+}
