@@ -3,8 +3,8 @@
     C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes and words in int32
 
 An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`) or words (`vpmaddwd`), or four bytes
-(`vpdpbusd`). Those of A lie behind each other in memory; those of B are put together, for a strip of columns, in a panel
-that all rows pass over, or, where there are few rows, step by step:
+(`vpdpbusd`). Those of A lie behind each other in memory; those of B are put together, for a strip of columns, in a
+panel that all rows pass over, or, where there are few rows, step by step:
 
     for j in N / width:
         for s in K / group: panel[s, :] = B[s * group : (s + 1) * group, j * width : (j + 1) * width]

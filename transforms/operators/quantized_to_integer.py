@@ -37,8 +37,8 @@ class QuantizedToInteger(Pass):
     times; in floats it is each factor, each product and each sum.
 
     For `target`s with instructions for products of bytes; where there are those of words alone, constant weights and
-    what they are multiplied by become int16, less their zero points (`matmul(a - p, b - q)`). In layouts whose last letter is not C, convolutions without
-    groups whose weights are not constant stay.
+    what they are multiplied by become int16, less their zero points: matmul(a - p, b - q). In layouts whose last letter
+    is not C, convolutions without groups whose weights are not constant stay.
     """
 
     name = "quantized-to-integer"
