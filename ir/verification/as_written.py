@@ -37,6 +37,12 @@ def as_written(op: Operation) -> AsWritten | None:
     return _REMEMBERED.get(op) if _REMEMBERED else None
 
 
+def declared_type(value: SSAValue) -> Attribute:
+    """What the variable of a value was declared as, where that is remembered; else what is known of it."""
+    memory = as_written(value.owner) if isinstance(value.owner, Operation) else None
+    return value.type if memory is None or memory.declared is None else memory.declared
+
+
 def remember_declared(old: SSAValue, new: SSAValue) -> None:
     """Let the operation that gives `new` remember what the variable of `old` was declared as."""
     if _REMEMBERED and isinstance(old.owner, Operation) and isinstance(new.owner, Operation):

@@ -30,7 +30,7 @@ from ...dialects.relax import (
 )
 from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_result
 from ...dialects.sym.expr import SymExpr, Var, logical_not
-from ...ir.verification.as_written import remember
+from ...ir.verification.as_written import declared_type, remember
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
@@ -146,7 +146,7 @@ class RelaxParser(RelaxEvaluator):
 
         Where the two contradict each other, the body is right: with a warning.
         """
-        given = last.value.type
+        given = declared_type(last.value)
         known = erase_unbound(given, set(free_symbolic_vars(signature.params)))
         if signature.ret is None or is_base_of(signature.ret, known):
             return known
@@ -396,6 +396,8 @@ class RelaxParser(RelaxEvaluator):
         if is_base_of(wanted, given):
             if type(value.owner) not in _KEEP_THEIR_TYPES and not _has_nested_operand(value):
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+            elif isinstance(value.owner, relax.CallDPSPackedOp) and wanted not in (given, OBJECT):
+                remember(value.owner).declared = wanted
             return value
         if base_check(wanted, given) is BaseCheckResult.FAIL_L0:
             if self.checked:

@@ -67,6 +67,7 @@ class RelaxPrinter:
         self._prologue: tuple[list[str], int] = (doc.lines, 0)
         self._hints: dict[SSAValue, str] = {}
         self._given: dict[SSAValue, str] = {}
+        self._externs: dict[str, OpResult] = {}
 
     # Symbolic dimensions
 
@@ -215,9 +216,12 @@ class RelaxPrinter:
         if result.type == _NOTHING and result.first_use is None and isinstance(op, relax.Operator | relax.CallBase):
             self.doc.line(text, op)
             return
-        hidden = _hides_struct_info(op) or self._says_struct_info(op)
-        note = "" if hidden else ": " + struct_info(self, _declared(op))
+        declared = _declared(op)
+        hidden = (_hides_struct_info(op) and declared == result.type) or self._says_struct_info(op)
+        note = "" if hidden else ": " + struct_info(self, declared)
         self.doc.line(f"{self._define(result)}{note} = {text}", op)
+        if isinstance(op, relax.ExternFuncOp):
+            self._externs[op.global_symbol.data] = op.result
 
     def _says_struct_info(self, op: Operation) -> bool:
         """Whether the annotation may be left out: only where asked, and where inference gives the same."""
@@ -387,8 +391,15 @@ class RelaxPrinter:
         return args
 
     def call_dps_packed(self, op: relax.CallDPSPackedOp) -> str:
-        args = [string(op.func.data), self._tuple(op.args), self._outputs(op.result_type)]
+        args = [self._packed_callee(op), self._tuple(op.args), self._outputs(op.result_type)]
         return f"{self.doc.relax('call_dps_packed')}({', '.join(args)})"
+
+    def _packed_callee(self, op: relax.CallDPSPackedOp) -> str:
+        """The variable that is bound to the packed function and seen from here, or the function's name."""
+        bound = self._externs.get(op.func.data)
+        if bound is not None and cast(Block, bound.owner.parent_block()).is_ancestor(op):
+            return self._values[bound]
+        return string(op.func.data)
 
     def call_packed(self, op: relax.CallPackedOp | relax.CallPurePackedOp | relax.CallInplacePackedOp) -> str:
         args = [string(op.func.data), *(self._values[a] for a in op.args)]

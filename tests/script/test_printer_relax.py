@@ -491,3 +491,30 @@ def main(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
     return y"""
     text = print_script(parse_function(source))
     assert 'y1: R.Tensor((2,), dtype="float32") = y\n        R.output(y1)\n    return y1' in text
+
+
+PACKED = """# from tvm.script import relax as R
+
+@R.function
+def f(x: R.Tensor((2,), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+    g: R.Callable = R.ExternFunc("packed")
+    with R.dataflow():
+        h: R.Callable = R.ExternFunc("inner")
+        a = R.call_dps_packed(g, (x,), out_sinfo=R.Tensor((2,), dtype="float32"))
+        b = R.call_dps_packed(h, (a,), out_sinfo=R.Tensor((2,), dtype="float32"))
+        R.output(b)
+    c = R.call_dps_packed("inner", (b,), out_sinfo=R.Tensor((2,), dtype="float32"))
+    d: R.Tensor(dtype="float32", ndim=1) = R.call_dps_packed(g, (c,), out_sinfo=R.Tensor((2,), dtype="float32"))
+    return d"""
+
+
+def test_a_call_of_a_packed_function_names_the_variable_that_is_bound_to_it() -> None:
+    func = parse_function(PACKED.split("\n", 2)[2])
+    assert print_script(func) == PACKED
+
+
+def test_a_call_in_place_is_of_its_type_where_the_annotation_says_less() -> None:
+    func = parse_function(PACKED.split("\n", 2)[2])
+    (call,) = [op for op in func.walk() if op.results and op.results[0].name_hint == "d"]
+    assert str(call.results[0].type) == T2
+    assert print_script(func.clone()).count("d = R.call_dps_packed") == 1
