@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,14 @@ def compare_golden(name: str, text: str, update: bool, folder: Path = GOLDEN) ->
     if wanted != text:
         diff = difflib.unified_diff(wanted.splitlines(), text.splitlines(), f"golden/{name}", "found", lineterm="")
         pytest.fail("\n".join([*diff, "`pytest --update-golden` accepts what was found"]), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def programs_are_kept() -> Iterator[None]:
+    """What a module builds again is read again: for tests of what is done with programs, not of how they are made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIRAX_CACHE", "1")
+        yield
 
 
 @pytest.fixture

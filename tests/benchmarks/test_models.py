@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmark_models import SMALL, make
 from benchmark_models import workload as workloads
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.interpreter import interpret
 from tirax.tvm_api import relax
@@ -40,6 +40,7 @@ def test_one_build_serves_all_sizes(workload, weights):
         assert workloads.difference(forward(*inputs), wanted) < TOLERANCE
 
 
+@only_full
 @pytest.mark.parametrize("name", ["bert", "resnet"])
 def test_fixed_sizes(name):
     workload = make(name, **SMALL[name])

@@ -238,7 +238,7 @@ def _function(name: str, case: Case) -> str:
     )
 
 
-LINES = some(list(CASES), 10)
+LINES = some(list(CASES), 4)
 """Those that run; all of them at full strength."""
 
 

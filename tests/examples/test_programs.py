@@ -53,6 +53,7 @@ def test_the_demo_classifies_the_held_out_images(demo: str):
         assert ("@T.prim_func" in text) == (number > 0)
 
 
+@only_full
 def test_the_mlp_benchmark():
     output = run("benchmarks/mlp.py", "--batches", "1,5", "--rounds", "3")
     rows = json.loads((ROOT / "build" / "benchmarks" / "mlp.json").read_text())["rows"]

@@ -58,6 +58,7 @@ def test_the_commands_of_the_page_find_the_plugin(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@only_full
 def test_a_rule_that_is_refused_says_at_which_step(tmp_path):
     (tmp_path / "product.py").write_text(blocks("sh")[0].split("EOF_PY")[1].split("\n", 1)[1])
     code = "import kernel_rule; from tirax.tools.tirax_opt import main; raise SystemExit(main())"

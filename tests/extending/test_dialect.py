@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from strength import only_full
+from strength import only_full, thinned
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "dialect"
 PAGE, PLUGIN = (FOLDER / "README.md").read_text(), (FOLDER / "acme_dialect.py").read_text()
@@ -48,6 +47,7 @@ def test_the_page_shows_what_the_file_holds():
     assert shown and all(text in PLUGIN for text in shown)
 
 
+@only_full
 def test_the_check_sees_a_wrong_pass(tmp_path):
     text = blocks("sh").split("EOF")[1].split("\n", 1)[1]
     (tmp_path / "twice.mlir").write_text(text)
@@ -71,7 +71,7 @@ def test_lists_say_whose_is_what(tmp_path):
 RUN, LIST = "tirax run x.mlir", "tirax-opt --list-passes"
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("command", "plugin", "entry", "message"),
     [
         (RUN, "\n\n1 / 0\n", "acme_dialect:UNIVERSE", r"acme_dialect\.py:3:1: error: the plug-in 'acme' of the pack"),
@@ -79,6 +79,7 @@ RUN, LIST = "tirax run x.mlir", "tirax-opt --list-passes"
         (RUN, PLUGIN, "acme_dialect:TwiceOp", "the plug-in 'acme' is no universe"),
         (LIST, PLUGIN.replace('"lower-acme": lambda', '"fuse-ops": lambda'), "acme_dialect:UNIVERSE", "Duplicate"),
     ],
+    1,
 )
 def test_a_universe_that_cannot_be_loaded_is_named(tmp_path, command, plugin, entry, message):
     (tmp_path / "x.mlir").write_text("func.func @f() { func.return }")

@@ -46,6 +46,7 @@ def run_tests(package: Path) -> subprocess.CompletedProcess[str]:
     return run(command, package, PYTHONPATH=str(package))
 
 
+@only_full
 def test_the_tests_of_a_new_package_pass(tmp_path):
     files = new_plugin("my_ops", str(tmp_path))
     package = tmp_path / "my_ops"
@@ -84,6 +85,7 @@ def test_the_commands_of_the_page(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@only_full
 def test_the_page_on_steps_of_schedules(tmp_path):
     page = (FOLDER.parent / "primitive" / "README.md").read_text()
     shown, programs, commands = (

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from strength import only_full
+from strength import only_full, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.relax import OPERATORS, operator
@@ -60,11 +60,13 @@ def test_the_program_of_the_page(site, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@only_full
 def test_the_commands_of_the_page(site, tmp_path):
     done = run(["bash", "-c", "set -euo pipefail\n" + "".join(blocks("sh"))], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@only_full
 def test_the_test_of_the_plugin(site, tmp_path):
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PLUGIN)], tmp_path)
     assert done.returncode == 0, done.stdout
@@ -105,12 +107,13 @@ relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
 """
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("text", "found"),
     [
         ("1 / 0", "ZeroDivisionError: division by zero"),
         (None, "ModuleNotFoundError: No module named 'broken_operators'"),
     ],
+    1,
 )
 def test_a_broken_plugin_is_named(tmp_path, text, found):
     install(tmp_path / "site", "broken-package", {"broken": "broken_operators"})
@@ -166,7 +169,7 @@ BAD_COMPUTE = [
 ]
 
 
-@pytest.mark.parametrize("body, message", BAD_COMPUTE)
+@thinned("body, message", BAD_COMPUTE, 1)
 def test_a_compute_that_is_wrong_is_named(site, tmp_path, body, message):
     module = site / "acme_operators.py"
     module.write_text(module.read_text().replace("return topi.subtract(x, topi.clip(x, -t, t))", body))

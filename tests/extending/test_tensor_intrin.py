@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from strength import only_full
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "intrinsic"
 PAGE = (FOLDER / "README.md").read_text()
 INTRINSIC = (FOLDER / "row_update.py").read_text()
@@ -25,6 +27,7 @@ def run_page(folder: Path, intrinsic: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False)
 
 
+@only_full
 def test_the_program_of_the_page(tmp_path):
     done = run_page(tmp_path, INTRINSIC)
     assert done.returncode == 0, done.stderr

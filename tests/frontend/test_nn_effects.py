@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 from xdsl.parser import Parser
 
 import tirax.tvm_api as tvm
@@ -123,6 +123,7 @@ def cached():
     return vm["_initialize_effect"], step
 
 
+@only_full
 @thinned("steps", [[3, 1, 1, 1, 2], [1] * 8, [8], [5, 3]], 1)
 def test_decoding_step_by_step_gives_what_a_whole_pass_gives(whole, cached, steps):
     initial, step = cached
@@ -135,6 +136,7 @@ def test_decoding_step_by_step_gives_what_a_whole_pass_gives(whole, cached, step
     np.testing.assert_allclose(np.concatenate(found), whole(IDS), rtol=1e-4, atol=1e-5)
 
 
+@only_full
 def test_two_sequences_have_caches_of_their_own(whole, cached):
     initial, step = cached
     first, second = initial(), initial()
@@ -145,6 +147,7 @@ def test_two_sequences_have_caches_of_their_own(whole, cached):
     np.testing.assert_allclose(b[0], whole(IDS[4:7])[-1], rtol=1e-4, atol=1e-5)
 
 
+@only_full
 @thinned("modes", [{"effect_mode": "packed"}, {"param_mode": "packed"}, {"param_mode": "none"}], 2)
 def test_how_effects_and_parameters_are_passed(whole, modes):
     model = Model()
@@ -185,6 +188,7 @@ def test_a_cache_grows_and_what_was_seen_of_it_stays():
         np.testing.assert_array_equal(found, wanted)
 
 
+@only_full
 def test_taking_rows_back(whole, cached):
     """A step that is taken back, and a sequence begun anew, leave no trace."""
     initial, step = cached

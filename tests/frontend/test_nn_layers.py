@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 from xdsl.dialects.builtin import ModuleOp
 
 import tirax.tvm_api as tvm
@@ -122,7 +122,7 @@ def test_texts(golden):
     golden("nn/layers.txt", "\n\n".join(texts))
 
 
-@thinned("name", [n for n in LAYERS if n != "attention_cross"], 5)
+@thinned("name", [n for n in LAYERS if n != "attention_cross"], 3)
 def test_native_code_agrees_with_the_interpreter(name):
     mod, _ = exported(name)
     forward = machine(mod)["forward"]
@@ -264,6 +264,7 @@ def test_replacing_parts():
     assert Longer().visit("", WithCache()).cache.init_seq_len == 8
 
 
+@only_full
 def test_subroutines_are_shared_where_they_are_alike():
     mod, _ = exported("subroutines")
     assert sorted(mod.names) == ["forward", "scaled", "scaled1", "scaled2"]

@@ -373,7 +373,7 @@ def test_texts(golden):
     golden("nn/operators.txt", "\n\n".join(texts))
 
 
-@thinned("name", CASES, 8)
+@thinned("name", CASES, 4)
 def test_numbers(name):
     _, inputs, reference = CASES[name]
     mod = exported(name)
@@ -531,7 +531,7 @@ class Module:
 )
 
 
-@pytest.mark.parametrize("scalars", [lambda n: [n], lambda n: [relax.ShapeExpr([n])]])
+@thinned("scalars", [lambda n: [n], lambda n: [relax.ShapeExpr([n])]], 1)
 def test_tensor_functions(scalars):
     def forward(x, by):
         out = nn.Tensor.placeholder(x.shape, "float32")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strength import drawn
+from strength import drawn, only_full
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -225,6 +225,7 @@ def parsed(text: str) -> ModuleOp:
     return module
 
 
+@only_full
 @drawn(300)
 @given(programs(), st.integers(0, 1000), st.sampled_from([False, False, True]), st.sampled_from([1, 3, 1 << 22]))
 def test_both_ways_agree_bit_for_bit(program: tuple[str, str], seed: int, same: bool, most: int) -> None:

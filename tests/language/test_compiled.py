@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from strength import only_full
 from tiny_models import LLAMA
 
 from tirax.frontend.nn.llm.decoder import Decoder, layout_of
@@ -34,6 +35,7 @@ def asked(monkeypatch):
     return rows
 
 
+@only_full
 def test_what_a_decoder_consists_of_is_its_place_in_the_cache(asked):
     wider = replace(LLAMA, intermediate_size=32)
     for config, layout in ((LLAMA, (4, "float32")), (wider, (4, "float32")), (LLAMA, (8, "float32")), (LLAMA, (4,))):

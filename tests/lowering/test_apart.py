@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from strength import only_full
 from test_build_cache import built, check, own_cache
 
 from tirax.diagnostics import TiraxError
@@ -14,6 +15,7 @@ from tirax.target import Target
 __all__ = ["own_cache"]
 
 
+@only_full
 def test_another_process_runs_the_passes():
     """The text of the module has the same place in the cache there, or it would be built here once more."""
     executable, ran = built(apart=True)

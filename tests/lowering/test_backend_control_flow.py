@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import only_full
 from xdsl.dialects import llvm
 
 from tirax.lowering.llvm_text import print_llvm
@@ -216,6 +217,7 @@ def test_entry_block_as_loop_header(backend):
     assert backend.call_loaded(backend.load_text(print_llvm(module)), "f", (5, 0), "i64") == 15
 
 
+@only_full
 def test_many_loops_take_linear_time_and_stay_right(backend):
     body = "\n".join(
         f"""%s{i + 1} = scf.for %i{i} = %c0 to %c3 step %c1 iter_args(%a{i} = %s{i}) -> (i64) {{

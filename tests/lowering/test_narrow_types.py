@@ -64,7 +64,7 @@ MAIN = ["float8_e4m3fn", "float8_e5m2", *INTEGERS]
 PAIRS = [(n, w) for n in FLOATS + INTEGERS for w in WIDE if n in MAIN or w == "float32"]
 
 
-@thinned(("narrow", "wide"), PAIRS, 24)
+@thinned(("narrow", "wide"), PAIRS, 10)
 def test_to_wide(narrow: str, wide: str):
     x = every(narrow)
     if wide in WIDE[4:]:  # what an integer cannot hold has no meaning
@@ -85,7 +85,7 @@ def hard_cases(narrow: str) -> np.ndarray:
     return np.concatenate([values, middle, *beside, random, rest])
 
 
-@thinned(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[:4]], 15)
+@thinned(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[:4]], 6)
 def test_from_floats(narrow: str, wide: str):
     x = hard_cases(narrow)
     if narrow in INTEGERS:
@@ -94,7 +94,7 @@ def test_from_floats(narrow: str, wide: str):
         assert_converts(wide, narrow, x.astype(dtype(wide)))
 
 
-@pytest.mark.parametrize(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[4:]])
+@thinned(("narrow", "wide"), [p for p in PAIRS if p[1] in WIDE[4:]], 6)
 def test_from_integers(narrow: str, wide: str):
     x = np.random.default_rng(0).integers(-100, 100, 300)
     assert_converts(wide, narrow, x.astype(wide))

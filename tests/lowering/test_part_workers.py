@@ -4,6 +4,7 @@ import sys
 from io import BytesIO, StringIO
 
 import pytest
+from strength import only_full
 from xdsl.printer import Printer
 
 from tirax.ir.passes.transform import PassContext, module_op, new_context
@@ -56,6 +57,7 @@ def answers(monkeypatch):
     return seen
 
 
+@only_full
 def test_the_code_is_the_same(answers, expected):
     assert build(module()).code == expected
     assert answers and all(isinstance(answer, Answer) for answer in answers)

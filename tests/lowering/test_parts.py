@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import crossed
+from strength import crossed, only_full
 from xdsl.dialects.builtin import i32
 
 from tirax.diagnostics import TiraxError
@@ -81,6 +81,7 @@ def test_saved_and_loaded(tmp_path):
     check(type(executable).load(tmp_path / "many.tirax"))
 
 
+@only_full
 @crossed("error, threads", [machine.LLVMError("no"), KeyboardInterrupt()], ["1", "2"], ids=repr)
 def test_a_failing_build_leaves_nothing_broken(monkeypatch, own_cache, threads, error):
     monkeypatch.setenv("TIRAX_BUILD_THREADS", threads)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 from xdsl.context import Context
 from xdsl.dialects import memref
 
@@ -64,7 +65,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", CASES, 5)
 def test_the_meaning_stays(backend, name):
     body, goes = CASES[name]
     source = HEAD + body + OUT

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strength import drawn
+from strength import drawn, thinned
 from tir_kernels import Kernel
 
 from tirax.interpreter import interpret
@@ -186,7 +186,7 @@ def test_reinterpret_with_other_lanes():
 
 
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])
-@pytest.mark.parametrize("dtype", INTEGERS)
+@thinned("dtype", INTEGERS, 3)
 def test_divisions_never_trap(dtype, kind):
     """By zero they give 0, and the least integer by -1 wraps, as in numpy."""
     info = np.iinfo(dtype)

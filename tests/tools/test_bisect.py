@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from strength import only_full, thinned
 from wrong_passes import change_constant, forget_reshape, swap_differences
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
@@ -60,13 +61,14 @@ def change_arith_constant(module: ModuleOp) -> None:
             op.properties["value"] = FloatAttr(3.0, op.value.type)
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("cls", "change", "function", "exact"),
     [
         (Normalize, swap_differences, "main", True),
         (FlattenBuffer, change_constant, "scale", True),
         (ConvertTirToScf, change_arith_constant, "scale", False),
     ],
+    1,
 )
 def test_the_first_pass_and_the_innermost_function_are_named(cli, spoil, small, cls, change, function, exact):
     spoil(cls, change)
@@ -85,6 +87,7 @@ def after(out: str, what: str) -> list[str]:
     return shlex.split(re.search(f"{what}: (.*)", out)[1])
 
 
+@only_full
 def test_the_command_that_it_names_makes_the_program_small(cli, spoil, model, tmp_path, monkeypatch):
     spoil(Normalize, swap_differences)
     said = cli("bisect", model, "-p", "canonicalize-bindings,normalize,legalize", "--sizes", "2,1").out
@@ -121,6 +124,7 @@ def top(op: Operation) -> ModuleOp:
     return op
 
 
+@only_full
 def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
     """A rule that writes 3 for 2: the second one of the function."""
     right = Decision.put

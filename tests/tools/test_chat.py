@@ -5,11 +5,13 @@ import sys
 from dataclasses import replace
 
 import pytest
+from strength import only_full
 from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_gguf
 
 from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling
 from tirax.tools.tirax_cli import main
 
+pytestmark = pytest.mark.usefixtures("programs_are_kept")  # the model is compiled for each that it is asked
 TINY = replace(SPEAKING, context_length=128)
 
 
@@ -35,6 +37,7 @@ def test_a_prompt_is_answered(capsys, path, model):
     assert "tokens read (" in err and "tokens written (" in err
 
 
+@only_full
 def test_an_answer_ends_before_a_text_to_stop_at(capsys, path, model):
     """Of one, of several at once, and at the command line; a raw text goes on without it."""
     whole = "".join(model.generate("hello world", max_tokens=12))

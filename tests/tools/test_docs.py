@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDED = {"bring_a_model.md": ("torch",), "how_to.md": ()}
 """Packages that the programs of a page need; these are one program together, as such packages load slowly."""
 
-SHORT = ("bring_a_model.md", "editors.md", "from_tvm.md", "fuzzing.md", "graphs.md", "how_to.md", "performance.md")
+SHORT = ("bring_a_model.md", "editors.md", "from_tvm.md", "graphs.md")
 """The pages that `make test` runs beside README.md: what the others need seconds for is left to `make test-all`."""
 
 NEEDED_COMMANDS = {"deploying.md": "cc"}

@@ -34,7 +34,7 @@ def named(said: str) -> tuple[Path, list[str]]:
         ("cli", ("build", "{}", "-p", "canonicalize-bindings,normalize", "-o", "program.tirax")),
         ("cli", ("run", "{}", "--pipeline", "optimize")),
     ],
-    2,
+    1,
 )
 def test_from_the_error_to_a_small_program(opt, cli, spoil, model, tmp_path, monkeypatch, tool, command):
     spoil(Normalize, look_up_softmax)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import Commands
-from strength import thinned
+from strength import only_full, thinned
 
 REAL = Path(sys.executable).parent
 T = "!relax.tensor<[n], f32>"
@@ -43,6 +43,7 @@ def test_they_do_what_the_real_ones_do(commands, name, options, text):
     assert outcome(commands, name, *options, text=text) == outcome(REAL, name, *options, text=text)
 
 
+@only_full
 def test_environment_and_folder_are_those_of_the_caller(commands, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown, real = (outcome(c, "tirax", "cache", "show", XDG_CACHE_HOME=str(tmp_path)) for c in (commands, REAL))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.runtime import load_library
 
@@ -173,8 +174,8 @@ def test_a_profile_names_kernels_and_places(cli, model):
     assert re.search(r"host code of main .*\n", result.out) and re.search(r"sum .* 100\.0%", result.out)
 
 
-@pytest.mark.parametrize(
-    ("name", "begins"), [("p.json", "{"), ("p.trace.json", '{"traceEvents'), ("p.csv", "Name"), ("p.svg", "<svg")]
+@thinned(
+    ("name", "begins"), [("p.json", "{"), ("p.trace.json", '{"traceEvents'), ("p.csv", "Name"), ("p.svg", "<svg")], 1
 )
 def test_a_profile_in_a_file(cli, model, tmp_path, name, begins):
     assert cli("run", model, "--func", "main", f"--profile={tmp_path / name}").code == 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from strength import only_full
 from xdsl.passes import ModulePass
 
 from tirax.dialects import relax
@@ -272,6 +273,7 @@ def test_help_imports_no_compiler():
     assert "--list-passes" in done.stdout
 
 
+@only_full
 def test_closed_pipe_is_silent():
     read_end, write_end = os.pipe()
     os.close(read_end)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from spaces import DATA, SMALL, SPACES, candidates_of, context_of, module_of
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.schedule import Schedule, Trace
@@ -67,6 +67,7 @@ def held_out(make, measured) -> tuple[float, float]:
     return float(first), float(second)
 
 
+@only_full
 def test_boosting_ranks_what_it_has_not_seen(measured) -> None:
     rank, near = held_out(BoostingModel, measured)
     by_chance, near_by_chance = held_out(lambda: RandomModel(seed=1), measured)
@@ -142,7 +143,7 @@ def test_before_anything_is_measured_the_estimate_counts(measured) -> None:
     assert BoostingModel().predict(context, []).shape == (0,)
 
 
-@thinned("name", list(SPACES), 5)
+@thinned("name", list(SPACES), 2)
 def test_every_estimate_is_a_part_of_the_whole(name: str) -> None:
     _, found = candidates_of(SPACES[name]["source"], 3)
     estimates = [features_of(candidate.sch.mod)[ESTIMATE] for candidate in found]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import strength
-from strength import thinned
+from strength import only_full, thinned
 from tuning_workloads import matmul, numbered
 
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
@@ -251,6 +251,7 @@ for k in range({count}):
 """
 
 
+@only_full
 @thinned("kind", ["sqlite", "json"], 1)
 def test_two_processes_write_one_file(tmp_path, kind):
     path = str(tmp_path)
@@ -263,6 +264,7 @@ def test_two_processes_write_one_file(tmp_path, kind):
     assert len(database) == len(traces)
 
 
+@only_full
 def test_threads_share_a_database(database):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda s: database.commit_tuning_record(record(database, matmul(), [s + 1.0], s)), range(1, 20)))

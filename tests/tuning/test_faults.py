@@ -45,6 +45,7 @@ class Interrupted(Runner):
         return [RunnerFuture(lambda: True, lambda at=at: result(at), cancel) for at in range(len(runner_inputs))]
 
 
+@only_full
 def test_an_interrupt_loses_nothing_that_was_measured(tmp_path, capfd):
     runner = Interrupted()
     with pytest.raises(TuningInterrupted) as caught:
@@ -103,6 +104,7 @@ def wait_for(condition, seconds=180):
     assert condition()
 
 
+@only_full
 @thinned("how, code", [(signal.SIGKILL, -9), (signal.SIGINT, 130)], 1)
 def test_a_killed_program_leaves_its_records_and_no_processes(tmp_path, how, code):
     """In the middle of a round; a second run goes on from what is there."""

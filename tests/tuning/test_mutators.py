@@ -6,6 +6,7 @@ from math import prod
 
 import pytest
 from spaces import CHAIN, SMALL, candidates_of, context_of, finished
+from strength import only_full
 
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
@@ -69,6 +70,7 @@ def _parallel_extents(mod) -> tuple[int | None, ...]:
     return tuple(op.extent.constant for op in loops)
 
 
+@only_full
 def test_each_number_of_parallel_iterations_lets_other_loops_run_in_parallel() -> None:
     mutator = MutateParallel(16)
     context, found = candidates_of(SMALL, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from spaces import CHAIN, SMALL, SPACES, context_of, module_of
+from strength import only_full, thinned
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -49,6 +50,7 @@ def liking(sch) -> float:
     return float(sum(1 for line in sch.mod.script().split("\n") if "T.vectorized(16)" in line))
 
 
+@only_full
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_until_the_trials_are_used_up(kind: str) -> None:
     strategy = made(kind)
@@ -68,7 +70,7 @@ def test_rounds_until_the_trials_are_used_up(kind: str) -> None:
         assert candidate.args_info == [TensorInfo("float32", shape) for shape in shapes]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@thinned("kind", KINDS, 2)
 def test_a_seed_gives_the_same_candidates(kind: str) -> None:
     def proposed(seed: int) -> list[str]:
         strategy = made(kind)
@@ -150,6 +152,7 @@ def test_a_context_hands_on_to_its_strategy() -> None:
         context_of(SMALL).generate_measure_candidates()
 
 
+@only_full
 def test_evolution_follows_the_cost_model() -> None:
     def best(options: dict, model: CostModel | None) -> float:
         strategy = EvolutionarySearch(population_size=16, eps_greedy=0.0, **options)
@@ -163,6 +166,7 @@ def test_evolution_follows_the_cost_model() -> None:
     assert model.asked > 16
 
 
+@only_full
 def test_evolution_begins_with_the_best_of_the_database() -> None:
     mod = module_of(SMALL)
     database = Database.create("memory")

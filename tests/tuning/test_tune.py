@@ -5,6 +5,7 @@ import logging
 
 import numpy as np
 import pytest
+from strength import only_full
 from tuning_workloads import QUICK, matmul, tiled
 
 import tirax.tvm_api as tvm
@@ -64,6 +65,7 @@ def test_a_design_space_by_hand(tmp_path):
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
+@only_full
 def test_the_design_space_of_the_rules_goes_on_where_it_was(tmp_path, capsys):
     mod = matmul(12)
     for trials in (2, 4):
@@ -189,6 +191,7 @@ def test_the_passes(tmp_path, caplog, quick_search):
         relax.transform.MetaScheduleApplyDatabase()(mod)
 
 
+@only_full
 def test_tuning_tensor_functions_as_a_pass(quick_search):
     mod = matmul(8)
     with MemoryDatabase() as database:
@@ -202,6 +205,7 @@ def test_a_function_is_one_workload_whatever_it_is_called():
     assert structural_equal(workload_of(mod["product"].op).op, workload_of(matmul()["main"].op).op)
 
 
+@only_full
 def test_rounds_with_what_was_learnt(tmp_path):
     """Evolution with a cost model: the second round comes from what the first has shown."""
     strategy = ms.search_strategy.EvolutionarySearch(population_size=8, init_min_unmeasured=4, genetic_num_iters=1)

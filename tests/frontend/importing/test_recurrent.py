@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.frontend.importing import recurrent
@@ -133,6 +133,7 @@ def test_variants_of_onnx(variant, reverse):
     assert_gives(mod, [((x, *states, lengths), expected)], interpreted=not reverse)
 
 
+@only_full
 def test_batches_of_any_size_and_weights_that_are_arguments():
     """All is symbolic, and there are no biases."""
     bb = BlockBuilder()

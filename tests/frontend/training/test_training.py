@@ -352,6 +352,7 @@ def samples(rng: np.random.Generator, centers: Any, n: int) -> tuple[Any, Any]:
     return (centers[y] + 0.5 * rng.standard_normal((n, 8))).astype("float32"), y
 
 
+@only_full
 def test_a_network_learns_and_its_steps_are_those_of_numpy() -> None:
     trained = trainer(from_source(MLP), CrossEntropyLoss(), SGD(0.2), [ROWS, LABELS])
     rng = np.random.default_rng(0)
@@ -373,6 +374,7 @@ def test_a_network_learns_and_its_steps_are_those_of_numpy() -> None:
     assert (trained.predict(x).numpy().argmax(axis=1) == y).mean() > 0.95
 
 
+@only_full
 @thinned("optimizer", [Adam(0.02), MomentumSGD(0.05, 0.9)], 1, lambda o: type(o).__name__)
 def test_other_optimizers_learn(optimizer: Any) -> None:
     trained = trainer(from_source(MLP), CrossEntropyLoss(), optimizer, [ROWS, LABELS], False)
@@ -384,6 +386,7 @@ def test_other_optimizers_learn(optimizer: Any) -> None:
     assert losses[-1] < 0.1 * losses[0]
 
 
+@only_full
 def test_what_a_trainer_refuses() -> None:
     trained = trainer(backbone(), MSELoss(), SGD(0.1), [ROWS, ROWS], False)
     x = np.zeros((2, 4), "float32")

@@ -5,6 +5,7 @@ import random
 from math import trunc
 
 import pytest
+from strength import only_full
 
 from tirax.diagnostics import TiraxError
 from tirax.handles.arith import rewrite_rules
@@ -89,6 +90,7 @@ def agreements(rule, tries=200):
     return compared
 
 
+@only_full
 def test_each_rule_holds():
     assert len({r.text for r in RULES}) > 200
     rare = [r.text for r in RULES if agreements(r) == 0 and agreements(r, 20_000) == 0]
@@ -212,6 +214,7 @@ def test_random_expressions_keep_their_values_and_come_to_rest():
     assert changed > 150
 
 
+@only_full
 def test_trees_that_are_too_deep_stay():
     deep = x
     for i in range(20_000):

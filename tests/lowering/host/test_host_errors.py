@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from strength import only_full
 
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, UnsupportedError
 from tirax.runtime import registry
@@ -197,6 +198,7 @@ def test_exceptions_of_callbacks_arrive_as_they_were_raised(host, callbacks):
         setattr(callbacks, name, before)
 
 
+@only_full
 def test_references_are_counted_exactly_on_every_path(host, callbacks):
     ex = host.build(CALLBACK)
     main, x, y = ex["main"], ramp(3), ramp(3)

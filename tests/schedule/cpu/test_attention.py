@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from strength import crossed, thinned
+from strength import crossed, only_full, thinned
 from xdsl.parser import Parser
 
 import tirax.tvm_api as tvm
@@ -121,11 +121,12 @@ def check(case, target, dtype="float32", tolerance=2e-5):
         np.testing.assert_allclose(found, wanted, rtol=10 * tolerance, atol=tolerance, err_msg=str(sizes))
 
 
-@thinned("name", CASES, 4)
+@thinned("name", CASES, 2)
 def test_numbers(name):
     check(CASES[name], TARGETS[0])
 
 
+@only_full
 @crossed("name, target", ["odd", "window"], TARGETS[1:])
 def test_numbers_with_other_vectors(name, target):
     check(CASES[name], target)
@@ -139,6 +140,7 @@ HALF_A_STEP = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 """What rounding to the nearest takes off or adds at most, as a part of a number."""
 
 
+@only_full
 @crossed("name, dtype", ["lengths", "window"], list(HALF_A_STEP))
 def test_narrow_floats_are_rounded_once(name, dtype):
     """All is float32 between what is read and what is stored, whatever the lengths are."""
@@ -152,13 +154,14 @@ def test_narrow_floats_are_rounded_once(name, dtype):
         assert (np.abs(result.astype("float64") - exact) <= bound).all(), sizes
 
 
-@pytest.mark.parametrize("dtype", HALF_A_STEP)
+@thinned("dtype", HALF_A_STEP, 1)
 def test_no_matrix_of_scores_of_narrow_floats(dtype):
     mod = module_op(module(Case(heads(4096, 4096, 2, 64)), dtype))
     tiles = Sequential(make_passes([*OPTIMIZE, *SCHEDULE], "llvm -mcpu=x86-64-v4 -vector-width=512"))(mod)
     assert max(int(np.prod(dims)) for dims in buffers(tiles)) <= 128 * 512
 
 
+@only_full
 def test_rows_without_weights_are_zeros():
     """A bias of minus infinity leaves nothing of a row, or of whole tiles of keys; as the interpreter has it."""
     case = Case((*heads(3, 600, 1, 16), (1, 1, 3, 600)))

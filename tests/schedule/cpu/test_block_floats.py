@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import BLOCK_FORMATS, block_format
@@ -35,7 +35,7 @@ CASES = [
 ]
 
 
-@thinned("case", CASES, lambda case: (case[0] == "q4_k", case[4]))
+@thinned("case", CASES, 1)
 def test_products(case: tuple):
     name, n, k, shape, target = case
     if target == OLDER and not {"avx2", "fma"} <= Target().features:
@@ -66,6 +66,7 @@ def test_what_is_not_finite_stays_so():
     assert not np.isfinite(y[1]).any() and np.isfinite(y[2]).all()
 
 
+@only_full
 def test_large_numbers_are_right_or_not_finite():
     layout = block_format("int8_g32")
     packed = layout.quantize(np.abs(RNG.standard_normal((16, 64))) / 100)  # bytes up to 255
@@ -80,7 +81,7 @@ def test_large_numbers_are_right_or_not_finite():
 
 
 @pytest.mark.skipif(not {"avx2", "fma"} <= Target().features, reason="this processor has no AVX2")
-@pytest.mark.parametrize("name", ["q6_k", "q8_0"])
+@thinned("name", ["q6_k", "q8_0"], 1)
 def test_bytes_where_there_are_no_instructions_for_their_products(name: str):
     packed = block_format(name).quantize(RNG.choice([-1.0, 1.0], (16, 256)))  # the largest products
     x, mod = np.ones((2, 256), np.float32), program(name, packed, 256, (2,), "int8")

@@ -47,7 +47,7 @@ CASES = [
 ]
 
 
-@thinned("case", CASES, 4)
+@thinned("case", CASES, 2)
 def test_products(case: tuple):
     name, n, k, shape = case
     mod = program(name, n, k, dims(*shape))
@@ -87,7 +87,7 @@ def assembly(name: str, target: str, rows: int = 1) -> str:
         ("q8_0", "llvm -mcpu=haswell", r"vpsignb\s.*ymm(.|\n)*vpmaddubsw\s.*ymm"),
         ("q8_0", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", r"fmla\s"),
     ],
-    4,
+    2,
 )
 def test_instructions(name: str, target: str, instruction: str):
     assert re.search(instruction, assembly(name, target))

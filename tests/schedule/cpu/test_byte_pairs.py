@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import block_format
@@ -27,7 +28,7 @@ def rows(name: str, fill: int | None) -> np.ndarray:
 
 
 @pytest.mark.parametrize("fill", FILLS)
-@pytest.mark.parametrize("name", ["q8_0", "int8_g64", "q6_k", "q4_0", "int4_g32"])
+@thinned("name", ["q8_0", "int8_g64", "q6_k", "q4_0", "int4_g32"], 2)
 def test_the_greatest_bytes_are_summed_exactly(name: str, fill: str):
     x = relax.Var("x", relax.TensorStructInfo((tvm.tir.Var("m", "int64"), K), "float32"))
     bb = relax.BlockBuilder()

@@ -122,7 +122,7 @@ def run(x, w, kinds, data, kernel, options, *, constant, target="llvm"):
     check(np.asarray(found), *args, data, kernel, **options)
 
 
-@thinned("case", list(CASES), 5)
+@thinned("case", list(CASES), 2)
 def test_constant_kernels(case):
     run(*CASES[case], constant=True)
 
@@ -150,7 +150,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-@thinned("case", GROUPS, 5)
+@thinned("case", GROUPS, 2)
 def test_groups(case):
     run(*GROUPS[case], constant=True)
 

@@ -9,7 +9,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 from xdsl.context import Context
 
 import tirax.tvm_api as tvm
@@ -120,6 +120,7 @@ TURNED_SHAPES = {
 }
 
 
+@only_full
 @pytest.mark.parametrize(
     ("dtype", "out", "names"),
     [
@@ -158,6 +159,7 @@ class Module:
 """
 
 
+@only_full
 def test_sums_whose_length_is_known_when_they_run():
     """Those of attention with a mask; scores and weights are rounded to bfloat16."""
     main = relax.build(tvm.script.from_source(CAUSAL))["main"]
@@ -195,6 +197,7 @@ class Module:
 """
 
 
+@only_full
 @pytest.mark.parametrize(
     ("a", "b", "shape", "place"),
     [
@@ -236,6 +239,7 @@ class Module:
 """
 
 
+@only_full
 @pytest.mark.parametrize("target", TARGETS)
 def test_between_quantize_and_dequantize(target):
     main = relax.build(tvm.script.from_source(QUANTIZED), target=target)["main"]
@@ -285,7 +289,7 @@ def assembly(dtype, out, cpu, rows=48):
     return emit_assembly(print_llvm(module), Target(target))
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("dtype", "out", "instruction"),
     [
         ("bfloat16", "float32", "vdpbf16ps"),
@@ -293,6 +297,7 @@ def assembly(dtype, out, cpu, rows=48):
         ("int8", "int32", "vpdpbusd"),
         ("uint8", "int32", "vpdpbusd"),
     ],
+    2,
 )
 def test_instructions(dtype, out, instruction):
     """Tiles stay in registers: not one instruction touches the stack between products."""

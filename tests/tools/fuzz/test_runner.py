@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.tools.fuzz import runner
 from tirax.tools.fuzz.__main__ import keep, main
@@ -116,6 +116,7 @@ def test_a_case_of_each_kind(kind: str) -> None:
     assert runner.attempt(kind, choices)[4] == text
 
 
+@only_full
 def test_it_is_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tirax.tools.fuzz", "executables", "--count", "5", "--seconds", "30"]
     done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)

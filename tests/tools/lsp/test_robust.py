@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from lsp_client import Client
-from strength import some, thinned
+from strength import only_full, some, thinned
 
 pytest.importorskip("pygls", reason="the language server speaks by pygls: pip install 'tirax[lsp]'")
 
@@ -131,6 +131,7 @@ def test_messages_that_are_none(client, body):
     assert client.open("file:///folder/after.py", PROGRAM, "python") == []
 
 
+@only_full
 def test_unknown_texts_and_requests(client):
     document = {"textDocument": {"uri": "file:///nowhere.py"}, "position": {"line": 0, "character": 0}}
     assert client.request("textDocument/hover", document) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from decoder_reader import Reader, tokens_of
 from decoder_reference import logits_of
-from strength import is_full
+from strength import is_full, thinned
 from tiny_language_models import SPEAKING
 from tiny_models import LLAMA, TINY, as_file_has, random_weights
 
@@ -22,7 +22,7 @@ def reader_of(config, **options):
     return reader
 
 
-@pytest.mark.parametrize("family", TINY)
+@thinned("family", TINY, 4)
 def test_each_family_is_what_numpy_says(family):
     reader = reader_of(TINY[family])
     tokens = tokens_of(reader.config, 12)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from strength import is_full
+from strength import is_full, thinned
 
 from tirax.frontend import nn
 from tirax.frontend.nn.llm.kv_cache import PagedKVCache, cache_specs
@@ -86,7 +86,7 @@ def test_sequences_of_differing_lengths_are_read_at_once(attend, cache):
             assert_last(out, history[sequence])
 
 
-@pytest.mark.parametrize("position", [-1, 8, 6, 0])
+@thinned("position", [-1, 8, 6, 0], 2)
 def test_what_was_forked_goes_on_apart(attend, cache, position):
     """Forked at the end, at a page's end, inside of a page, and before all."""
     cache.add_sequence(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from strength import thinned
 
 pytest.importorskip("onnx", reason="models are read with the package onnx: tirax[onnx]")
 
@@ -38,7 +39,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@thinned("case", CASES, 3)
 def test_of_one_tensor(case):
     nodes, constants = CASES[case]
     weights = {n: np.array(v, np.int64) for n, v in constants.items()}

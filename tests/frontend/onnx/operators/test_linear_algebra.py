@@ -36,7 +36,7 @@ ZEROS = {
 }
 
 
-@thinned("zeros, a, b", itertools.product(ZEROS, KINDS, KINDS), 8)
+@thinned("zeros, a, b", itertools.product(ZEROS, KINDS, KINDS), 3)
 def test_matmul_integer(zeros, a, b):
     """The weights are constant, the batch is symbolic; it may be 0."""
     x, w = integers(a, BATCH, ROWS, K), integers(b, K, COLUMNS)

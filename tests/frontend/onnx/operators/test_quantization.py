@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -110,7 +111,7 @@ def test_as_onnx_runtime(case):
     compare(model, lambda x: session.run(None, {"x": x})[0])
 
 
-@pytest.mark.parametrize("case", MODELS)
+@thinned("case", MODELS, 3)
 def test_as_the_reference(case):
     """The same with weights of 8 bits, beside ONNX's own evaluator, which does not saturate."""
     model = MODELS[case](8)
