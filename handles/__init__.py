@@ -3,3 +3,4 @@
 from . import equality as equality
 from . import module as module
 from .relax import builder as builder
+from .relax import registered as registered

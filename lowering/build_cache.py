@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 
 from ..dialects.relax.data import collected_contents
 from ..dialects.relax.external import external_functions
+from ..dialects.relax.registered import is_changed
 from ..ir.passes.transform import PassContext
 from ..ir.rewriting.walk import operations
 from ..runtime.cache import cache_enabled, cache_key, secret
@@ -91,6 +92,8 @@ def described_entry(description: str, rooms: tuple[str, ...], passes: Sequence[s
 def _is_own(op: ModuleOp, passes: Sequence[str]) -> bool:
     """Whether nothing of a program or its passes is what others wrote."""
     if external_functions(op) or not all(name in TIRAX_UNIVERSE.all_passes for name in passes):
+        return False
+    if any(is_changed(inner.name) for inner in operations(op)):
         return False
     values = {type(v.type) for inner in operations(op) for v in inner.results}
     return all(kind.__module__.startswith(_OWN) for kind in {*map(type, operations(op)), *values})

@@ -517,23 +517,24 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
         raise TiraxError("an operator's name begins with the dialect", expected=f"relax.{name}", found=name)
     names = tuple(args.split())
     specs = {n: a if isinstance(a, Attr) else Attr(default=a) for n, a in attrs.items()}
+    return lambda cls: define_operator(cls, name, names, specs)
 
-    def define(cls: type[Any]) -> type[Any]:
-        fields: dict[str, Any] = {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
-        fields |= {n: opt_prop_def(Attribute) for n in specs}
-        fields |= {"name": name, "result": result_def()}
-        if sum(n[-1] in "*?" for n in names) > 1:
-            fields["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
-        if cls.PURE and "traits" not in vars(cls):
-            fields["traits"] = traits_def(Pure())
-        for field, value in fields.items():
-            setattr(cls, field, value)
-        defined: type[Operator] = irdl_op_definition(cls)
-        defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
-        OPERATORS.declare(name, defined)
-        return defined
 
-    return define
+def define_operator(cls: type[Any], name: str, names: tuple[str, ...], specs: Mapping[str, Attr]) -> type[Operator]:
+    """Make a class the operator `name`, with operands by `names` and attributes by `specs`."""
+    fields: dict[str, Any] = {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
+    fields |= {n: opt_prop_def(Attribute) for n in specs}
+    fields |= {"name": name, "result": result_def()}
+    if sum(n[-1] in "*?" for n in names) > 1:
+        fields["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
+    if cls.PURE and "traits" not in vars(cls):
+        fields["traits"] = traits_def(Pure())
+    for field, value in fields.items():
+        setattr(cls, field, value)
+    defined: type[Operator] = irdl_op_definition(cls)
+    defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
+    OPERATORS.declare(name, defined)
+    return defined
 
 
 def as_dtype(value: str | Attribute | None) -> Attribute | None:

@@ -20,11 +20,12 @@ from ...dialects.names import name_of
 from ...dialects.relax.composite import COMPOSITES, composite_parameters, expand
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING, Arg, Kind, as_dtype
+from ...dialects.relax.registered import INFER
 from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
-from ..struct_info import type_of
+from ..struct_info import StructInfo, type_of
 from ..tir.attributes import attr_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
@@ -458,6 +459,16 @@ def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Cal
         raise AttributeError(f"module '{module}' has no operator '{name}'. {error.hint or ''}".strip()) from error
 
 
+def _infer_struct_info(name: str) -> Callable[[Any, Any], StructInfo] | None:
+    """What `FInferStructInfo` is: of a call, what is known of its result."""
+    return _struct_info_of_call if name in relax.OPERATORS else None
+
+
+def _struct_info_of_call(call: Any, builder: object = None) -> StructInfo:
+    return to_expr(call).struct_info
+
+
+Op.provided[INFER] = _infer_struct_info
 Operators.build_binary = staticmethod(binary)
 Operators.build_operator = staticmethod(call_operator)
 Operators.build_call = staticmethod(call_value)

@@ -23,6 +23,7 @@ from ...dialects.dtypes import dtype_name, dtype_of, float_attr
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.base import AssertOp, Print
 from ...dialects.relax.operator import Kind
+from ...dialects.relax.registered import RegisteredOperator
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr
 from ...dialects.tir import ConstOp
@@ -31,38 +32,11 @@ from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleSt
 from ..tir.dims import Dim, dim_of, dim_value, extent_int
 from ..tir.prim_expr import PrimExpr
 from ..types import Type, type_of_attribute
+from .op import Op
 from .operators import Operators
 
 if TYPE_CHECKING:
     from ...runtime import NDArray
-
-
-class Op:
-    """An operator by name, `Op.get("relax.add")`; two of the same name are equal."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    @staticmethod
-    def get(name: str) -> Op:
-        """The operator called `name`. Raises `NameLookupError` with a suggestion for an unknown one."""
-        if name not in relax.OPERATORS and name not in CALLS_BY_NAME:
-            raise unknown_name("operator", name, [*relax.OPERATORS, *CALLS_BY_NAME])
-        return Op(name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Op) and other.name == self.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def same_as(self, other: object) -> bool:
-        return self == other
-
-    def __repr__(self) -> str:
-        return f'Op("{self.name}")'
 
 
 class Attrs:
@@ -591,6 +565,8 @@ def _operator_args(op: Operation) -> list[Expr]:
     for arg in cast(relax.Operator, op).args:
         if isinstance(arg, SSAValue):
             args.append(expr_of(arg))
+        elif arg is not None and isinstance(op, RegisteredOperator):
+            args += map(expr_of, arg)
         elif arg is not None:
             single = len(arg) == 1 and isinstance(arg[0].type, TupleType)
             args.append(expr_of(arg[0]) if single else Tuple(map(expr_of, arg)))
@@ -641,8 +617,6 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
     relax.CallOp: _plain_args,
     relax.CallValueOp: _plain_args,
 }
-
-CALLS_BY_NAME: dict[str, type[Operation]] = {cls.name: cls for cls in _CALL_ARGS}
 
 _CALL_ARGS |= {Print: _print_args, AssertOp: _assert_args}
 _FORMATTED = (Print, AssertOp)
@@ -759,7 +733,6 @@ TensorStructInfo.shape_expr = ShapeExpr.of_value
 TensorStructInfo.shape_var = Var
 
 __all__ = [
-    "CALLS_BY_NAME",
     "Attrs",
     "Call",
     "Constant",

@@ -20,8 +20,9 @@ from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, 
 from ...dialects.relax.composite import COMPOSITES, expand
 from ...dialects.relax.devices import device_of
 from ...dialects.relax.manipulation import kept_extents
-from ...dialects.relax.operator import NOTHING
+from ...dialects.relax.operator import NOTHING, Operator
 from ...dialects.relax.reduction import ReduceOp
+from ...dialects.relax.registered import RegisteredOperator
 from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr
@@ -448,6 +449,17 @@ def _match_cast(p: RelaxEvaluator, site: CallSite) -> SSAValue:
 # Operators
 
 
+def _call(p: RelaxEvaluator, site: CallSite) -> Any:
+    """`relax.Call(op, [x, y], attrs)`: of an operator, by its name or as a captured one."""
+    op, args, attrs = site.bind("op args attrs=")
+    given = OPERATORS.get(op) if isinstance(op, str) else op
+    if not isinstance(given, type) or not issubclass(given, Operator):
+        raise site.error("an operator is called so", expected="a captured Op or its name", found=describe(op))
+    if not isinstance(args, tuple | list):
+        raise site.error("the arguments are a list", found=describe(args))
+    return call_operator(p, given.name, list(args), dict(attrs or {}), site)
+
+
 def call_operator(
     p: RelaxEvaluator, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite
 ) -> SSAValue:
@@ -611,6 +623,7 @@ BINARY_OPERATORS = {
 """Python's operators on tensors."""
 
 CALLS: dict[str, Builder] = {
+    "Call": _call,
     "const": const,
     "ShapeExpr": _shape,
     "shape": _shape,
@@ -648,7 +661,8 @@ def call_relax(p: RelaxEvaluator, target: Ref, site: CallSite) -> Any:
     struct_info = STRUCT_INFO_CALLS.get(target.path)
     if struct_info is not None:
         return struct_info(p, site)
-    name = f"relax.{target.path}"
+    declared = issubclass(OPERATORS.get(target.path, Operator), RegisteredOperator)
+    name = target.path if declared else f"relax.{target.path}"
     if name in COMPOSITES:
         return expand(name, lambda n, *a, **k: call_operator(p, n, a, k, site), site.args, site.kwargs)
     if name not in OPERATORS:

@@ -158,7 +158,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "TypeConstraint": _OLD_TYPES,
         **dict.fromkeys(("CallingConv", "Node", "make_node"), _CPP),
         **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
-        **dict.fromkeys(("register_intrin_lowering", "register_op_attr"), _RULE),
+        "register_intrin_lowering": _RULE,
         "DummyGlobalInfo": "a module has attributes in the place of global infos",
         "GlobalInfo": "a module has attributes in the place of global infos",
     },

@@ -16,6 +16,7 @@ from ...dialects import relax, tir
 from ...dialects.dtypes import byte_size, numpy_dtype
 from ...dialects.names import set_name
 from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.registered import LEGALIZE, MISSING, registered
 from ...dialects.relax.types import free_symbolic_vars, is_base_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
@@ -73,6 +74,8 @@ class FoldConstant(Pass):
                 return False
             return iterations(func, _sizes(func, op)) <= self._limit("iterations")
         if not self.outside and not isinstance(op.parent_op(), relax.DataflowOp):
+            return False
+        if registered(op.name, LEGALIZE) is not MISSING:  # what a program registered says what it computes
             return False
         return _multiplications(op) <= self._limit("operations")
 

@@ -25,6 +25,7 @@ from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
+from ...dialects.relax.registered import LEGALIZE, MISSING, RESET, registered
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
@@ -54,6 +55,7 @@ from . import (  # noqa: F401
     windows,
 )
 from .legalize_rules import BUILDERS, Emit, Rule, known_shape, rule_of
+from .on_handles import rule_on_handles
 from .requirements import extent_check
 from .target_forms import target_forms
 from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
@@ -135,7 +137,11 @@ class LegalizeBuilder:
         """The call of a tensor function that was made before."""
         for op in call.setup:
             self.emit(op)
-        return self.emit(call.call_op(self.legalizer.add_function(call.func)))
+        return self.emit(call.call_op(self.add_function(call.func)))
+
+    def add_function(self, func: tir.FuncOp) -> str:
+        """The name of a tensor function in the module, which it joins unless one of the same structure is there."""
+        return self.legalizer.add_function(func)
 
     def fresh_vars(self, count: int) -> list[SymExpr]:
         """Symbolic variables that the function does not have yet."""
@@ -205,7 +211,11 @@ class _Legalizer:
 
     def operator(self, op: Operator) -> Sequence[Operation]:
         """Legalize one operator; what a custom rule put in its place."""
-        custom = self.custom.get(op.name) or BUILDERS.get(op.name)
+        given = registered(op.name, LEGALIZE)
+        if given is RESET and op.name not in self.custom:
+            return ()
+        by_program = None if given in (MISSING, RESET) else rule_on_handles(given)
+        custom = self.custom.get(op.name) or by_program or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
         constant = constant_of(op) if self.tvm_forms and known_shape(op.result_type) else None

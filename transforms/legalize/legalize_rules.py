@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects import relax
+from ...dialects import relax, tir
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr, const
@@ -47,6 +47,10 @@ class Builder(Protocol):
 
     def call(self, call: TECall) -> SSAValue:
         """The call of a tensor function that was made before."""
+        ...
+
+    def add_function(self, func: tir.FuncOp) -> str:
+        """The name of a tensor function in the module, which it joins unless one of the same structure is there."""
         ...
 
     def fresh_vars(self, count: int) -> list[SymExpr]:

@@ -17,6 +17,7 @@ from ...diagnostics import DTypeError, TiraxError, UnsupportedError, unknown_nam
 from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.registered import GRADIENT, MISSING, RESET, registered
 from ...dialects.relax.types import TensorType, tuple_type
 from ...handles.relax.expr import Expr, Tuple, Var
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
@@ -28,7 +29,8 @@ from . import elementwise, linear_algebra, manipulation, nn, reduction, windows 
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks
 from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
-from .gradient_rules import CONSTANT, GRADIENTS, Site
+from .gradient_rules import CONSTANT, GRADIENTS, Rule, Site
+from .on_handles import rule_on_handles
 from .te_gradients import te_gradient
 
 
@@ -176,7 +178,7 @@ class _Backward:
         """Values that change with the parameters, and have gradients."""
         reached = {p for p in params if is_differentiable(p.type)}
         for op in self._bindings:
-            if op.name.removeprefix("relax.") not in CONSTANT and any(v in reached for v in op.operands):
+            if not _is_constant(op.name) and any(v in reached for v in op.operands):
                 reached.update(r for r in op.results if is_differentiable(r.type))
         return reached
 
@@ -212,7 +214,7 @@ class _Backward:
                     self.add(value, _nothing(handle(value)))
 
     def _operator(self, op: Operation, grad: Expr) -> None:
-        rule = GRADIENTS.get(op.name.removeprefix("relax.")) if isinstance(op, relax.Operator) else None
+        rule = self._rule(op.name) if isinstance(op, relax.Operator) else None
         if rule is None or not isinstance(op, relax.Operator):
             raise UnsupportedError(f"{op.name} has no gradient")
         unknown = [v for v in (*op.operands, op.results[0]) if not _known(v.type)]
@@ -223,6 +225,13 @@ class _Backward:
         made = rule(Site(op, grad, out, args, self.tape.normalize))
         for given, gradients in zip(op.args, made, strict=False):
             self._add_all(given, gradients)
+
+    def _rule(self, operator: str) -> Rule | None:
+        """What a program registered before what this package has."""
+        given = registered(operator, GRADIENT)
+        if given is MISSING:
+            return GRADIENTS.get(operator.removeprefix("relax."))
+        return None if given is RESET else rule_on_handles(given, self.tape)
 
     def _argument(self, given: SSAValue | Sequence[SSAValue] | None) -> Any:
         if given is None:
@@ -317,6 +326,11 @@ _HINTS: dict[type[Operation], str] = {
     relax.CallTIROp: "call_tir_with_grad names the gradient of a tensor function; differentiate before LegalizeOps",
 }
 """What to do about operations that have no gradient."""
+
+
+def _is_constant(operator: str) -> bool:
+    """Whether no gradient flows through an operator."""
+    return operator.removeprefix("relax.") in CONSTANT and registered(operator, GRADIENT) in (MISSING, RESET)
 
 
 def _nothing(x: Expr) -> Expr:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
+from ...dialects.relax.registered import GRADIENT, LEGALIZE
 from ...handles.array import Array
 from ...handles.base_func import BaseFunc, DictAttrs
 from ...handles.env_func import EnvFunc
@@ -15,6 +18,7 @@ from ...handles.equality import (
 )
 from ...handles.module import IRModule
 from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
+from ...handles.relax.registered import register_op_attr
 from ...handles.relax.utils import load_json, save_json
 from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
@@ -46,7 +50,7 @@ provide(
             """
         },
         "module": {"handles.module": "IRModule"},
-        "op": {"handles.relax.expr": "Op"},
+        "op": {"handles.relax.op": "Op", "handles.relax.registered": "register_op_attr"},
         "transform": {
             "handles.pass_tools": "ApplyPassToFunction PrintIR",
             "handles.passes": "module_pass",
@@ -56,6 +60,18 @@ provide(
     },
 )
 
+
+def _legalization(name: str) -> Any:
+    import_module("...transforms.legalize.legalize_ops", __package__)  # which fills the table
+    return import_module("...transforms.legalize.on_handles", __package__).own_rule(name)
+
+
+def _gradient(name: str) -> Any:
+    import_module("...transforms.training.gradient", __package__)  # which fills the table
+    return import_module("...transforms.training.on_handles", __package__).own_gradient(name)
+
+
+Op.provided |= {LEGALIZE: _legalization, GRADIENT: _gradient}
 Map = dict
 String = str
 BaseExpr = RelaxExpr = Expr
@@ -65,5 +81,6 @@ __all__ = [
     "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "EnvFunc", "FuncType", "GlobalVar", "IRModule", "Map", "Op",
     "PointerType", "PrimExpr", "PrimType", "Range", "RelaxExpr", "String", "TupleType", "Type", "VDevice",
     "assert_structural_equal", "attrs", "container", "expr", "function", "get_first_structural_mismatch",
-    "instrument", "load_json", "module", "op", "save_json", "structural_equal", "structural_hash", "transform",
+    "instrument", "load_json", "module", "op", "register_op_attr", "save_json", "structural_equal", "structural_hash",
+    "transform",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ...dialects.relax.registered import GRADIENT
 from ...handles.relax.calls import (
     call_builtin_with_ctx,
     call_dps_packed,
@@ -18,6 +19,7 @@ from ...handles.relax.calls import (
     operator_attribute,
     operators_in,
 )
+from ...handles.relax.registered import register_op_attr
 from .._names import add_module
 
 if TYPE_CHECKING:
@@ -43,6 +45,15 @@ for _family in ("grad", "image", "nn"):
     add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 
 
+def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
+    """Let `fgradient(var, call, gradient, builder)` give an operator's gradients; a decorator without it.
+
+    It gives a list of expressions, one for each argument. Raises `TiraxError` where another rule has been registered
+    with the same level, and not been reset.
+    """
+    return register_op_attr(op_name, GRADIENT, fgradient, level)
+
+
 def __getattr__(name: str) -> Any:
     return operator_attribute(__name__, "relax.", name)
 
@@ -63,4 +74,5 @@ __all__ = [
     "invoke_closure",
     "invoke_pure_closure",
     "nn",
+    "register_gradient",
 ]

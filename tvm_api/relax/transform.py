@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from ...diagnostics import unknown_name
-from ...handles.passes import PythonPass, dataflowblock_pass, function_pass, module_pass
+from ...handles.passes import Pass, PythonPass, dataflowblock_pass, function_pass, module_pass
 from ...universe import pass_classes
 from .._names import provide
 
@@ -22,7 +23,7 @@ _OWN = frozenset(
 )  # fmt: skip
 """Passes that TVM does not have."""
 _PASSES = {
-    **{name: module for name, module in pass_classes(of_tir=False).items() if name not in _OWN},
+    **{name: module for name, module in pass_classes(of_tir=False).items() if name not in {*_OWN, "LegalizeOps"}},
     "FuseOpsByPattern": "transforms.codegen.fuse_ops_by_pattern",
     "FusionPattern": "transforms.codegen.fusion_pattern",
     "PatternCheckContext": "transforms.codegen.fusion_pattern",
@@ -34,13 +35,37 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "AdjustMatmulOrder": {"batches": False},
     "CombineParallelMatmul": {"mixed_batches": False},
     "FoldConstant": {"outside": False},
-    "LegalizeOps": {"tvm_forms": True},
     "RewriteDataflowReshape": {"outputs": False},
 }
 """Options that passes have under TVM's name: those by which they give TVM's results."""
 _TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
 
 provide(__name__, {"transform": {"tvm_api.relax.transform": "*"}})
+provide(
+    f"{__package__}.transform",
+    {
+        "legalize_ops": {},
+        "legalize_ops.common": {
+            "transforms.legalize.on_handles": "LegalizeFunc=Legalize has_known_shape_value register_legalize",
+        },
+    },
+)
+
+
+def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
+    customize_legalize_map: Mapping[str, Any] | None = None,
+    skip_ops: Sequence[str] | None = None,
+    enable_warning: bool = False,
+) -> Pass:
+    """Relax operators as calls of tensor functions.
+
+    `customize_legalize_map` has rules by operator, `(builder, call) -> expression`, that go before all others.
+    Operators named in `skip_ops` stay; `enable_warning` warns of those that have no rule.
+    """
+    legalize = import_module("...transforms.legalize.legalize_ops", __package__)
+    rule_on_handles = import_module("...transforms.legalize.on_handles", __package__).rule_on_handles
+    rules = {name: rule_on_handles(rule) for name, rule in (customize_legalize_map or {}).items()}
+    return legalize.LegalizeOps(rules, tuple(skip_ops or ()), enable_warning, tvm_forms=True)
 
 
 def __getattr__(name: str) -> Any:
@@ -56,4 +81,4 @@ def __dir__() -> list[str]:
     return sorted([*_PASSES, *_TUNING, *__all__])
 
 
-__all__ = ["DataflowBlockPass", "FunctionPass", "dataflowblock_pass", "function_pass", "module_pass"]
+__all__ = ["DataflowBlockPass", "FunctionPass", "LegalizeOps", "dataflowblock_pass", "function_pass", "module_pass"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
@@ -93,3 +93,12 @@ def test_equal_numbers_stay_in_the_kernel() -> None:
     [kernel] = [f for f in merged(module).ops if isinstance(f, tir.FuncOp)]
     assert [str(p.type) for p in kernel.params][1:2] == ["f32"] and len(kernel.params) == 3
     assert "tir.const 3.1" in str(kernel) and "tir.const 0.7" not in str(kernel)
+
+
+def test_names_of_handles_are_no_obstacle() -> None:
+    """A function that was written with `match_buffer` has a name for each parameter, and gets parameters more."""
+    module = program("f32", NUMBERS, ORDER)
+    for f in (f for f in module.ops if isinstance(f, tir.FuncOp)):
+        f.properties["handle_names"] = ArrayAttr([StringAttr("a"), StringAttr("b")])
+    assert kernels(module) == ["a"]
+    assert_same_meaning(module, merged(module))

@@ -1,0 +1,96 @@
+"""Operators by name, and their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ...diagnostics import unknown_name
+from ...dialects import relax
+from ...dialects.relax import registered
+
+CALLS = frozenset(
+    cls.name
+    for cls in (
+        relax.CallBuiltinWithCtxOp, relax.CallDPSPackedOp, relax.CallInplacePackedOp, relax.CallOp, relax.CallPackedOp,
+        relax.CallPurePackedOp, relax.CallTIRInplaceOp, relax.CallTIROp, relax.CallValueOp,
+    )
+)  # fmt: skip
+"""Calls that TVM has operators for."""
+
+
+class Op:
+    """An operator by name, `Op.get("relax.add")`; two of the same name are equal."""
+
+    __slots__ = ("name",)
+
+    provided: ClassVar[dict[str, Callable[[str], Any]]] = {}
+    """What gives an attribute that this package has of an operator, by the attribute; each room adds its own."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """The operator called `name`. Raises `NameLookupError` with a suggestion for an unknown one."""
+        if name not in relax.OPERATORS and name not in CALLS:
+            raise unknown_name("operator", name, [*relax.OPERATORS, *CALLS])
+        return Op(name)
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all operators."""
+        return sorted({*relax.OPERATORS, *CALLS})
+
+    def get_attr(self, attr_name: str) -> Any:
+        """An attribute, None where there is none.
+
+        Of what this package has: `FInferStructInfo(call, builder)`, `FPurity`, `FLegalize(builder, call)` and
+        `FPrimalGradient(var, call, gradient, builder)`.
+        """
+        value = registered.registered(self.name, attr_name)
+        if value is registered.MISSING:
+            provide = Op.provided.get(attr_name)
+            return None if provide is None else provide(self.name)
+        return None if value is registered.RESET else value
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether there is an attribute of this name."""
+        return self.get_attr(attr_name) is not None
+
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
+        """Give the operator an attribute; see `register_op_attr`."""
+        provide = Op.provided.get(attr_name)
+        if provide is not None and provide(self.name) == value:
+            registered.forget(self.name, attr_name)
+        else:
+            registered.register(self.name, attr_name, value, plevel)
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Take an attribute away: `LegalizeOps` leaves an operator that has no `FLegalize`."""
+        registered.reset(self.name, attr_name)
+
+    def __tirax_script_value__(self) -> Any:
+        return relax.OPERATORS.get(self.name, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def __repr__(self) -> str:
+        return f'Op("{self.name}")'
+
+
+def _purity(name: str) -> bool | None:
+    cls = relax.OPERATORS.get(name)
+    return None if cls is None else cls.PURE
+
+
+Op.provided[registered.PURITY] = _purity
+
+__all__ = ["Op"]

@@ -1,0 +1,40 @@
+"""Operators that a program extends or declares: `register_op_attr`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from ...dialects import relax
+from ...dialects.relax.registered import RegisteredOperator
+from ..struct_info import type_of
+from .builder import Builder
+from .expr import Call
+from .op import Op
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Give an operator an attribute, TVM's way to extend it while a program runs; a decorator without `value`.
+
+    `FLegalize(builder, call)` says what `LegalizeOps` makes of it, `FPrimalGradient(var, call, gradient, builder)` what
+    its gradients are, `FInferStructInfo(call, builder)` what it gives, `FPurity` whether it has no effects. A name that
+    is no operator becomes one, of any number of arguments. Of several values that of the highest level counts. Raises
+    `TiraxError` for a second one of the same level.
+    """
+
+    def define(given: Any) -> Any:
+        Op(op_name).set_attr(attr_key, given, level)
+        return given
+
+    return define if value is None else define(value)
+
+
+def _infer(op: relax.Operator, function: Callable[[Call, Builder], Any]) -> Attribute:
+    return type_of(function(Call.on(op.results[0]), Builder()))
+
+
+RegisteredOperator.INFER_CALL = staticmethod(_infer)
+
+__all__ = ["register_op_attr"]

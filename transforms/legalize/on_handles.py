@@ -1,0 +1,176 @@
+"""Rules of legalization as TVM has them: `(builder, call) -> expression` on handles, an operator's `FLegalize`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects.names import set_name
+from ...dialects.relax import BindOp, MatchCastOp
+from ...dialects.relax.operator import OPERATORS, Operator
+from ...dialects.relax.registered import LEGALIZE
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.tir import FuncOp
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Call, Expr, GlobalVar, bound_expr, expr_of
+from ...handles.relax.registered import register_op_attr
+from ...handles.struct_info import StructInfo, type_of
+from ...handles.tir.prim_func import PrimFunc
+from ...te.emit import TECall
+from .legalize_rules import BUILDERS, RULES, Builder, known_shape, rule_of
+
+Legalize = Callable[[Any, Call], Expr | None]
+"""`(builder, call) -> expression`, where the builder has what `RuleBuilder` has; None leaves the call."""
+
+
+class RuleBuilder:
+    """What a rule of TVM builds with, a part of its `BlockBuilder`: all goes before the call that is replaced."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+
+    def emit(self, expr: Any, name_hint: str = "") -> Expr:
+        """Bind an expression; the variable."""
+        value = self._builder.emit(_operation(to_expr(expr)))
+        if name_hint:
+            set_name(value, name_hint)
+        return expr_of(value)
+
+    def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
+        """A call of the tensor function that `func` describes."""
+        return expr_of(self._builder.call_te(func, *(_deep(a, Expr, self._value) for a in args), **kwargs))
+
+    emit_te = call_te
+
+    def add_func(self, func: PrimFunc, func_name: str) -> GlobalVar:
+        """Add a tensor function to the module, under this name or a new one like it; a private one once."""
+        return GlobalVar(self._builder.add_function(func.op))
+
+    def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Expr:
+        """Check at run time that a value is of `struct_info`."""
+        return self.emit(bound_expr(MatchCastOp(self._value(value), type_of(struct_info))), name_hint)
+
+    def normalize(self, expr: Any) -> Expr:
+        """The expression; its struct info is known as soon as it is made."""
+        return to_expr(expr)
+
+    def lookup_binding(self, var: Expr) -> Expr | None:
+        """What a variable is bound to, None for a parameter."""
+        owner = var.ssa.owner
+        return bound_expr(owner) if isinstance(owner, Operation) else None
+
+    def _value(self, value: Any) -> SSAValue:
+        found = to_expr(value).ssa
+        if isinstance(found, OpResult) and found.op.parent is None:
+            return self._builder.emit(found.op)
+        return found
+
+
+def _operation(expr: Expr) -> Operation:
+    """What makes the value; a value that is there is bound once more."""
+    value = expr.ssa
+    return value.op if isinstance(value, OpResult) and value.op.parent is None else BindOp(value)
+
+
+def _deep(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """A value with each `kind` in it changed, those in lists and tuples too."""
+    if type(value) in (list, tuple):
+        return type(value)(_deep(v, kind, change) for v in value)
+    return change(value) if isinstance(value, kind) else value
+
+
+def rule_on_handles(legalize: Legalize) -> Callable[[Builder, Operator], SSAValue | None]:
+    """A rule of TVM as `LegalizeOps` calls its rules."""
+
+    def rule(builder: Builder, op: Operator) -> SSAValue | None:
+        built = legalize(RuleBuilder(builder), Call.on(op.results[0]))
+        return None if built is None else to_expr(built).ssa
+
+    return rule
+
+
+class _OnHandles:
+    """A builder of handles, `BlockBuilder` or `RuleBuilder`, as the rules of this package use theirs."""
+
+    def __init__(self, builder: Any):
+        self._builder = builder
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Insert a detached op; its first result."""
+        return to_expr(self._builder.emit(bound_expr(op))).ssa
+
+    def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
+        """The call of a tensor function that is made here."""
+        return to_expr(self._builder.call_te(te_func, *(_deep(a, SSAValue, expr_of) for a in args), **kwargs)).ssa
+
+    def call(self, call: TECall) -> SSAValue:
+        """The call of a tensor function that was made before."""
+        for op in call.setup:
+            self.emit(op)
+        return self.emit(call.call_op(self.add_function(call.func)))
+
+    def add_function(self, func: FuncOp) -> str:
+        """The name of a tensor function in the module, which it joins."""
+        name: str = self._builder.add_func(PrimFunc.on(func), func.sym_name.data).name_hint
+        return name
+
+    def fresh_vars(self, count: int) -> list[SymExpr]:
+        """Symbolic variables of new names."""
+        return [Var(self._builder.get_unique_name("s")) for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class OwnRule:
+    """The `FLegalize` of an operator that this package has a rule for."""
+
+    operator: str
+
+    def __call__(self, builder: Any, call: Call) -> Expr:
+        """What the rule makes of a call with a `BlockBuilder` or `RuleBuilder`; the call where it has to stay."""
+        op = call.op_handle
+        if not isinstance(op, Operator):
+            return call
+        inner = _OnHandles(builder)
+        direct = BUILDERS.get(op.name)
+        made = _by_table(inner, op) if direct is None else direct(inner, op)
+        return call if made is None else expr_of(made)
+
+
+def _by_table(builder: Builder, op: Operator) -> SSAValue | None:
+    rule = rule_of(op)
+    known = all(known_shape(v.type) for v in (*op.operands, *op.results))
+    emit = rule(op) if rule is not None and known else None
+    if emit is None:
+        return None
+    for before in emit.setup:
+        builder.emit(before)
+    return builder.call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **emit.options)
+
+
+def own_rule(name: str) -> OwnRule | None:
+    """The rule of this package for an operator, None where there is none."""
+    cls = OPERATORS.get(name)
+    known = cls is not None and (name in BUILDERS or name in RULES or cls.brings("compute"))
+    return OwnRule(name) if known else None
+
+
+def register_legalize(op_name: str, legal_func: Legalize | None = None) -> Any:
+    """Let `legal_func(builder, call)` be what `LegalizeOps` makes of an operator; a decorator without it.
+
+    Raises `TiraxError` where another rule has been registered, and not been reset.
+    """
+    return register_op_attr(op_name, LEGALIZE, legal_func)
+
+
+def has_known_shape_value(sinfo: StructInfo) -> bool:
+    """Whether all shapes in a struct info are known."""
+    return known_shape(type_of(sinfo))
+
+
+__all__ = [
+    "Legalize", "OwnRule", "RuleBuilder", "has_known_shape_value", "own_rule",
+    "register_legalize", "rule_on_handles",
+]  # fmt: skip

@@ -1,0 +1,103 @@
+"""Rules of differentiation as TVM has them: `(var, call, gradient, builder) -> [gradient, …]` on handles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects.relax.operator import Arg, Operator
+from ...dialects.relax.registered import GRADIENT
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Call, Expr, Tuple, expr_of
+from .expressions import Tape, handle, zeros_like
+from .gradient_rules import GRADIENTS, Gradients, Site
+
+PrimalGradient = Callable[[Expr, Call, Expr, Any], Sequence[Any]]
+"""`(var, call, gradient, builder) -> gradients`: of the variable that the call is bound to, one for each argument."""
+
+
+class TapeBuilder:
+    """What a rule of TVM builds with, a part of its `BlockBuilder`: bindings at the end of the dataflow block."""
+
+    def __init__(self, tape: Tape):
+        self._tape = tape
+
+    def emit(self, expr: Any, name_hint: str = "") -> Expr:
+        """Bind an expression; the variable."""
+        return handle(self._tape.bind(to_expr(expr), name_hint or "lv"))
+
+    def normalize(self, expr: Any) -> Expr:
+        """The expression with its operands bound; itself it is not bound."""
+        return self._tape.normalize(to_expr(expr))
+
+
+def rule_on_handles(function: PrimalGradient, tape: Tape) -> Callable[[Site], Gradients]:
+    """A rule of TVM as `Gradient` calls its rules. Raises `TiraxError` where it gives too few or too many."""
+
+    def rule(site: Site) -> Gradients:
+        call = Call.on(site.op.results[0])
+        made = list(function(site.out, call, site.grad, TapeBuilder(tape)))
+        given = call.args
+        if len(made) != len(given):
+            raise TiraxError(
+                f"the {GRADIENT} of {site.op.name} gives too few or too many",
+                expected=f"{len(given)} gradients", found=len(made),
+            )  # fmt: skip
+        flat = [None if g is None else to_expr(g) for g in made]
+        return _by_operand(site, flat)
+
+    return rule
+
+
+def _by_operand(site: Site, made: Sequence[Expr | None]) -> Gradients:
+    """The gradients as the operands are: all in one list for an operator that takes any number."""
+    if site.op.SPREAD:
+        values = site.args[0]
+        return [[zeros_like(v) if g is None else g for g, v in zip(made, values, strict=True)]]
+    return [_like(gradient, arg) for gradient, arg in zip(made, site.args, strict=False)]
+
+
+def _like(gradient: Expr | None, arg: Any) -> Expr | list[Expr] | None:
+    return gradient if gradient is None or not isinstance(arg, list) else _fields(gradient, cast("list[Expr]", arg))
+
+
+def _fields(gradient: Expr, values: Sequence[Expr]) -> list[Expr]:
+    """The gradient of a tuple as those of its fields, of one value that is a tuple as it is."""
+    if len(values) == 1 and isinstance(values[0].ssa.type, TupleType):
+        return [gradient]
+    return [gradient[i] for i in range(len(values))]
+
+
+@dataclass(frozen=True)
+class OwnGradient:
+    """The `FPrimalGradient` of an operator that this package has a rule for."""
+
+    operator: str
+
+    def __call__(self, orig_var: Expr, orig_call: Call, output_grad: Expr, builder: Any) -> list[Expr | None]:
+        """The gradients of the arguments of a call, that of a tuple as a tuple; None where there is none."""
+        op = orig_call.op_handle
+        if not isinstance(op, Operator) or op.name != self.operator:
+            raise TiraxError("this is the gradient of another operator", expected=self.operator, found=op.name)
+        args = [_argument(arg) for arg in op.args]
+        made = GRADIENTS[op.name.removeprefix("relax.")](Site(op, output_grad, orig_var, args, builder.normalize))
+        return [Tuple(g) if isinstance(g, list) else g for g in made]
+
+
+def _argument(arg: Arg) -> Any:
+    if arg is None or isinstance(arg, SSAValue):
+        return None if arg is None else expr_of(arg)
+    return [expr_of(v) for v in arg]
+
+
+def own_gradient(name: str) -> OwnGradient | None:
+    """The rule of this package for an operator, None where there is none."""
+    return OwnGradient(name) if name.removeprefix("relax.") in GRADIENTS else None
+
+
+__all__ = ["OwnGradient", "PrimalGradient", "TapeBuilder", "own_gradient", "rule_on_handles"]
