@@ -21,6 +21,7 @@ from ...dialects.tir.types import HANDLE, HandleType
 from ...ir.affine.values import Materializer
 from ...ir.buffers.regions import infer_regions
 from ...ir.rewriting.walk import has_root_block
+from ...ir.verification.as_written import remember
 from .attributes import attribute_dict, plain_value, renumbered
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
@@ -90,6 +91,8 @@ class TirParser(TirAttributes):
             ret_type=self.ret_type,
         )
         op.location = self.source.attr(function)
+        if self.ret_type is not None and function.returns is None:
+            remember(op).declared = tir.VOID
         return op
 
     # Parameters

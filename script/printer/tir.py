@@ -18,6 +18,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, i32
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...ir.names import identifier
 from ...ir.rewriting.walk import has_root_block
+from ...ir.verification.as_written import as_written
 from .document import Document, Expr, Level, atom, infix
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
 from .names import NameScope
@@ -122,7 +123,9 @@ class TIRPrinter:
         """Print `@T.prim_func` and the function."""
         matches: list[tuple[SSAValue, str]] = []
         params = [self._param(func, i, p, matches) for i, p in enumerate(func.params)]
-        ret = "" if func.ret_type is None else f" -> {self._dtype(func.ret_type)}"
+        memory = as_written(func)
+        unsaid = func.ret_type is None or (memory is not None and memory.declared == tir.VOID)
+        ret = "" if unsaid else f" -> {self._dtype(cast(Attribute, func.ret_type))}"
         self.doc.line("@" + self.doc.tir("prim_func") + ("(private=True)" if func.private else ""))
         self.doc.line(
             f"def {self.doc.function_name(func)}({', '.join(params)}){ret}:", None if self._shows_root(func) else func
