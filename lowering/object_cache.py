@@ -20,15 +20,13 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.printer import Printer
 
+from ..ir.digest import digest
 from ..ir.passes.additions import are_any
 from ..ir.passes.limits import LIMITS, limit
 from ..ir.passes.transform import PassContext
@@ -97,11 +95,11 @@ def object_of_modules(
 
     Without passes all are lowered here, else `workers` may do others than the first one.
     """
-    places = _places(modules, target, opt_level) if passes and is_plain(PassContext.current()) else []
-    codes = _known(places)
+    keys = _keys(modules, target, opt_level) if passes and is_plain(PassContext.current()) else []
+    codes = _known(keys)
     missing = [number for number in range(len(modules)) if number not in codes]
     with Compiler(target, opt_level) as compiler:
-        for number in _left(missing, places, passes, workers):
+        for number in _left(missing, modules, passes, workers if keys else None):
             text = text_of(number)
             key = text_key(text, target, opt_level)
             with stage("object"):
@@ -113,45 +111,39 @@ def object_of_modules(
             if any(isinstance(code, Future) and not code.done() for _, code in codes.values()):
                 gc.collect(0)  # what was lowered is garbage: while LLVM works, it costs nothing to collect it
             objects = [_finished(key, code) for key, code in dict(codes[n] for n in range(len(modules))).items()]
-    for number in missing if places else ():
-        _cache.put(places[number].key, codes[number][0].encode())
+    for number in missing if keys else ():
+        _cache.put(keys[number], codes[number][0].encode())
     return join_objects(objects)
 
 
 def _left(
-    missing: list[int], places: list[_Place], passes: Sequence[str], workers: PartWorkers | None
+    missing: list[int], modules: Sequence[ModuleOp], passes: Sequence[str], workers: PartWorkers | None
 ) -> Iterator[int]:
     """The numbers of missing modules that are to be lowered here."""
-    if workers is None or not places:
+    if workers is None:
         yield from missing
         return
-    workers.offer({number: places[number].text for number in missing if number}, passes)
+    workers.offer({number: modules[number] for number in missing if number}, passes)
     yield from (number for number in missing if not number)
     yield from workers.left()
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A module as text, and the key under which the cache has the key of its object."""
+def _keys(modules: Sequence[ModuleOp], target: Target, opt_level: int) -> list[str]:
+    """The keys under which the cache has the keys of the modules' objects.
 
-    text: str
-    key: str
-
-
-def _places(modules: Sequence[ModuleOp], target: Target, opt_level: int) -> list[_Place]:
-    """The places of modules. Constants are attributes of the module, and no part of the object."""
+    Constants are attributes of the module, and no part of the object.
+    """
     with stage("look-up"):
         common = (*machine_parts(target, opt_level), sources(_ROOMS))
-        texts = map(_functions, modules)
-        return [_Place(text, cache_key("module", text, *common)) for text in texts]
+        return [cache_key("module", digest(module.ops), *common) for module in modules]
 
 
-def _known(places: list[_Place]) -> dict[int, tuple[str, bytes | Future[bytes]]]:
+def _known(keys: list[str]) -> dict[int, tuple[str, bytes | Future[bytes]]]:
     """The key of its object and the object of each module, by its number, for which the cache has both."""
     known: dict[int, tuple[str, bytes | Future[bytes]]] = {}
     with stage("look-up"):
-        for number, place in enumerate(places):
-            key = (_cache.get(place.key) or b"").decode()
+        for number, place in enumerate(keys):
+            key = (_cache.get(place) or b"").decode()
             code = _cache.get(key) if key else None
             if code is not None:
                 known[number] = key, code
@@ -177,13 +169,3 @@ def is_plain(context: PassContext) -> bool:
     """Whether passes run as they do by themselves."""
     settings = (context.config, context.disabled_pass, context.required_pass, context.instruments)
     return context.opt_level == PassContext.opt_level and not any(settings) and not are_any()
-
-
-def _functions(op: ModuleOp) -> str:
-    """The functions as text."""
-    out = StringIO()
-    printer = Printer(out)
-    for inner in op.body.block.ops:
-        printer.print_op(inner)
-        out.write("\n")
-    return out.getvalue()

@@ -1,6 +1,6 @@
 """Processes that lower parts of a large module while this one lowers others: Python has one thread for it.
 
-    text of a part  ->  `part_worker.py`  ->  key of its LLVM text, object
+    a part as text  ->  `part_worker.py`  ->  key of its LLVM text, object
 
 They start before the graph is optimized: what lowers has to be imported first. Who has nothing to do takes the longest
 part that is left; objects are the same whoever made them. What a worker fails to do is done here, where the error is
@@ -91,11 +91,12 @@ class PartWorkers:
         for process in self._processes:
             process.communicate()  # closes its pipes
 
-    def offer(self, texts: Mapping[int, str], passes: Sequence[str]) -> None:
-        """Have parts lowered, by numbers and with their texts; the longest first."""
-        self._pending = sorted(texts, key=lambda number: len(texts[number]))
+    def offer(self, parts: Mapping[int, ModuleOp], passes: Sequence[str]) -> None:
+        """Have parts lowered, by their numbers; the longest first."""
+        sizes = {number: len(operations(part)) for number, part in parts.items()}
+        self._pending = sorted(parts, key=sizes.__getitem__)
         for process in self._processes:
-            thread = Thread(target=self._serve, args=(process, texts, passes), name="tirax-part", daemon=True)
+            thread = Thread(target=self._serve, args=(process, parts, passes), name="tirax-part", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -113,12 +114,16 @@ class PartWorkers:
         except IndexError:
             return None
 
-    def _serve(self, process: subprocess.Popen[bytes], texts: Mapping[int, str], passes: Sequence[str]) -> None:
+    def _serve(self, process: subprocess.Popen[bytes], parts: Mapping[int, ModuleOp], passes: Sequence[str]) -> None:
         """Have a process do one part after the other; what it fails to do is left for others."""
         while (number := self._take()) is not None:
-            answer = _asked(process, texts[number], passes)
+            answer = None
+            try:
+                answer = _asked(process, str(parts[number]), passes)
+            finally:
+                if answer is None:
+                    self._pending.append(number)
             if answer is None:
-                self._pending.append(number)
                 return
             self.answers[number] = answer
 

@@ -67,6 +67,15 @@ def test_other_programs_and_targets_are_others():
     assert built(module(), "llvm -num-cores=1")[1]
 
 
+def test_numbers_inside_of_a_kernel_are_part_of_it():
+    for alpha in (0.5, 0.25):
+        text = SOURCE.replace("R.OPERATOR(R.matmul(x, w))", f"R.nn.leakyrelu(R.matmul(x, w), alpha={alpha})")
+        for scheduled in (True, False):
+            executable, ran = built(from_source(text))
+            assert ran is scheduled
+            check(executable, operator=lambda v, alpha=alpha: np.where(v < 0, alpha * v, v))
+
+
 def test_constants_are_no_part_of_the_object():
     rng = np.random.default_rng(1)
     for scheduled in (True, False):

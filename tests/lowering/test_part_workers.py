@@ -1,6 +1,7 @@
 """Processes that lower parts: the same objects as without them, also where they fail; only where they are worth it."""
 
 import sys
+import threading
 from io import BytesIO, StringIO
 
 import pytest
@@ -68,6 +69,16 @@ def test_what_no_worker_does_is_done_here(monkeypatch, answers, expected, execut
     monkeypatch.setattr(sys, "executable", executable)
     assert build(module()).code == expected
     assert answers == [None] * (executable == "/bin/false")
+
+
+def test_a_part_that_cannot_be_given_to_a_worker_is_done_here(monkeypatch, answers, expected):
+    def asked(process, text, passes):
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(part_workers, "_asked", asked)
+    monkeypatch.setattr(threading, "excepthook", lambda args: answers.append(str(args.exc_value)))
+    assert build(module()).code == expected
+    assert answers == ["out of order"]
 
 
 def test_a_worker_gives_the_object_of_a_part():
