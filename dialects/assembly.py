@@ -182,8 +182,9 @@ class FormattedOp(IRDLOperation):
 
 def operations_in(module: ModuleType) -> list[type[Operation]]:
     """The operations that a module defines."""
-    classes = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Operation)]
-    return [c for c in dict.fromkeys(classes) if c.__module__ == module.__name__ and "name" in vars(c)]
+    own = dict.fromkeys(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
+    # Not `issubclass`: an abstract class asks all its subclasses, and this is asked of each class at every start.
+    return [c for c in own if Operation in c.__mro__ and "name" in vars(c)]
 
 
 def kind_of_part(

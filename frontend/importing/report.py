@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from .errors import UnsupportedOperators
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _PLACES = 3
 """Places of an operator that a report names."""
@@ -79,6 +81,8 @@ class Coverage:
 
     def table(self) -> Table:
         """The report for a terminal: the unsupported first, then by count."""
+        from rich.table import Table
+
         table = Table("operator", "count", "status", "where", title=f"{self.percent:.1f} % of {self.total} nodes")
         for use in sorted(self, key=lambda u: (u.status is not Status.UNSUPPORTED, -u.count, u.operator)):
             status = f"{use.status.value}: {use.reason}" if use.reason else use.status.value

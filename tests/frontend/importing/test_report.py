@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from rich.console import Console
 
@@ -55,3 +58,9 @@ def test_an_error_names_its_node():
     error = ModelError("a shape is wrong", node="conv_1", expected="4 extents")
     assert error.node == "conv_1"
     assert str(error) == "error: a shape is wrong (node 'conv_1')\n  expected: 4 extents"
+
+
+def test_what_only_shows_reports_is_not_imported_before():
+    code = "import sys, tirax.frontend.importing.report; print('rich' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.strip() == "False"
