@@ -69,6 +69,7 @@ _PASSES: dict[str, str] = {
     "quantized-to-integer": "transforms.operators.quantized_to_integer:QuantizedToInteger",
     "unsigned-activations": "transforms.operators.unsigned_activations:UnsignedActivations",
     "requantize": "transforms.operators.requantize:Requantize",
+    "tabulate-bytes": "transforms.operators.tabulate_bytes:TabulateBytes",
     "flush-denormal-weights": "transforms.operators.flush_denormal_weights:FlushDenormalWeights",
     "quantize-weights": "transforms.operators.quantize_weights:QuantizeWeights",
     "interleave-blocks": "transforms.operators.interleave_blocks:InterleaveBlocks",

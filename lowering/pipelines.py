@@ -18,6 +18,7 @@ OPTIMIZE = (
     "unsigned-activations",
     "quantized-to-integer",
     "requantize",
+    "tabulate-bytes",
     "flush-denormal-weights",
     "fuse-layers",
     "scale-after-product",
@@ -45,7 +46,8 @@ OPTIMIZE = (
 """relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
 
 Products of dequantized bytes are found first: constant weights are not dequantized then. Where one factor alone is
-bytes the product is scaled, and its weights are packed as bytes.
+bytes the product is scaled, and its weights are packed as bytes. Elementary functions between bytes become tables once
+their scales are merged.
 
 Products are split into parts, as queries, keys and values are, before their weights are packed.
 

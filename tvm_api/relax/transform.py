@@ -18,7 +18,7 @@ _OWN = frozenset(
     (
         "ApplyDplPatterns", "AttachVariableBounds", "ChannelsLast", "FuseAttention", "InterleaveBlocks", "LiftClosures",
         "PackConvolutions", "PackWeights", "QuantizeWeights", "QuantizedToInteger", "Requantize", "SimplifyInference",
-        "SinkLoopConstants", "SinkReshape", "SplitProducts", "UnsignedActivations",
+        "SinkLoopConstants", "SinkReshape", "SplitProducts", "TabulateBytes", "UnsignedActivations",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""

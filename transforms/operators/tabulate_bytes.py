@@ -1,0 +1,121 @@
+"""What is computed of one byte alone is looked up in a table of all bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i8, i16, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.dtypes import ui8
+from ...dialects.relax.elementwise import BINARY, UNARY
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, rewrite_functions
+from ...ir.rewriting.edit import replace_op
+from ...ir.rewriting.walk import operations
+from ...target import Target
+from .dot_products import are_words
+
+_OTHERS = ("astype", "quantize", "dequantize", "nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu")
+_ELEMENTWISE = frozenset(f"relax.{name}" for name in (*UNARY, *BINARY, *_OTHERS))
+_COSTLY = frozenset(
+    f"relax.{name}" for name in ("erf", "exp", "log", "tanh", "sigmoid", "nn.gelu", "nn.gelu_tanh", "nn.silu")
+)
+"""Operators without which a table saves nothing."""
+_NARROW = (i8, ui8, i16)
+
+
+@dataclass(frozen=True)
+class TabulateBytes(Pass):
+    """Elementary functions of bytes, whose results are narrow integers, become tables.
+
+    d = dequantize(q, s, z)
+    y = astype(limited(round(multiply(d, add(erf(d), 1)) / t) + p), "uint8")
+    ->  y = take(table, astype(q, "int32"))        table = the same of arange(256), which `fold-constant` computes
+
+    All that is combined with what comes from q is constant numbers, and nothing else uses what is between. For
+    `target`s whose products of bytes are those of words: their vectors are short, so that each function takes long.
+    """
+
+    name = "tabulate-bytes"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if are_words(Target(self.target)):
+            rewrite_functions(op, _tabulate)
+
+
+def _tabulate(func: relax.FuncOp) -> bool:
+    """The last results of each tensor of bytes first."""
+    sources = _sources(func)
+    done: set[Operation] = set()
+    for value in reversed(sources):
+        if value.owner not in done and _element(value) in _NARROW:
+            found = _between(sources, value)
+            if found is not None:
+                _look_up(sources[value], value, found)
+                done |= set(found)
+    return bool(done)
+
+
+def _sources(func: relax.FuncOp) -> dict[SSAValue, SSAValue]:
+    """What is computed of the bytes at its own place in one tensor alone -> this tensor."""
+    sources: dict[SSAValue, SSAValue] = {}
+    for op in operations(func):
+        if isinstance(op, Operator) and op.name in _ELEMENTWISE:
+            found = {sources.get(x, x) for x in op.operands if not _is_number(x)}
+            source = found.pop() if len(found) == 1 else None
+            if source is not None and _element(source) in (i8, ui8) and _dims(source) == _dims(op.results[0]):
+                sources[op.results[0]] = source
+    return sources
+
+
+def _between(sources: dict[SSAValue, SSAValue], value: SSAValue) -> list[Operation] | None:
+    """The operations that make a value of bytes, in order; None where others use their results, or all are cheap."""
+    found: dict[Operation, None] = {}
+    waiting = [value]
+    while waiting:
+        owner = cast(Operation, waiting.pop().owner)
+        found[owner] = None
+        waiting += [x for x in owner.operands if x in sources and x.owner not in found]
+    inner = (use.operation for op in found for result in op.results if result is not value for use in result.uses)
+    if not any(op.name in _COSTLY for op in found) or any(user not in found for user in inner):
+        return None
+    return [cast(Operation, v.owner) for v in sources if v.owner in found]
+
+
+def _look_up(source: SSAValue, value: SSAValue, between: list[Operation]) -> None:
+    """Let a value be looked up in a table."""
+    emit = Emit(cast(Operation, value.owner))
+    least, element = (-128 if _element(source) == i8 else 0), cast(Attribute, _element(source))
+    made = {source: emit.constant(np.arange(least, least + 256), element)}
+    for op in cast("list[Operator]", between):
+        args = [made.get(x, x) for x in op.operands]
+        made[op.results[0]] = emit(op.name.removeprefix("relax."), *args, **_attributes(op))
+    index = emit("astype", source, dtype="int32")
+    if least:
+        index = emit("subtract", index, emit.constant(least, i32))
+    replace_op(cast(Operation, value.owner), emit("take", made[value], index, axis=0))
+
+
+def _attributes(op: Operator) -> dict[str, Any]:
+    """Those of an operator for a tensor of one dimension."""
+    return {name: 0 if name == "axis" else op.attr(name) for name in op.ATTR_SPECS}
+
+
+def _is_number(value: SSAValue) -> bool:
+    return isinstance(value.owner, relax.ConstantOp) and _dims(value) == ()
+
+
+def _dims(value: SSAValue) -> object:
+    return value.type.dims if isinstance(value.type, TensorType) else None
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    return value.type.element if isinstance(value.type, TensorType) else None
