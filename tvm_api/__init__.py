@@ -151,6 +151,7 @@ provide(
         "runtime.packed_func": {"runtime": "PackedFunc"},
         "runtime.profiling": {"runtime.profiling.report": "Report"},
         "runtime.relax_vm": {"runtime": "VirtualMachine"},
+        "runtime.vm": {"runtime": "VirtualMachine VMExecutable=Executable"},
         "runtime.object_path": {
             "handles.object_path": """
                 ArrayIndexPath AttributeAccessPath MapValuePath MissingArrayElementPath MissingMapEntryPath ObjectPath

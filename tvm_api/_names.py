@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from ._refused import why_refused
+from ._refused_names import REFUSED_NAMES
 
 Sources = Mapping[str, str]
 """Names by the module of tirax where they lie."""
@@ -82,8 +83,12 @@ def _inside(module: str) -> str:
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
-    """What to raise for a name that a module does not have: why, where the table of refused modules says it."""
-    reason = why_refused(f"{_inside(module)}.{name}".removeprefix("."))
+    """What to raise for a name that a module does not have: why, where the tables of what is left out say it."""
+    path = f"{_inside(module)}.{name}".removeprefix(".")
+    reason = why_refused(path)
+    known = REFUSED_NAMES.get(_inside(module), {}).get(name)
+    if reason is None and known is not None:
+        reason = f"tvm.{path} is left out: {known}"
     return AttributeError(reason or f"module '{module}' has no attribute '{name}'")
 
 

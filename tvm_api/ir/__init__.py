@@ -24,7 +24,7 @@ from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
-from .._names import provide
+from .._names import provide, refusing
 
 attrs: ModuleType
 container: ModuleType
@@ -76,6 +76,7 @@ Map = dict
 String = str
 BaseExpr = RelaxExpr = Expr
 
+__getattr__ = refusing(__name__)
 
 __all__ = [
     "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "EnvFunc", "FuncType", "GlobalVar", "IRModule", "Map", "Op",

@@ -131,6 +131,7 @@ provide(
         "frontend.torch.exported_program_translator": {"frontend.torch.exported_program": "from_exported_program"},
         "ir": {},
         "ir.instrument": {"ir.passes.instrument": "WellFormedInstrument"},
+        "global_info": {"handles.struct_info": "VDevice"},
         "pipeline": {
             "tuning.relax_pipelines": """
                 PIPELINE_MAP dataflow_lower_passes default_build_pipeline finalize_passes get_default_pipeline
@@ -157,6 +158,7 @@ provide(
             "transforms.training.te_gradients": "register_te_gradient",
         },
         "utils": {"handles.relax.utils": "convert_to_expr copy_with_new_vars"},
+        "vm_build": {"runtime": "VMExecutable=Executable", "tvm_api.compilation": "build=build_relax"},
     },
 )
 
@@ -171,5 +173,5 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     *_NAMES.__all__, *_FILES, "analysis", "backend", "binding_rewrite", "block_builder", "dpl", "expr", "expr_functor",
-    "frontend", "pipeline", "struct_info", "training", "ty", "utils",
+    "frontend", "global_info", "pipeline", "struct_info", "training", "ty", "utils", "vm_build",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from ...handles.module import IRModule
 from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
 from ...handles.tir.prim_func import PrimFunc
 from ...runtime import Device, cpu
-from .._names import provide
+from .._names import provide, refusing
 from ..ir import assert_structural_equal, structural_equal
 from .packed import device_test, echo
 
@@ -361,6 +361,8 @@ def main() -> None:
 
 
 provide(__name__, {"utils": {"tvm_api.testing": "*"}})
+
+__getattr__ = refusing(__name__)
 
 __all__ = [
     "CompareBeforeAfter", "Feature", "assert_allclose", "assert_prim_expr_equal", "check_numerical_grads",

@@ -23,6 +23,18 @@ _NAMES = NamesOnly(
             Add And Broadcast BufferLoad Call Cast Div EQ FloatImm FloorDiv FloorMod GE GT IntImm LE Let LT
             Max Min Mod Mul NE Not Or Ramp Select Shuffle StringImm Sub
         """,
+        "handles.tir.device_intrinsics": """
+            TVMBackendAllocWorkspace TVMBackendFreeWorkspace anylist_getitem anylist_resetitem
+            anylist_setitem_call_cpacked anylist_setitem_call_packed call_cpacked call_cpacked_lowered
+            call_packed_lowered create_barriers dp4a end_profile_intrinsic lookup_param make_filled_simdgroup_matrix
+            mma_fill mma_store ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_commit_group ptx_cp_async
+            ptx_cp_async_barrier ptx_cp_async_bulk ptx_init_barrier_thread_count ptx_ldg32 ptx_ldmatrix ptx_mma
+            ptx_mma_sp ptx_wait_barrier ptx_wait_group simdgroup_load simdgroup_multiply_accumulate simdgroup_store
+            start_profile_intrinsic tvm_bmma_sync tvm_fill_fragment tvm_global_barrier_kinit tvm_load_matrix_sync
+            tvm_mma_sync tvm_stack_alloca tvm_stack_make_array tvm_stack_make_shape tvm_storage_sync
+            tvm_store_matrix_sync tvm_struct_get tvm_struct_set tvm_thread_allreduce tvm_throw_last_error tvm_tuple
+            tvm_warp_activemask tvm_warp_shuffle tvm_warp_shuffle_down tvm_warp_shuffle_up tvm_warp_shuffle_xor
+        """,
         "handles.tir.index_map": "IndexMap",
         "handles.tir.intrinsics": """
             address_of assume bitwise_and bitwise_not bitwise_or bitwise_xor call_extern call_intrin

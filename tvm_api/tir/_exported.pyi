@@ -127,12 +127,24 @@ class StringImm(PrimExpr):
 class Sub(PrimExpr):
     """lhs - rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
+def TVMBackendAllocWorkspace(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `TVMBackendAllocWorkspace`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def TVMBackendFreeWorkspace(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `TVMBackendFreeWorkspace`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
 from ...schedule.tensor_intrin import TensorIntrin as TensorIntrin
 from ...handles.tir.prim_expr import Var as Var
 from ...handles.tir.stmt import While as While
 def add(a: Any, b: Any) -> Any:
     """a + b"""
 from ...handles.tir.intrinsics import address_of as address_of
+def anylist_getitem(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `anylist_getitem`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
+def anylist_resetitem(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `anylist_resetitem`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
+def anylist_setitem_call_cpacked(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `anylist_setitem_call_cpacked`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
+def anylist_setitem_call_packed(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `anylist_setitem_call_packed`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
 from ...handles.tir.intrinsics import assume as assume
 from ...handles.tir.data_layout import bijective_layout as bijective_layout
 def bitwise_and(a: Any, b: Any) -> Any:
@@ -142,11 +154,17 @@ def bitwise_or(a: Any, b: Any) -> Any:
     """bitwise_or(a, b) of integers."""
 def bitwise_xor(a: Any, b: Any) -> Any:
     """bitwise_xor(a, b) of integers."""
+def call_cpacked(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `call_cpacked`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def call_cpacked_lowered(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `call_cpacked_lowered`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
 from ...handles.tir.intrinsics import call_extern as call_extern
 from ...handles.tir.intrinsics import call_intrin as call_intrin
 from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
 from ...handles.tir.intrinsics import call_llvm_pure_intrin as call_llvm_pure_intrin
 from ...handles.tir.intrinsics import call_packed as call_packed
+def call_packed_lowered(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `call_packed_lowered`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
 from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
 from ...handles.tir.intrinsics import call_tir as call_tir
 from ...handles.tir.intrinsics import ceildiv as ceildiv
@@ -155,7 +173,13 @@ from ...handles.tir.prim_expr import const as const
 from ...handles.tir.prim_expr import convert as convert
 def copysign(x1: Any, x2: Any) -> Any:
     """copysign(x1, x2)"""
+def create_barriers(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `create_barriers`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 from ...handles.tir.buffers import decl_buffer as decl_buffer
+def dp4a(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `dp4a`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def end_profile_intrinsic(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `end_profile_intrinsic`, of which no code is made: it is for profiling on Hexagon."""
 def exp10(x: Any) -> Any:
     """exp10(x), element by element."""
 def exp2(x: Any) -> Any:
@@ -174,11 +198,45 @@ def log1p(x: Any) -> Any:
 from ...handles.tir.prim_expr import logical_and as logical_and
 from ...handles.tir.prim_expr import logical_not as logical_not
 from ...handles.tir.prim_expr import logical_or as logical_or
+def lookup_param(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `lookup_param`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def make_filled_simdgroup_matrix(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `make_filled_simdgroup_matrix`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def mma_fill(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `mma_fill`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def mma_store(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `mma_store`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 def multiply(a: Any, b: Any) -> Any:
     """a * b"""
 def nextafter(x1: Any, x2: Any) -> Any:
     """nextafter(x1, x2)"""
 from ...handles.tir.prim_expr import power as pow
+def ptx_arrive_barrier(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_arrive_barrier`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_arrive_barrier_expect_tx(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_arrive_barrier_expect_tx`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_commit_group(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_commit_group`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_cp_async(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_cp_async`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_cp_async_barrier(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_cp_async_barrier`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_cp_async_bulk(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_cp_async_bulk`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_init_barrier_thread_count(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_init_barrier_thread_count`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_ldg32(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_ldg32`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_ldmatrix(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_ldmatrix`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_mma(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_mma`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_mma_sp(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_mma_sp`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_wait_barrier(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_wait_barrier`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def ptx_wait_group(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `ptx_wait_group`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
 from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
 from ...handles.tir.intrinsics import reinterpret as reinterpret
@@ -186,11 +244,59 @@ def shift_left(a: Any, b: Any) -> Any:
     """shift_left(a, b) of integers."""
 def shift_right(a: Any, b: Any) -> Any:
     """shift_right(a, b) of integers."""
+def simdgroup_load(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `simdgroup_load`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def simdgroup_multiply_accumulate(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `simdgroup_multiply_accumulate`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def simdgroup_store(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `simdgroup_store`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def start_profile_intrinsic(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `start_profile_intrinsic`, of which no code is made: it is for profiling on Hexagon."""
 from ...handles.tir.sequences import stmt_list as stmt_list
 from ...handles.tir.sequences import stmt_seq as stmt_seq
 def subtract(a: Any, b: Any) -> Any:
     """a - b"""
 from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr
+def tvm_bmma_sync(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_bmma_sync`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_fill_fragment(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_fill_fragment`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_global_barrier_kinit(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_global_barrier_kinit`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_load_matrix_sync(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_load_matrix_sync`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_mma_sync(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_mma_sync`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_stack_alloca(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_stack_alloca`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_stack_make_array(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_stack_make_array`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_stack_make_shape(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_stack_make_shape`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_storage_sync(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_storage_sync`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_store_matrix_sync(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_store_matrix_sync`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_struct_get(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_struct_get`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_struct_set(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_struct_set`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_thread_allreduce(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_thread_allreduce`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_throw_last_error(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_throw_last_error`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_tuple(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_tuple`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
+def tvm_warp_activemask(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_warp_activemask`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_warp_shuffle(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_warp_shuffle`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_warp_shuffle_down(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_warp_shuffle_down`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_warp_shuffle_up(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_warp_shuffle_up`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
+def tvm_warp_shuffle_xor(*args: Any, **kwargs: Any) -> Any:
+    """The intrinsic `tvm_warp_shuffle_xor`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 from ...handles.tir.intrinsics import type_annotation as type_annotation
 from ...handles.tir.intrinsics import undef as undef
 def vectorcombine(dtype: Any, *vectors: Any) -> Any:
