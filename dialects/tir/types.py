@@ -185,9 +185,9 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         """The same kind of buffer with other extents, compact."""
         return self.replaced(shape=dims_attr(shape), strides=_NONE, offset=_NONE, separators=ArrayAttr([]))
 
-    def at_any_offset(self) -> BufferType:
-        """The type of a buffer that may begin anywhere in its memory."""
-        return self.replaced(offset=_NONE, offset_factor=IntAttr(1))
+    def at_any_offset(self, factor: int = 1) -> BufferType:
+        """The type of a buffer that may begin anywhere in its memory, at a multiple of `factor`."""
+        return self.replaced(offset=_NONE, offset_factor=IntAttr(factor))
 
     def with_scope(self, scope: StringAttr) -> BufferType:
         """The type of a buffer in another memory."""

@@ -109,6 +109,8 @@ def _allocated(
     notes = attribute_dict(p.source, site.node, given["annotations"] or {}).data
     if any(key != tir.AllocBufferOp.PADDED for key in notes):
         raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
+    if isinstance(result.elem_offset, Var) and p.is_said_once(str(result.elem_offset.name)):
+        result = result.at_any_offset(result.offset_factor.data or 1)  # as in TVM: of the offset nothing is said
     return p.emit(tir.AllocBufferOp(result, padded=bool(notes), declared=declared), site.node)
 
 

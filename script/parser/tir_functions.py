@@ -146,6 +146,14 @@ class TirFunctions(TirCalls):
         self.entry = self.block
         self.handles: dict[int, str] = {}
         """Position -> name of the parameters that are handles."""
+        self.function: ast.FunctionDef | None = None
+        """What is read."""
+
+    def is_said_once(self, name: str) -> bool:
+        """Whether the function has a variable of its own that it mentions in one place only."""
+        names = [] if self.function is None else [n for n in ast.walk(self.function) if isinstance(n, ast.Name)]
+        uses = [n.ctx for n in names if n.id == name]
+        return sorted(isinstance(ctx, ast.Load) for ctx in uses) == [False, True]
 
     def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Access:
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):

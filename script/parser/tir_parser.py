@@ -77,6 +77,7 @@ class TirParser(TirAttributes):
     def parse(self, function: ast.FunctionDef, *, private: bool = False) -> tir.FuncOp:
         """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
         self.check_names(function)
+        self.function = function
         self._parameters(function.args)
         self.body(function.body)
         erase_unused(self.entry)

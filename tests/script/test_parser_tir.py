@@ -410,3 +410,27 @@ def f(a: T.handle):
 def test_an_unknown_type_of_a_buffer_is_refused() -> None:
     with pytest.raises(ScriptError, match="an unknown buffer_type"):
         parse_function("@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,), buffer_type='wide')")
+
+
+@pytest.mark.parametrize(
+    ("given", "rest", "printed_as"),
+    [
+        ("elem_offset=o", "0", "offset_factor=1"),
+        ("elem_offset=o, offset_factor=8", "0", "offset_factor=8"),
+        ("elem_offset=o", "o", "elem_offset=o"),
+        ("elem_offset=o * 2", "0", "elem_offset=o * 2"),
+        ("elem_offset=n", "0", "elem_offset=n"),
+    ],
+)
+def test_an_offset_of_which_nothing_else_is_said_is_any(given: str, rest: str, printed_as: str) -> None:
+    text = f"""
+@T.prim_func
+def f(n: T.int32):
+    o = T.int32()
+    A = T.decl_buffer((4,), {given})
+    A[{rest}] = T.float32(0)
+"""
+    func = parse_function(text)
+    shown = print_script(func)
+    assert f"    A = T.decl_buffer((4,), {printed_as})\n" in shown
+    assert print_script(parse_function(shown)) == shown
