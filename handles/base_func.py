@@ -97,10 +97,10 @@ class BaseFunc:
         remember_in_copy(self.op, new)
         return self.on(new)
 
-    def with_attr(self, key_or_attrs: str | Mapping[str, Any], value: Any = None) -> Self:
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
         new = self.copy()
-        given = {key_or_attrs: value} if isinstance(key_or_attrs, str) else dict(key_or_attrs)
+        given = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
         symbol = given.pop("global_symbol", None)
         if symbol is not None and not new.is_local:
             new.op.properties["sym_name"] = StringAttr(str(symbol))
@@ -109,16 +109,16 @@ class BaseFunc:
         new._set_attrs({k: attr_of(v) for k, v in given.items()})
         return new
 
-    def with_attrs(self, attrs: Mapping[str, Any]) -> Self:
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Self:
         """A copy with attributes set."""
-        return self.with_attr(attrs)
+        return self.with_attr(attr_map)
 
-    def without_attr(self, key: str) -> Self:
+    def without_attr(self, attr_key: str) -> Self:
         """A copy without an attribute; without `global_symbol` it is private."""
         new = self.copy()
-        if key == "global_symbol":
+        if attr_key == "global_symbol":
             new.op.properties["sym_visibility"] = PRIVATE
-        new._set_attrs({key: None})
+        new._set_attrs({attr_key: None})
         return new
 
     def _set_attrs(self, changes: Mapping[str, Attribute | None]) -> None:

@@ -181,8 +181,9 @@ class IRModule:
         """The attributes of the module."""
         return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items()})
 
-    def get_attr(self, key: str) -> Any:
-        return self.attrs.get(key)
+    def get_attr(self, attr_key: str) -> Any:
+        """The attribute of the module, None where there is none."""
+        return self.attrs.get(attr_key)
 
     def _set_attr(self, key: str, value: Any) -> None:
         attr = attr_of(value)
@@ -191,22 +192,22 @@ class IRModule:
         else:
             self.op.attributes[key] = attr
 
-    def with_attr(self, key: str, value: Any) -> IRModule:
+    def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
         """A copy with an attribute set."""
         new = self.clone()
-        new._set_attr(key, value)
+        new._set_attr(attr_key, attr_value)
         return new
 
-    def with_attrs(self, attrs: Mapping[str, Any]) -> IRModule:
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
         """A copy with attributes set."""
         new = self.clone()
-        for key, value in attrs.items():
+        for key, value in attr_map.items():
             new._set_attr(key, value)
         return new
 
-    def without_attr(self, key: str) -> IRModule:
+    def without_attr(self, attr_key: str) -> IRModule:
         """A copy without an attribute."""
-        return self.with_attr(key, None)
+        return self.with_attr(attr_key, None)
 
     def clone(self) -> IRModule:
         """A copy that shares nothing with this one."""

@@ -47,35 +47,35 @@ class Device:
         """Whether tirax can use the device."""
         return self.kind == "cpu" and self.index == 0
 
-    def sync(self) -> None:
+    def sync(self, stream: object = None) -> None:
         """Wait for outstanding work: there is none, calls are synchronous. Raises `DeviceError`."""
         require_cpu(self)
 
 
-def device(kind: str, index: int | None = None) -> Device:
+def device(dev_type: str, dev_id: int | None = None) -> Device:
     """`device("cpu", 0)`, `device("cpu:0")`, `device("llvm")`. Raises `NameLookupError` for an unknown kind."""
-    name, colon, number = kind.partition(":")
+    name, colon, number = dev_type.partition(":")
     if colon and not number.isdecimal():
-        raise DeviceError(f"malformed device '{kind}'", expected="a kind and a number, such as cpu:0")
+        raise DeviceError(f"malformed device '{dev_type}'", expected="a kind and a number, such as cpu:0")
     name = _ALIASES.get(name, name)
     if name not in _DLPACK_TYPES:
         raise unknown_name("device", name, _DLPACK_TYPES)
-    return Device(name, index if index is not None else int(number or 0))
+    return Device(name, dev_id if dev_id is not None else int(number or 0))
 
 
-def cpu(index: int = 0) -> Device:
+def cpu(dev_id: int = 0) -> Device:
     """The CPU."""
-    return Device("cpu", index)
+    return Device("cpu", dev_id)
 
 
-def cuda(index: int = 0) -> Device:
+def cuda(dev_id: int = 0) -> Device:
     """A CUDA device: a value only, whatever needs it raises `DeviceError`."""
-    return Device("cuda", index)
+    return Device("cuda", dev_id)
 
 
 def _other(kind: str, title: str) -> Callable[[int], Device]:
-    def make(index: int = 0) -> Device:
-        return Device(kind, index)
+    def make(dev_id: int = 0) -> Device:
+        return Device(kind, dev_id)
 
     make.__doc__ = f"{title} device: a value only, as that of `cuda`."
     return make

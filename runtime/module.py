@@ -47,8 +47,8 @@ class Functions:
         function = self._callables.get(name)
         return self._callables[self.info(name).name] if function is None else function
 
-    def get_function(self, name: str) -> Callable[..., Any]:
-        """`self[name]`."""
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
+        """`self[name]`; `query_imports` is accepted for TVM's sake."""
         return self[name]
 
     def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:

@@ -150,12 +150,12 @@ class Schedule(Steps):
         out._own.update({a: out._own[b] for a, b in self._own.items()})
         return out
 
-    def get(self, rv: RV | StmtSRef) -> Any:
+    def get(self, rand_var_or_sref: RV | StmtSRef) -> Any:
         """What a handle stands for, as it is now: a `Block`, a `For`, or the sampled integer.
 
         Raises `ScheduleError` where it is gone.
         """
-        found = self.operation(rv)
+        found = self.operation(rand_var_or_sref)
         if not isinstance(found, Operation):
             return found
         stmt = stmt_of(found)
@@ -165,16 +165,16 @@ class Schedule(Steps):
         """As `get`, of a block or a loop the operation itself."""
         return rv.op if isinstance(rv, StmtSRef) else self._target(rv)
 
-    def get_sref(self, rv: RV) -> StmtSRef:
+    def get_sref(self, rand_var_or_stmt: RV) -> StmtSRef:
         """The place of a block or a loop among the others. Raises `TiraxError` where the handle is of neither."""
-        target = self._target(rv)
+        target = self._target(rand_var_or_stmt)
         if not isinstance(target, Operation):
-            raise TiraxError(f"{rv!r} is neither a block nor a loop", found=target)
+            raise TiraxError(f"{rand_var_or_stmt!r} is neither a block nor a loop", found=target)
         return StmtSRef(target)
 
-    def remove_rv(self, rv: RV) -> None:
+    def remove_rv(self, rand_var: RV) -> None:
         """Forget a handle."""
-        self._values.pop(self._own.get(rv.ssa, rv.ssa), None)
+        self._values.pop(self._own.get(rand_var.ssa, rand_var.ssa), None)
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the module and the trace."""

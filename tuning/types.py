@@ -44,9 +44,9 @@ class ArgInfo:
     """An argument of a function that is measured."""
 
     @staticmethod
-    def from_json(obj: Sequence[Any]) -> TensorInfo:
+    def from_json(json_obj: Sequence[Any]) -> TensorInfo:
         """The argument of `["TENSOR", dtype, shape]`."""
-        return TensorInfo(str(obj[1]), tuple(int(d) for d in obj[2]))
+        return TensorInfo(str(json_obj[1]), tuple(int(d) for d in json_obj[2]))
 
     @staticmethod
     def from_prim_func(func: Any) -> list[TensorInfo]:
@@ -224,9 +224,9 @@ class TuningRecord:
         ]
 
     @staticmethod
-    def from_json(obj: Sequence[Any], workload: Workload) -> TuningRecord:
+    def from_json(json_obj: Sequence[Any], workload: Workload) -> TuningRecord:
         """The record of a workload that `as_json` has written."""
-        trace, seconds, config, args = obj
+        trace, seconds, config, args = json_obj
         failed = not seconds or min(seconds) >= NEVER
         infos = [TensorInfo.from_json(info) for info in args]
         target = None if config is None else Target(config)

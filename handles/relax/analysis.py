@@ -57,12 +57,12 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     return found
 
 
-def bound_vars(func: Function | SeqExpr) -> list[Var]:
+def bound_vars(expr: Function | SeqExpr) -> list[Var]:
     """The parameters and variables that a function or a sequence binds."""
-    if isinstance(func, SeqExpr):
-        return [b.var for block in func.blocks for b in block.bindings]
-    blocks = (block for op in func.op.walk() for region in op.regions for block in region.blocks)
-    return [*(Var.on(a) for block in blocks for a in block.args), *(b.var for b in _bindings(func.op))]
+    if isinstance(expr, SeqExpr):
+        return [b.var for block in expr.blocks for b in block.bindings]
+    blocks = (block for op in expr.op.walk() for region in op.regions for block in region.blocks)
+    return [*(Var.on(a) for block in blocks for a in block.args), *(b.var for b in _bindings(expr.op))]
 
 
 def _collect(expr: Any, kind: type[_T]) -> list[_T]:
@@ -111,10 +111,10 @@ def _owner(value: SSAValue) -> Operation | None:
     return owner.parent_op() if isinstance(owner, Block) else owner
 
 
-def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
+def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
     """The variables that use each variable of a dataflow block or function, in order."""
     found: dict[Var, list[Var]] = {}
-    for binding in _bindings(block.op):
+    for binding in _bindings(dfb.op):
         found.setdefault(binding.var, [])
         for used in used_vars(binding.value):
             found.setdefault(used, []).append(binding.var)

@@ -116,9 +116,9 @@ class Builder:
             self._shared = False
         return self._mod
 
-    def update_func(self, gv: GlobalVar, func: BaseFunc) -> None:
+    def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
         """Put a function in, in place of the one called `gv`."""
-        self._own_module().update_func(gv, func)
+        self._own_module().update_func(gv, updated_func)
         self._by_hash = None
 
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:

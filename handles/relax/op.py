@@ -31,11 +31,11 @@ class Op:
         self.name = name
 
     @staticmethod
-    def get(name: str) -> Op:
-        """The operator called `name`. Raises `NameLookupError` with a suggestion for an unknown one."""
-        if name not in relax.OPERATORS and name not in CALLS:
-            raise unknown_name("operator", name, [*relax.OPERATORS, *CALLS])
-        return Op(name)
+    def get(op_name: str) -> Op:
+        """The operator called `op_name`. Raises `NameLookupError` with a suggestion for an unknown one."""
+        if op_name not in relax.OPERATORS and op_name not in CALLS:
+            raise unknown_name("operator", op_name, [*relax.OPERATORS, *CALLS])
+        return Op(op_name)
 
     @staticmethod
     def list_op_names() -> list[str]:

@@ -75,9 +75,9 @@ def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) 
     raise TiraxError("only modules, functions, struct info, targets and texts are stored", found=type(node).__name__)
 
 
-def load_json(text: str) -> Any:
+def load_json(json_str: str) -> Any:
     """What `save_json` stored. Raises `TiraxError` for another text."""
-    stored = _stored(text)
+    stored = _stored(json_str)
     return _STORED[stored["kind"]][2](stored["mlir"])
 
 

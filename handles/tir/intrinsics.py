@@ -173,16 +173,24 @@ def type_annotation(dtype: DTypeLike) -> PrimExpr:
     return PrimExpr(tir.CallIntrinOp("type_annotation", [], wanted).result)
 
 
-def _vector(name: str) -> Callable[..., PrimExpr]:
-    def build(dtype: DTypeLike, *vectors: PrimExpr) -> PrimExpr:
-        wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
-        return PrimExpr(tir.CallIntrinOp(name, [v.ssa for v in vectors], wanted).result)
-
-    build.__name__, build.__doc__ = name, f"{name}(dtype, …): lanes of vectors, as a vector of `dtype`."
-    return build
+def _of_vectors(name: str, dtype: DTypeLike, *vectors: PrimExpr) -> PrimExpr:
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    return PrimExpr(tir.CallIntrinOp(name, [v.ssa for v in vectors], wanted).result)
 
 
-vectorlow, vectorhigh, vectorcombine = (_vector(n) for n in ("vectorlow", "vectorhigh", "vectorcombine"))
+def vectorlow(dtype: DTypeLike, vec: PrimExpr) -> PrimExpr:
+    """The first half of the lanes, as a vector of `dtype`."""
+    return _of_vectors("vectorlow", dtype, vec)
+
+
+def vectorhigh(dtype: DTypeLike, vec: PrimExpr) -> PrimExpr:
+    """The last half of the lanes, as a vector of `dtype`."""
+    return _of_vectors("vectorhigh", dtype, vec)
+
+
+def vectorcombine(dtype: DTypeLike, vec1: PrimExpr, vec2: PrimExpr) -> PrimExpr:
+    """The lanes of one vector and those of another, as a vector of `dtype`."""
+    return _of_vectors("vectorcombine", dtype, vec1, vec2)
 
 
 def vscale() -> PrimExpr:

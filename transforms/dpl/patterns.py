@@ -146,8 +146,8 @@ class WildcardPattern(DFPattern):
 class _NamedPattern(DFPattern):
     """What is called `name`; any where that is empty."""
 
-    def __init__(self, name: str = ""):
-        self.name = name
+    def __init__(self, name_hint: str = ""):
+        self.name = name_hint
 
 
 class VarPattern(_NamedPattern):
@@ -164,6 +164,9 @@ class GlobalVarPattern(_NamedPattern):
 
 class ExternFuncPattern(_NamedPattern):
     """A packed function."""
+
+    def __init__(self, global_symbol: str = ""):
+        super().__init__(global_symbol)
 
 
 class ConstantPattern(DFPattern):

@@ -127,10 +127,10 @@ class ExprPatternRewriter(PatternMatchingRewriter):
 class OrRewriter(PatternMatchingRewriter):
     """The left one on all bindings, then the right one on those that the left one did not rewrite."""
 
-    def __init__(self, left: PatternMatchingRewriter, right: PatternMatchingRewriter):
-        self.left = left
-        self.right = right
-        self.subroutines = {**left.subroutines, **right.subroutines}
+    def __init__(self, lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter):
+        self.left = lhs
+        self.right = rhs
+        self.subroutines = {**lhs.subroutines, **rhs.subroutines}
 
     def rules(self) -> Iterator[ExprPatternRewriter]:
         yield from self.left.rules()

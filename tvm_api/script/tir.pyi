@@ -393,13 +393,10 @@ class uint8(PrimExpr):
 from ...handles.tir.intrinsics import undef as undef
 from ...tvm_api.script._in_scripts import unroll as unroll
 from ...te.axis import var as var
-def vectorcombine(dtype: Any, *vectors: Any) -> Any:
-    """vectorcombine(dtype, …): lanes of vectors, as a vector of `dtype`."""
-def vectorhigh(dtype: Any, *vectors: Any) -> Any:
-    """vectorhigh(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...handles.tir.intrinsics import vectorcombine as vectorcombine
+from ...handles.tir.intrinsics import vectorhigh as vectorhigh
 from ...tvm_api.script._in_scripts import vectorized as vectorized
-def vectorlow(dtype: Any, *vectors: Any) -> Any:
-    """vectorlow(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...handles.tir.intrinsics import vectorlow as vectorlow
 from ...handles.tir.intrinsics import vscale as vscale
 from ...tvm_api.script._in_scripts import where as where
 from ...tvm_api.script._in_scripts import writes as writes

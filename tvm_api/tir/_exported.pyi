@@ -299,10 +299,7 @@ def tvm_warp_shuffle_xor(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `tvm_warp_shuffle_xor`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 from ...handles.tir.intrinsics import type_annotation as type_annotation
 from ...handles.tir.intrinsics import undef as undef
-def vectorcombine(dtype: Any, *vectors: Any) -> Any:
-    """vectorcombine(dtype, …): lanes of vectors, as a vector of `dtype`."""
-def vectorhigh(dtype: Any, *vectors: Any) -> Any:
-    """vectorhigh(dtype, …): lanes of vectors, as a vector of `dtype`."""
-def vectorlow(dtype: Any, *vectors: Any) -> Any:
-    """vectorlow(dtype, …): lanes of vectors, as a vector of `dtype`."""
+from ...handles.tir.intrinsics import vectorcombine as vectorcombine
+from ...handles.tir.intrinsics import vectorhigh as vectorhigh
+from ...handles.tir.intrinsics import vectorlow as vectorlow
 from ...handles.tir.intrinsics import vscale as vscale
