@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("untimed")
     os.environ.setdefault("XDG_CACHE_HOME", str(config.rootpath / "build" / "cache"))
     os.environ.setdefault("TIRAX_CACHE", "objects")  # whole executables would hide what is done to build them
+    if "PYTEST_XDIST_WORKER" in os.environ:  # there is one for each core: what builds started besides would only wait
+        os.environ.setdefault("TIRAX_BUILD_THREADS", "1")
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strength import crossed
+from strength import crossed, only_full
 from xdsl.parser import Parser
 
 from tirax.ir.passes.transform import new_context
@@ -19,6 +19,7 @@ PROGRAMS = {
 }
 
 
+@only_full
 @crossed("program, cpu", list(PROGRAMS), ["x86-64", "haswell", "skylake-avx512"])
 def test_no_conversion_is_left_to_a_library(program: str, cpu: str) -> None:
     params, op, result = PROGRAMS[program]

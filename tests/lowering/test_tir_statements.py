@@ -140,7 +140,7 @@ def test_logic():
     np.testing.assert_array_equal(y, ~a)
 
 
-@thinned(("source", "target"), product(DTYPES, DTYPES), 50)
+@thinned(("source", "target"), product(DTYPES, DTYPES), 25)
 def test_casts(source, target):
     kernel = Kernel(pointwise(f"A:n:{source} Y:n:{target}", f"""%a = tir.load %A[%vi] : {source}
 %r = tir.cast %a : {source} -> {target}"""))  # fmt: skip

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from strength import is_full
+from strength import is_full, only_full
 
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.runtime import registry
@@ -273,6 +273,7 @@ def test_callbacks_that_change_the_arrays_they_are_given(callback, dps):
     assert callback(dps=dps, packed=lambda x: ramp(3)).tolist() == (ramp(3) + 1).tolist()
 
 
+@only_full
 def test_callbacks_that_keep_what_they_are_given(callback):
     kept = []
 
@@ -299,6 +300,7 @@ def test_callbacks_that_raise(callback, error):
         assert caught.value is error
 
 
+@only_full
 def test_endless_recursion_is_an_exception(in_process):
     printed = in_process('''
 from tirax.runtime import registry

@@ -67,6 +67,7 @@ def test_attention_of_nothing_beside_a_concatenation() -> None:
         np.testing.assert_allclose(result, interpret(mod, "main", [q, k, v]), rtol=1e-5)
 
 
+@only_full
 def test_a_chain_of_operators_on_nothing_runs_to_its_end(in_process) -> None:
     lines = [
         "a = R.cumprod(x, axis=0)",

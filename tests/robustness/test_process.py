@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.lowering.build import build
 from tirax.runtime import abi, registry, set_num_threads
@@ -143,6 +143,7 @@ def _python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
 
 
+@only_full
 def test_calls_while_the_interpreter_ends() -> None:
     done = _python(f"""
 import atexit, weakref, numpy as np

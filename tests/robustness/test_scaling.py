@@ -5,6 +5,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from strength import only_full
 from xdsl.printer import Printer
 
 from tirax.diagnostics import TiraxError
@@ -88,6 +89,7 @@ def worse_than_linear(program, n, growth, passes=()):
 PROGRAMS = pytest.mark.parametrize("program", [operators, stores])
 
 
+@only_full
 @PROGRAMS
 def test_no_pass_is_worse_than_linear(program):
     assert not worse_than_linear(program, N, 2.4, pipeline_passes("default-cpu"))
@@ -160,6 +162,7 @@ def test_expressions_may_be_deeper_than_the_stack(ops, end, given, wanted):
     assert b.tolist() == wanted
 
 
+@only_full
 def test_what_is_too_deep_is_told_with_its_pass():
     """Not all passes: some follow an expression by calling themselves."""
     module = parse_mlir(HEAD + "".join(CHAIN) + f"tir.store %w, %B[%v{DEEP}]\n}}")

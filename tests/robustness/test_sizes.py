@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from strength import only_full, thinned
 
 from tirax.diagnostics import ShapeError
 from tirax.interpreter import interpret
@@ -52,6 +53,7 @@ for n in (2**61, 2**62, 2**62 + 1, 2**63 - 1):
     assert all(line.startswith("ShapeError") for line in printed[1:])
 
 
+@only_full
 def test_divisions_that_trap(in_process):
     printed = in_process('''
 ex = compiled("""
@@ -67,6 +69,7 @@ for n, m in ((-2**63, -1), (-2**63, 0), (7, 0)):
     assert [line.partition(" ")[0] for line in printed[1:]] == ["ShapeError"] * 3
 
 
+@only_full
 def test_kernels_that_divide_by_an_extent(in_process):
     """What is divided by an extent of 0 is 0; what is read there is refused, as the empty array has nothing."""
     printed = in_process('''
@@ -157,6 +160,7 @@ for n, m in ((-2**30, 3), (-1, -1), (-2**62, 2**62), (2, -1)):
     assert all(line.startswith("ShapeError") for line in printed[1:])
 
 
+@only_full
 def test_products_of_extents_that_overflow(in_process):
     printed = in_process('''
 ex = compiled("""
@@ -186,6 +190,7 @@ for shape in ((2**32, 2**32), (2**31, 2**33), (2**62, 4), (2**32, 2**30), (2**61
     assert all(line.startswith("ShapeError") for line in printed[1:])
 
 
+@only_full
 def test_outputs_that_do_not_fit_the_kernel(in_process):
     """What a call says of its output is compared with the buffer that the kernel writes, at build or at run time."""
     printed = in_process("""
@@ -248,7 +253,7 @@ OPERATORS = {
 }
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@thinned("name", OPERATORS, 3)
 def test_symbolic_extents_that_an_operator_needs_equal(name):
     """Nothing says before the call that they are equal: the kernel would read beyond the smaller tensor."""
     text, x, y, good, bad = OPERATORS[name]

@@ -8,6 +8,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import only_full
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
@@ -218,6 +219,7 @@ def test_other_systems_have_no_huge_pages():
     del keep
 
 
+@only_full
 def test_results_may_outlive_everything_else():
     code = f"""
 import os, sys

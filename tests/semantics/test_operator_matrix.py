@@ -98,7 +98,7 @@ def _inputs(name: str, func: Any) -> list[Any]:
 
 
 @pytest.mark.thinned  # by `_chosen`, too
-@thinned("name", sorted(CASES), 27)
+@thinned("name", sorted(CASES), 12)
 def test_operator(name: str) -> None:
     (case, *_) = CASES[name]
     module = _together(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from random_programs import Program, programs, tensor_programs
-from strength import drawn
+from strength import drawn, only_full
 
 from tirax.tools.fuzz import checks
 
@@ -30,6 +30,7 @@ def test_texts_after_each_pass(program: Program) -> None:
     checks.all_texts(program.module)
 
 
+@only_full
 @drawn(12)
 @given(programs(most=5))
 def test_optimize(program: Program) -> None:

@@ -28,7 +28,7 @@ def program(fmt: str, packed_shape: tuple[int, int], k: int, activation: str, in
 CASES = [(fmt, act, rows) for fmt in BLOCK_FORMATS for act, rows in (("float32", 1), ("int8", 4))]
 
 
-@thinned("case", CASES, 3)
+@thinned("case", CASES, 1)
 def test_formats(case: tuple[str, str, int]):
     name, activation, interleaved = case
     fmt, k, rng = block_format(name), 512, np.random.default_rng(3)

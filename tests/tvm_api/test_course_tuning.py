@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from strength import only_full
 
 import tirax.tvm_api as tvm
 from tirax.tvm_api import meta_schedule as ms
@@ -131,6 +132,7 @@ def test_a_search_in_a_space_of_the_users(tmp_path, matrices, small_search):
     check(sch, matrices)
 
 
+@only_full
 def test_a_search_in_the_space_of_the_rules(tmp_path, matrices, small_search):
     database = ms.tune_tir(
         mod=Module,

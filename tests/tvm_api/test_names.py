@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from strength import only_full
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
@@ -250,6 +251,7 @@ def test_a_target_of_a_target_is_equal_to_it():
     assert tvm.target.Target(target) == target
 
 
+@only_full
 def test_names_stay_what_they_are_in_any_order():
     for first, second in (("tvm.relax.build", "tvm.build"), ("tvm.build", "tvm.relax.build")):
         code = f"import tirax.tvm_api as tvm; {first}; {second}; print(all(map(callable, ({first}, {second}))))"

@@ -12,6 +12,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import only_full
 
 from tirax.lowering.build import build
 from tirax.runtime import Executable, load_library, load_module, register_func, remove_global_func
@@ -317,12 +318,14 @@ int main(void) {
 """
 
 
+@only_full
 def test_two_libraries_in_one_program(tmp_path):
     for name, suffix, value in (("one", ".o", 2.0), ("two", ".a", 3.0)):
         with_constant(value).export_library(tmp_path / f"{name}{suffix}", header=tmp_path / f"{name}.h")
     assert run_c(tmp_path, TWO, tmp_path / "one.o", tmp_path / "two.a") == "2 3"
 
 
+@only_full
 def test_weights_in_a_file_that_is_mapped(tmp_path):
     executable = with_constant(4.0)
     executable.export_library(tmp_path / "big.so", weights=tmp_path / "big.weights", header=tmp_path / "big.h")

@@ -5,7 +5,7 @@ One build has all programs; the interpreter says what they mean.
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import interpret
@@ -79,6 +79,7 @@ def program():
     return module()
 
 
+@only_full
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 @thinned("target", TARGETS, 1)
 def test_what_they_compute(program, target):

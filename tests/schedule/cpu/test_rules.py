@@ -201,7 +201,7 @@ OTHERS = {
 }
 
 
-@thinned("name", OTHERS, 13)
+@thinned("name", OTHERS, 6)
 def test_other_rules(name):
     check(OTHERS[name], TARGETS[0])
 

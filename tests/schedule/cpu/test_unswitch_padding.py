@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import crossed
+from strength import crossed, only_full
 
 from tirax.dialects import tir
 from tirax.ir.passes.transform import Sequential
@@ -87,6 +87,7 @@ def test_the_middle_asks_for_nothing(body, rows, asks_by_row):
         assert not choices(branch.then_region) and bool(choices(branch.else_region)) is (branch not in within)
 
 
+@only_full
 def test_rows_of_padding_are_asked_for_once_where_sizes_are_computed():
     """The second convolution's extents are (h + 1) // 2 and (v + 1) // 2: few rows, none of them in the middle."""
     first = DEPTHWISE.format(padding="[1, 1, 1, 1]", stride=2, channels=40)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from prologue import HEAD, scheduled
 from prologue import MATMUL_AND_SUM as MATMUL
+from strength import thinned
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
@@ -137,7 +138,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "steps"), TEXTS, ids=lambda p: getattr(p, "__name__", ""))
+@thinned(("source", "steps"), TEXTS, 6, ids=lambda p: getattr(p, "__name__", ""))
 def test_text_and_meaning(source, steps, golden) -> None:
     module, s = scheduled(source, steps)
     golden(f"schedule/blockize/{steps.__name__}.txt", s.mod.script())

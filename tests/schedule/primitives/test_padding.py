@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from prologue import HEAD, scheduled
+from strength import thinned
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
@@ -160,7 +161,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", CASES, 8)
 def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
     module, s = scheduled(source, steps)

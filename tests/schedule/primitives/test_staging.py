@@ -144,9 +144,10 @@ def test_text_meaning_and_traces(name, golden) -> None:
         assert other.mod.script() == sch.mod.script()
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("scope", "height", "width"),
     [("shared", 8, 4), ("shared.dyn", 4, 2), ("local", 8, 2), ("global", 4, 4), ("shared", 1, 1)],
+    1,
 )
 def test_copies_of_what_threads_share(scope, height, width) -> None:
     module, sch = scheduled(MATMUL, lambda sch: under_threads(sch, scope, height, width))
