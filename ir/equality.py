@@ -50,6 +50,7 @@ _IGNORED_PROPERTIES = frozenset(
         tir.AllocBufferOp.DECLARED,
         tir.DeclBufferOp.ALIAS,
         tir.LLVMCall.COUNTED,
+        relax.CallPackedOp.SEVERAL,
     }
 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -199,6 +199,9 @@ class CallDPSPackedOp(_DestinationPassing):
 
 
 class _PackedCall(CallBase):
+    """A call that gives a tuple may say so as `several` types in TVMScript, `sinfo_args=(a, b)`; it means the same."""
+
+    SEVERAL: ClassVar[str] = "tirax.several"
     func = prop_def(StringAttr)
     call_attrs = opt_prop_def(DictionaryAttr)
     FORMAT: ClassVar = (asm.string("func"), asm.values("args"), asm.attr_dict("attrs", "call_attrs"), RESULT)
@@ -215,6 +218,17 @@ class _PackedCall(CallBase):
             properties={"func": StringAttr(func), "call_attrs": function_attrs(attrs)},
             result_types=[result_type],
         )
+
+    @property
+    def several(self) -> bool:
+        return self.SEVERAL in self.attributes
+
+    @several.setter
+    def several(self, value: bool) -> None:
+        if value:
+            self.attributes[self.SEVERAL] = UnitAttr()
+        else:
+            self.attributes.pop(self.SEVERAL, None)
 
 
 @irdl_op_definition

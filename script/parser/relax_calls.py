@@ -413,7 +413,9 @@ def _packed(
         sinfo = attrs.pop("sinfo_args", None)
         values = [p.value(a, site.node) for a in rest]
         attributes = attribute_dict(p.source, site.node, attrs) if attrs else None
-        return p.emit(cls(func, values, sinfo_of(p, site, sinfo), attributes), site.node)
+        call = cls(func, values, sinfo_of(p, site, sinfo), attributes)
+        call.several = isinstance(sinfo, tuple | list) and len(cast("list[Any]", sinfo)) > 1
+        return p.emit(call, site.node)
 
     return build
 

@@ -406,7 +406,9 @@ class RelaxPrinter:
         if op.call_attrs is not None:
             entries = op.call_attrs.data
             args += [f"{k}={python_value(from_attr(entries[k]))}" for k in sorted(entries)]
-        args.append(f"sinfo_args=({struct_info(self, op.result_type)},)")
+        result = op.result_type
+        types = result.types.data if op.several and isinstance(result, TupleType) else (result,)
+        args.append(f"sinfo_args={parenthesized([struct_info(self, t) for t in types])}")
         return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
 
     def call_builtin_with_ctx(self, op: relax.CallBuiltinWithCtxOp) -> str:

@@ -13,6 +13,7 @@ from tirax.diagnostics import UnsupportedError
 from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
+from tirax.ir.equality import structural_equal
 from tirax.script import parse_function
 from tirax.script.printer import print_script
 
@@ -518,3 +519,21 @@ def test_a_call_in_place_is_of_its_type_where_the_annotation_says_less() -> None
     (call,) = [op for op in func.walk() if op.results and op.results[0].name_hint == "d"]
     assert str(call.results[0].type) == T2
     assert print_script(func.clone()).count("d = R.call_dps_packed") == 1
+
+
+SEVERAL = """# from tvm.script import relax as R
+
+@R.function
+def f(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+    a: R.Tuple(R.Tensor((2,), dtype="float32"), R.Object) = R.call_pure_packed("g", x, sinfo_args=SINFO)
+    b: R.Tensor((2,), dtype="float32") = a[0]
+    return b"""
+
+
+def test_a_packed_function_that_gives_a_tuple_says_so_as_it_was_written() -> None:
+    types = 'R.Tensor((2,), dtype="float32"), R.Object'
+    written = [SEVERAL.replace("SINFO", s) for s in (f"({types})", f"(R.Tuple({types}),)")]
+    funcs = [parse_function(text.split("\n", 2)[2]) for text in written]
+    assert [print_script(func) for func in funcs] == written
+    assert print_script(funcs[0].clone()) == written[0]
+    assert structural_equal(*funcs)
