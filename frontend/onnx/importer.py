@@ -12,6 +12,7 @@ from ...dialects.sym.expr import SymExpr
 from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var
 from ...handles.struct_info import TensorStructInfo, TupleStructInfo
+from ...ir.passes.transform import no_gc
 from ...runtime.ndarray import array as runtime_array
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
@@ -63,6 +64,7 @@ def from_onnx(
     )
 
 
+@no_gc()
 def imported(
     model: Any,
     shape_dict: Mapping[str, Shape] | None = None,
@@ -211,17 +213,15 @@ def _build(
     builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, branches: bool
 ) -> IRModule:
     """The module with the function of a graph."""
-    with builder.function("main"):
+    with builder.function("main", attrs={"num_input": len(params)}):
         with nullcontext() if branches else builder.dataflow():
             results = [_output(v, o.name) for v, o in zip(scope.run_graph(graph), graph.output, strict=True)]
             value = results[0] if len(results) == 1 else Tuple(results)
             value = builder.emit(value) if branches else builder.emit_output(value)
         builder.emit_func_output(value, [*params, *weights.vars])
-    mod = ConvertToDataflow(1)(builder.get()) if branches else builder.get().clone()
-    func = mod["main"].with_attr("num_input", len(params))
+    mod = ConvertToDataflow(1)(builder.get()) if branches else builder.get()
     if weights.arrays:
-        func = func.with_attr("params", weights.arrays)
-    mod.update_func(mod.get_global_var("main"), func)
+        mod.update_func(mod.get_global_var("main"), mod["main"].with_attr("params", weights.arrays))
     return mod
 
 

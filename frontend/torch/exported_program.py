@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, PrimValue, Tuple, Var
 from ...handles.struct_info import PrimStructInfo, TensorStructInfo
+from ...ir.passes.transform import no_gc
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from ..importing.report import Coverage
@@ -22,6 +23,7 @@ from .symbols import finite_bounds, symbolic_sizes
 from .tensors import array_of, constant
 
 
+@no_gc()
 def from_exported_program(
     exported_program: Any,
     *,

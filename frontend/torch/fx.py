@@ -9,6 +9,7 @@ from ...diagnostics import TiraxError, UnsupportedError
 from ...handles.module import IRModule
 from ...handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, Tuple, Var, const
 from ...handles.struct_info import TensorStructInfo
+from ...ir.passes.transform import no_gc
 from ...runtime import array
 from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
@@ -29,6 +30,7 @@ _VIEWS = frozenset(
 _HINT = "custom_convert_map takes converters by the name of a function or by the class of a module"
 
 
+@no_gc()
 def from_fx(
     model: Any,
     input_info: InputInfo,
