@@ -139,6 +139,9 @@ provide(
                 Device Executable Module NDArray ShapeTuple cpu cuda device get_global_func list_global_func_names
                 PackedFunc convert load_module num_threads register_func remove_global_func
             """,
+            "runtime.param_dict": """
+                load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
+            """,
             "tvm_api.ir": "Array Map String",
             "handles.tir.prim_expr": "const",
             "handles.data_type": "DataType DataTypeCode",
@@ -147,6 +150,11 @@ provide(
         },
         "runtime.device": {"runtime": "Device"},
         "runtime.module": {"runtime": "Module load_module num_threads"},
+        "runtime.params": {
+            "runtime.param_dict": """
+                load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
+            """
+        },
         "runtime.ndarray": {"tvm_api.nd": "*"},
         "runtime.packed_func": {"runtime": "PackedFunc"},
         "runtime.profiling": {"runtime.profiling.report": "Report"},
