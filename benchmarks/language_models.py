@@ -3,9 +3,10 @@
     python benchmarks/language_models.py MODEL.gguf --peer-python VENV/bin/python [--threads 1,2] [--activation int8]
 
 `--peer-python` has llama-cpp-python; without it tirax is measured alone. Each runs in a process of its own, one behind
-the other; a row is the best of the rounds. Of the bandwidth: the bytes of the file times answered tokens, as a
-part of what as many threads of numpy read a second. Memory is what is resident behind the last answer, beyond what was
-when the library was imported. Texts are compared by `language_model_agreement.py`.
+the other; a row is the best of the rounds. Of the bandwidth: what a token has to read, the file and the cache behind
+the prompt and half of the answer, times answered tokens, as a part of what as many threads of numpy read a second.
+Memory is what is resident behind the last answer, beyond what was when the library was imported. Texts are compared by
+`language_model_agreement.py`.
 """
 
 from __future__ import annotations
@@ -79,6 +80,18 @@ def memory() -> float:
     return int(lines["VmRSS"].split()[0]) / 1024
 
 
+def bytes_of_a_token(path: str, position: int) -> int:
+    """What has to be read for a token behind `position` others: all weights, and their keys and values in float16."""
+    from tirax.frontend.gguf import open_gguf
+
+    metadata = open_gguf(path).metadata
+    known = {name.partition(".")[2]: value for name, value in metadata.items()}
+    heads = known["attention.head_count"]
+    size = known.get("attention.key_length", known["embedding_length"] // heads)
+    row = known["block_count"] * known.get("attention.head_count_kv", heads) * size
+    return os.path.getsize(path) + 2 * 2 * row * position
+
+
 def bandwidth(size: int, threads: int) -> float:
     """Bytes a second that so many threads read, of `size` bytes in all: the largest number is looked for."""
     parts = [np.ones(size // 4 // threads, np.float32) for _ in range(threads)]
@@ -122,7 +135,7 @@ def main() -> int:
 def row(name: str, threads: int, result: dict[str, Any], options: argparse.Namespace) -> str:
     """What was measured of an engine."""
     rates = result["speed"]
-    part = rates["answer"] * os.path.getsize(options.model) / result["bandwidth"]
+    part = rates["answer"] * bytes_of_a_token(options.model, PROMPT + options.answer // 2) / result["bandwidth"]
     return (
         f"{name:>10}, {threads} threads: prompt {rates['prompt']:8.1f}, answer {rates['answer']:7.1f} "
         f"({part:.2f} of {result['bandwidth'] / 1e9:.1f} GB/s), memory {result['memory']:6.1f} MB"
