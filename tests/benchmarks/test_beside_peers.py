@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from strength import only_full
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,6 +18,7 @@ def run(*options):
     return done.stdout, json.loads((ROOT / "build" / "benchmarks" / "beside_peers.json").read_text())["rows"]
 
 
+@only_full
 def test_operators_beside_numpy():
     text, rows = run("--only", "add of,1x784,batch 1,gelu_never")
     assert [row["program"] for row in rows] == ["add of one element", "matmul 1x784x128", "MLP, batch 1"]

@@ -38,6 +38,7 @@ def run_program(folder: Path, rule: str = RULE) -> subprocess.CompletedProcess[s
     return run(folder, [sys.executable, "program.py"], rule)
 
 
+@only_full
 def test_the_program_of_the_page(tmp_path):
     done = run_program(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -44,6 +44,7 @@ def run_page(folder: Path, passes: str = PASSES) -> subprocess.CompletedProcess[
     )
 
 
+@only_full
 def test_the_passes_of_the_page(tmp_path):
     done = run_page(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -141,6 +141,7 @@ def values(module, seed=0):
     return {n: rng.standard_normal(p.shape).astype(p.dtype) for n, p in module.named_parameters()}
 
 
+@only_full
 def test_numbers_of_layers():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 4)).astype("float32")

@@ -82,7 +82,7 @@ def test_batched_matmul(schedule):
         close(c, a.astype("float64") @ b)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "int8", "float16", "bfloat16"])
+@thinned("dtype", ["float64", "int32", "int64", "int8", "float16", "bfloat16"], 4)
 @SCHEDULES
 def test_matmul_dtypes(dtype, schedule):
     mlir = {"float64": "f64", "int32": "i32", "int64": "i64", "int8": "i8", "float16": "f16"}.get(dtype, "bf16")
@@ -218,7 +218,7 @@ NUMPY = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "i8
 @thinned(
     ("axis", "op", "dtype"),
     product_of([(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)], REDUCTIONS, ["f32", "f64", "i32", "i64", "i8"]),
-    42,
+    20,
 )
 def test_reductions(axis, op, dtype):
     names = ["i", "j", "k"]

@@ -1,6 +1,7 @@
 """Each pass on tir means what it got: run before and after on the reference interpreter."""
 
 import pytest
+from strength import thinned
 from test_tir_kernels import bias_relu, product, softmax
 from tir_kernels import function, nest, parse
 
@@ -68,7 +69,7 @@ tir.store %a, %T[%vi, %vj]""")),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@thinned("name", PROGRAMS, 3)
 def test_each_pass_keeps_the_meaning(name):
     module = parse(PROGRAMS[name])
     for number in range(len(PASSES)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from models import MODELS, source
-from strength import thinned
+from strength import only_full, thinned
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.interpreter import interpret
@@ -30,6 +30,7 @@ def test_texts(name: str) -> None:
     checks.texts(model(name))
 
 
+@only_full
 @thinned("name", ["mlp", "concat_self", "embedding", "nested_if"], 2)
 def test_texts_after_each_pass(name: str) -> None:
     checks.all_texts(model(name))

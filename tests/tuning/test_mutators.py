@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 from spaces import CHAIN, SMALL, candidates_of, context_of, finished
-from strength import only_full
+from strength import only_full, thinned
 
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
@@ -27,7 +27,7 @@ def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:
     return found
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("mutator", "step"),
     [
         (MutateTileSize(), "sample_perfect_tile"),
@@ -35,6 +35,7 @@ def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:
         (MutateParallel(16), "annotate"),
         (MutateComputeLocation(), "sample_compute_location"),
     ],
+    2,
     ids=lambda m: type(m).__name__ if not isinstance(m, str) else m,
 )
 def test_one_decision_is_changed(mutator, step: str) -> None:

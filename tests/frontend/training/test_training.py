@@ -302,6 +302,7 @@ def trainer(module: Any, loss: Any, optimizer: Any, infos: list[Any], zero: bool
     return Trainer(made, relax.VirtualMachine(relax.build(made), tvm.cpu()), tvm.cpu(), zero)
 
 
+@only_full
 def test_steps_are_those_of_numpy() -> None:
     """Linear regression with a state, at several batch sizes."""
     trained = trainer(backbone(), MSELoss("sum"), SGD(0.01), [ROWS, ROWS])

@@ -132,7 +132,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", CASES, 5)
 def test_text_meaning_and_traces(name, golden) -> None:
     source, steps = CASES[name]
     module, sch = scheduled(source, steps)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strength import crossed, thinned
+from strength import crossed, only_full, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -121,6 +121,7 @@ def test_other_dtypes(dtype: str):
     np.testing.assert_allclose(found, sample(x, g, "bilinear", "border", True), rtol=1e-2, atol=1e-2)
 
 
+@only_full
 @crossed("method, padding", ["nearest", "bilinear", "bicubic"], ["zeros", "border", "reflection"])
 def test_positions_that_are_no_numbers(method: str, padding: str):
     """Nothing outside of the data is read."""
