@@ -51,6 +51,7 @@ _FILES = frozenset(("contrib", "ir", "meta_schedule", "relax", "script", "testin
 
 _LATE = {
     "DataType": "..handles.data_type",
+    "DataTypeCode": "..handles.data_type",
     "IRModule": "..handles.module",
     "build": ".compilation",
     "compile": ".compilation",
@@ -126,6 +127,7 @@ provide(
         "dlight.cpu.gemv": {"schedule.dlight.gemv": "GEMV get_reduction_expr is_gemv normalize"},
         "dlight.cpu.utils": {"schedule.dlight.loops": "auto_vectorize get_bytes get_extent"},
         "driver": {"tvm_api": "build compile"},
+        "instrument": {"tvm_api.ir.instrument": "*"},
         "driver.build_module": {"tvm_api": "build compile"},
         "error": {
             "diagnostics": """
@@ -137,7 +139,7 @@ provide(
         "runtime": {
             "runtime": """
                 Device Executable Module NDArray ShapeTuple cpu cuda device get_global_func list_global_func_names
-                PackedFunc convert load_module num_threads register_func remove_global_func
+                PackedFunc convert load_module metal num_threads opencl register_func remove_global_func rocm vulkan
             """,
             "runtime.param_dict": """
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
@@ -146,10 +148,12 @@ provide(
             "handles.tir.prim_expr": "const",
             "handles.data_type": "DataType DataTypeCode",
             "handles.object_path": "ObjectPath",
+            "runtime.profiling.report": "Report",
+            "tvm_api.compilation": "enabled",
             "tvm_api": "ndarray=nd",
         },
         "runtime.device": {"runtime": "Device"},
-        "runtime.module": {"runtime": "Module load_module num_threads"},
+        "runtime.module": {"runtime": "Module load_module num_threads", "tvm_api.compilation": "enabled"},
         "runtime.params": {
             "runtime.param_dict": """
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
@@ -169,7 +173,12 @@ provide(
         "runtime.container": {"tvm_api.ir": "Array Map String", "runtime": "ShapeTuple"},
         "target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
         "target.target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
-        "te": {"te.create": "create_prim_func=prim_func_of", "te": "*"},
+        "te": {
+            "handles.tir.intrinsics": "ceildiv",
+            "handles.tir.prim_expr": "add multiply subtract",
+            "te.create": "create_prim_func=prim_func_of",
+            "te": "*",
+        },
         "te.operation": {"tvm_api.te": "*"},
         "te.tensor": {"tvm_api.te": "*"},
         "transform": {"tvm_api.ir.transform": "*"},

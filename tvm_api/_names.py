@@ -82,6 +82,11 @@ def _inside(module: str) -> str:
     return module.removeprefix(__package__ or "").removeprefix(".")
 
 
+def is_refused(module: str, name: str) -> bool:
+    """Whether the table of names that are left out has this one."""
+    return name in REFUSED_NAMES.get(_inside(module), {})
+
+
 def no_attribute(module: str, name: str) -> AttributeError:
     """What to raise for a name that a module does not have: why, where the tables of what is left out say it."""
     path = f"{_inside(module)}.{name}".removeprefix(".")

@@ -16,6 +16,11 @@ _PIPELINES = {"default": "default-cpu", "default_build": "default-cpu", "zero": 
 """What `relax.build` runs by these names."""
 
 
+def enabled(target: str) -> bool:
+    """Whether code is generated for a kind of target: for `llvm` alone."""
+    return target.split()[:1] == ["llvm"]
+
+
 def _module(mod: Any) -> Any:
     return IRModule.from_expr(mod) if isinstance(mod, BaseFunc) else mod
 

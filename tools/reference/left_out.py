@@ -19,7 +19,9 @@ def left_out() -> str:
     names: dict[str, dict[str, str]] = import_module("...tvm_api._refused_names", __package__).REFUSED_NAMES
     lines += ["\n## Names\n"]
     rows_of_names = (
-        (f"`tvm.{path}.{n}`", why) for path, row in sorted(names.items()) for n, why in sorted(row.items())
+        (f"`{'.'.join(filter(None, ('tvm', path, n)))}`", why)
+        for path, row in sorted(names.items())
+        for n, why in sorted(row.items())
     )
     lines += table(("TVM", "why, and what instead"), rows_of_names)
     return "\n".join([*lines, ""])

@@ -8,6 +8,7 @@ from ...tuning.builder import Builder
 from ...tuning.context import TuneContext
 from ...tuning.cost_model import CostModel
 from ...tuning.database import Database
+from ...tuning.feature_extractors import FeatureExtractor
 from ...tuning.mutators import Mutator
 from ...tuning.postprocessors import Postproc
 from ...tuning.profiler import Profiler
@@ -147,8 +148,8 @@ def _shown(self: object) -> str:
 
 
 __all__ = [
-    "Builder", "CostModel", "Database", "ExtractedTask", "MeasureCallback", "MeasureCandidate", "Mutator",
-    "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy", "SpaceGenerator", "TaskScheduler",
+    "Builder", "CostModel", "Database", "ExtractedTask", "FeatureExtractor", "MeasureCallback",
+    "MeasureCandidate", "Mutator", "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy", "SpaceGenerator", "TaskScheduler",
     "TuneContext", "TuningRecord", "arg_info", "builder", "compile_relax", "compile_tir", "cost_model",
     "database", "derived_object", "extract_tasks", "feature_extractor", "measure_callback", "mutator", "postproc",
     "profiler", "relax_integration", "runner", "schedule_rule", "search_strategy", "space_generator",

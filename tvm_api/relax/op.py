@@ -19,8 +19,9 @@ from ...handles.relax.calls import (
     operator_attribute,
     operators_in,
 )
+from ...handles.relax.expr import NullValue
 from ...handles.relax.registered import register_op_attr
-from .._names import add_module
+from .._names import add_module, is_refused, no_attribute
 
 if TYPE_CHECKING:
     from ._operators import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]
@@ -45,6 +46,11 @@ for _family in ("builtin", "grad", "image", "memory", "nn", "vm"):
     add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 
 
+def null_value() -> NullValue:
+    """An object that stands for nothing."""
+    return NullValue()
+
+
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
     """Let `fgradient(var, call, gradient, builder)` give an operator's gradients; a decorator without it.
 
@@ -55,6 +61,8 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
 
 
 def __getattr__(name: str) -> Any:
+    if is_refused(__name__, name):
+        raise no_attribute(__name__, name)
     return operator_attribute(__name__, "relax.", name)
 
 
@@ -74,5 +82,6 @@ __all__ = [
     "invoke_closure",
     "invoke_pure_closure",
     "nn",
+    "null_value",
     "register_gradient",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from ...diagnostics import unknown_name
 from ...handles.passes import Pass, PythonPass, dataflowblock_pass, function_pass, module_pass
 from ...universe import pass_classes
-from .._names import provide
+from .._names import is_refused, no_attribute, provide
 
 DataflowBlockPass = FunctionPass = PythonPass
 
@@ -72,7 +72,8 @@ def __getattr__(name: str) -> Any:
     if name in _TUNING:
         return getattr(import_module("...tuning.passes", __package__), name)
     if name not in _PASSES:
-        raise AttributeError(str(unknown_name("pass", name, _PASSES)))
+        reason = no_attribute(__name__, name)
+        raise reason if is_refused(__name__, name) else AttributeError(str(unknown_name("pass", name, _PASSES)))
     found = getattr(import_module(f"...{_PASSES[name]}", __package__), name)
     return partial(found, **_OPTIONS[name]) if name in _OPTIONS else found
 
