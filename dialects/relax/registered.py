@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import TiraxError
 from .operator import OPERATORS, Operator, define_operator
@@ -20,6 +20,7 @@ MISSING: Final = object()
 RESET: Final = object()
 """What an attribute is that was taken away."""
 INFER, PURITY, LEGALIZE, GRADIENT = "FInferStructInfo", "FPurity", "FLegalize", "FPrimalGradient"
+NORMALIZE = "FNormalize"
 
 _VALUES: dict[str, dict[str, tuple[int, Any]]] = {}
 """By operator and attribute: level and value."""
@@ -31,6 +32,8 @@ class RegisteredOperator(Operator):
     SPREAD: ClassVar[bool] = True
     INFER_CALL: ClassVar[Callable[[Operator, Any], Attribute]]
     """What the registered function says of a call; the handles fill it in."""
+    NORMALIZE_CALL: ClassVar[Callable[[Operator, Any], SSAValue]]
+    """The value that the registered function makes of a call; the handles fill it in."""
 
     def infer(self) -> Attribute:
         function = registered(self.name, INFER)
@@ -79,6 +82,17 @@ def registered(name: str, key: str) -> Any:
     return MISSING if values is None else values.get(key, (0, MISSING))[1]
 
 
+def normal_form(op: Operator) -> SSAValue:
+    """The value that stands for a call in normal form, by what is registered for its operator; its own where it may.
+
+    It is made of detached operations.
+    """
+    function = registered(op.name, NORMALIZE)
+    if function is MISSING or function is RESET:
+        return op.results[0]
+    return RegisteredOperator.NORMALIZE_CALL(op, function)
+
+
 def is_changed(name: str) -> bool:
     """Whether an operator has other attributes than those of this package."""
     return name in _VALUES
@@ -96,6 +110,6 @@ def _declare(name: str) -> None:
 
 
 __all__ = [
-    "GRADIENT", "INFER", "LEGALIZE", "MISSING", "PURITY", "RESET", "RegisteredOperator", "forget", "is_changed",
-    "register", "registered", "reset",
+    "GRADIENT", "INFER", "LEGALIZE", "MISSING", "NORMALIZE", "PURITY", "RESET", "RegisteredOperator", "forget",
+    "is_changed", "normal_form", "register", "registered", "reset",
 ]  # fmt: skip

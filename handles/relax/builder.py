@@ -18,6 +18,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.registered import MISSING, NORMALIZE, RESET, registered
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import Var as SymbolicVar
 from ...ir.equality import structural_equal, structural_hash
@@ -32,7 +33,7 @@ from ..module import IRModule, require_function
 from ..struct_info import ShapeStructInfo, type_of
 from ..tir.attributes import attr_of
 from .calls import to_expr
-from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
+from .expr import Call, DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
 from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 
 
@@ -422,7 +423,7 @@ class Builder:
 
     def normalize(self, expr: Any) -> Expr:
         """The expression with its operands bound; itself it is not bound."""
-        given = to_expr(expr)
+        given = self._in_normal_form(to_expr(expr))
         if isinstance(given, Function | SeqExpr):
             return given
         value = given.ssa
@@ -484,6 +485,7 @@ class Builder:
 
     def _bind(self, expr: Expr, name: Callable[[], str | None]) -> SSAValue:
         """Bind `expr` to a variable; its name is asked for when the operands have theirs."""
+        expr = self._in_normal_form(expr)
         if isinstance(expr, Var):
             return self._insert(relax.BindOp(self.place(expr)), name())
         if isinstance(expr, Function):
@@ -495,6 +497,16 @@ class Builder:
             self._resolve_inside(op)
         self._place_operands(op)
         return self._insert(op, name())
+
+    def _in_normal_form(self, expr: Expr) -> Expr:
+        """What stands for a call whose operator has a normal form of its own; anything else as it is."""
+        while isinstance(expr, Call):
+            function = registered(expr.op_handle.name, NORMALIZE)
+            made = expr if function in (MISSING, RESET) else to_expr(function(self, expr))
+            if made.ssa is expr.ssa:
+                break
+            expr = made
+        return expr
 
     def _copy(self, op: Operation) -> Operation:
         """A copy of an op; what its regions use from outside is what stands for it here."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.registered import RegisteredOperator
 from ..struct_info import type_of
 from .builder import Builder
+from .calls import to_expr
 from .expr import Call
 from .op import Op
 
@@ -19,9 +20,10 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     """Give an operator an attribute, TVM's way to extend it while a program runs; a decorator without `value`.
 
     `FLegalize(builder, call)` says what `LegalizeOps` makes of it, `FPrimalGradient(var, call, gradient, builder)` what
-    its gradients are, `FInferStructInfo(call, builder)` what it gives, `FPurity` whether it has no effects. A name that
-    is no operator becomes one, of any number of arguments. Of several values that of the highest level counts. Raises
-    `TiraxError` for a second one of the same level.
+    its gradients are, `FInferStructInfo(call, builder)` what it gives, `FPurity` whether it has no effects;
+    `FNormalize(builder, call)` what a builder and `Normalize` put in its place, the call itself where it may stand. A
+    name that is no operator becomes one, of any number of arguments. Of several values that of the highest level
+    counts. Raises `TiraxError` for a second one of the same level.
     """
 
     def define(given: Any) -> Any:
@@ -35,6 +37,11 @@ def _infer(op: relax.Operator, function: Callable[[Call, Builder], Any]) -> Attr
     return type_of(function(Call.on(op.results[0]), Builder()))
 
 
+def _normalize(op: relax.Operator, function: Callable[[Builder, Call], Any]) -> SSAValue:
+    return to_expr(function(Builder(), Call.on(op.results[0]))).ssa
+
+
 RegisteredOperator.INFER_CALL = staticmethod(_infer)
+RegisteredOperator.NORMALIZE_CALL = staticmethod(_normalize)
 
 __all__ = ["register_op_attr"]

@@ -163,7 +163,7 @@ class StructInfoNotBase(IllFormedError):
 
 
 class OperatorArguments(IllFormedError):
-    """The arguments and attributes of an operator fit it."""
+    """The arguments and attributes of an operator fit it, and it is in the normal form that is registered for it."""
 
     rule = "operator-arguments"
 

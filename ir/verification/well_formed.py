@@ -21,6 +21,7 @@ from ...diagnostics import TiraxError, suggestion
 from ...dialects import relax, tir
 from ...dialects.attributes import from_attr
 from ...dialects.names import name_of
+from ...dialects.relax.registered import normal_form
 from ...dialects.relax.signatures import BaseCheckResult, base_check
 from ...dialects.sym.expr import Var
 from ..functions.lookup import callee_names, is_impure_call, symbol_of
@@ -219,7 +220,7 @@ class _Checker:
         self._check_symbolic(op, mentioned_in(op), known)
         self._check_effects(op, where)
         self._check_callees(op)
-        if self._found.check_operators and isinstance(op, relax.Operator):
+        if isinstance(op, relax.Operator):
             self._check_operator(op)
         self._check_as_written(op, known)
         check = _OP_CHECKS.get(type(op))
@@ -301,6 +302,13 @@ class _Checker:
             self._add(ill_formed.StructInfoNotBase, op, what, expected=inferred, found=declared)
 
     def _check_operator(self, op: relax.Operator) -> None:
+        if normal_form(op) is not op.results[0]:
+            message = f"{_said(op)} is not in the normal form that is registered for it"
+            self._add(ill_formed.OperatorArguments, op, message, hint="relax.transform.Normalize brings it there")
+        if self._found.check_operators:
+            self._check_inference(op)
+
+    def _check_inference(self, op: relax.Operator) -> None:
         try:
             inferred = op.inferred()
             op.check_operands()

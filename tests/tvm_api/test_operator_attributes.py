@@ -16,7 +16,7 @@ from tirax.tvm_api.relax.transform.legalize_ops.common import has_known_shape_va
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R
 
-KEYS = ("FInferStructInfo", "FLegalize", "FPrimalGradient", "FPurity")
+KEYS = ("FNormalize", "FInferStructInfo", "FLegalize", "FPrimalGradient", "FPurity")
 
 
 def _like_the_first(call, builder):
@@ -36,7 +36,7 @@ def _cube_gradient(var, call, gradient, builder):
 @pytest.fixture
 def cube() -> Iterator[Op]:
     name = "acme.cube"
-    for key, value in zip(KEYS, (_like_the_first, _cube, _cube_gradient, True), strict=True):
+    for key, value in zip(KEYS[1:], (_like_the_first, _cube, _cube_gradient, True), strict=True):
         register_op_attr(name, key, value)
     yield Op.get(name)
     for key in KEYS:
@@ -261,6 +261,75 @@ def test_a_rule_of_a_map_gets_handles():
     assert "T.sqrt(" in text
     assert "R.sum" in text
     assert "R.exp" in LegalizeOps({"relax.exp": lambda builder, call: None})(Exp).script()
+
+
+@pytest.fixture
+def identity() -> Iterator[Op]:
+    name = "acme.identity"
+    register_op_attr(name, "FInferStructInfo", _like_the_first)
+    register_op_attr(name, "FPurity", True)
+    yield Op.get(name)
+    for key in KEYS:
+        forget(name, key)
+
+
+def _of_identity(identity):
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            y = relax.Call(identity, [x])
+            z = R.exp(y)
+            return z
+
+    return Module
+
+
+def test_a_builder_puts_calls_into_their_normal_form(identity):
+    seen = []
+
+    def normalize(builder, call):
+        seen.append(builder)
+        return relax.op.add(call.args[0], call.args[0])
+
+    register_op_attr("acme.identity", "FNormalize", normalize)
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.exp(builder.emit(relax.Call(identity, [x])))))
+    assert seen == [builder]
+    text = builder.get().script()
+    assert "R.add(x, x)" in text
+    assert "acme" not in text
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_normalize_puts_calls_into_their_normal_form(identity, count):
+    module = _of_identity(identity)
+    assert relax.analysis.well_formed(module)
+    register_op_attr("acme.identity", "FNormalize", lambda builder, call: call.args[0])
+    assert not relax.analysis.well_formed(module)
+    after = relax.transform.Normalize()(module)
+    assert relax.analysis.well_formed(after)
+    assert "acme" not in after.script()
+    x = np.linspace(-1, 1, count, dtype="float32")
+    np.testing.assert_allclose(_run(after, "main", x).numpy(), np.exp(x), rtol=1e-6)
+
+
+def test_normal_forms_of_normal_forms(identity):
+    """What was put there is normalized in its turn; a call that is given back may stand."""
+    module = _of_identity(identity)
+    register_op_attr("relax.exp", "FNormalize", lambda builder, call: call)
+    register_op_attr("acme.identity", "FNormalize", lambda builder, call: relax.op.exp(relax.op.negative(call.args[0])))
+    register_op_attr("relax.negative", "FNormalize", lambda builder, call: relax.op.abs(call.args[0]))
+    try:
+        text = relax.transform.Normalize()(module).script()
+    finally:
+        forget("relax.exp", "FNormalize")
+        forget("relax.negative", "FNormalize")
+    assert "R.abs(x)" in text
+    assert text.count("R.exp(") == 2
+    assert "negative" not in text
 
 
 def test_known_shapes():

@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 
+from ...dialects import relax
+from ...dialects.relax.registered import normal_form
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import refine_struct_info
+from ...ir.rewriting.walk import operations
 
 
 @dataclass(frozen=True)
 class Normalize(Pass):
-    """Names bindings that have no name (`lv`, `lv1`, …; `gv` outside of dataflow blocks) and refines struct info."""
+    """Names bindings that have no name (`lv`, `lv1`, …; `gv` outside of dataflow blocks) and refines struct info.
+
+    Calls of operators for which a program registered `FNormalize` become what it gives.
+    """
 
     name = "normalize"
     takes_ill_formed = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
+            for inner in list(operations(func)):
+                if isinstance(inner, relax.Operator):
+                    _replace(inner)
             refine_struct_info(func)
             name_bindings(func)
+
+
+def _replace(op: relax.Operator) -> None:
+    """Put what stands for a call in normal form in its place, and so on with what was put there."""
+    value = normal_form(op)
+    if value is op.results[0]:
+        return
+    made = list(_detached(value))
+    for detached in made:
+        insert_before(op, detached)
+    replace_op(op, value, renamed=value.owner in made)
+    for inner in made:
+        if isinstance(inner, relax.Operator):
+            _replace(inner)
+
+
+def _detached(value: SSAValue) -> Iterator[Operation]:
+    """The operations that make a value and stand nowhere, each after those that it uses."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.parent is None:
+        for operand in owner.operands:
+            yield from _detached(operand)
+        yield owner

@@ -149,7 +149,8 @@ def _shown(self: object) -> str:
 
 __all__ = [
     "Builder", "CostModel", "Database", "ExtractedTask", "FeatureExtractor", "MeasureCallback",
-    "MeasureCandidate", "Mutator", "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy", "SpaceGenerator", "TaskScheduler",
+    "MeasureCandidate", "Mutator", "Postproc", "Profiler", "Runner", "ScheduleRule", "SearchStrategy",
+    "SpaceGenerator", "TaskScheduler",
     "TuneContext", "TuningRecord", "arg_info", "builder", "compile_relax", "compile_tir", "cost_model",
     "database", "derived_object", "extract_tasks", "feature_extractor", "measure_callback", "mutator", "postproc",
     "profiler", "relax_integration", "runner", "schedule_rule", "search_strategy", "space_generator",
