@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
 from ..dialects.attributes import from_attr
+from ..dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
 from ..ir.functions.lookup import symbol_of
 from ..ir.origins import cloned
 from ..ir.passes.transform import show_modules_as
@@ -18,6 +19,7 @@ from ..ir.verification.as_written import remember_in_copy
 from .base_func import BaseFunc, DictAttrs
 from .relax.expr import ExternFunc, GlobalVar
 from .relax.function import Function
+from .struct_info import VDevice
 from .tir.attributes import attr_of
 from .tir.prim_func import PrimFunc
 
@@ -89,6 +91,19 @@ class IRModule:
                 self[name] = func
         for key, value in (attrs or {}).items():
             self._set_attr(key, value)
+        for key, infos in (global_infos or {}).items():
+            self.update_global_info(key, infos)
+
+    @property
+    def global_infos(self) -> dict[str, list[Any]]:
+        """What the module says of its devices, by kind: `{"vdevice": [VDevice("llvm"), …]}`."""
+        infos = global_infos(self.op.attributes)
+        return {kind: [VDevice.of(i) if kind == VDEVICE else i for i in listed] for kind, listed in infos.items()}
+
+    def update_global_info(self, name: str, global_info: Sequence[Any]) -> None:
+        """Say something else of one kind: `mod.update_global_info("vdevice", [VDevice("llvm")])`."""
+        infos = {**global_infos(self.op.attributes), name: [str(i) for i in global_info]}
+        self._set_attr(GLOBAL_INFOS, infos)
 
     def _ops(self) -> Iterator[Operation]:
         return (op for op in self.op.body.block.ops if symbol_of(op) is not None)
@@ -179,7 +194,7 @@ class IRModule:
     @property
     def attrs(self) -> DictAttrs:
         """The attributes of the module."""
-        return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items()})
+        return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items() if k != GLOBAL_INFOS})
 
     def get_attr(self, attr_key: str) -> Any:
         """The attribute of the module, None where there is none."""

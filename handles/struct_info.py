@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import relax
 from ..dialects.dtypes import dtype_name, dtype_of
+from ..dialects.relax.devices import vdevice_text
 from ..dialects.relax.operator import as_dtype
 from ..dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased, static_type
 from ..dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
@@ -100,15 +101,24 @@ class VDevice:
     __slots__ = ("memory_scope", "target", "vdevice_id")
 
     def __init__(self, target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global"):
-        self.target = str(target).split(" ")[0]
+        self.target = vdevice_text(target if isinstance(target, Mapping) else str(target or "llvm")).partition(":")[0]
         self.vdevice_id = vdevice_id
         self.memory_scope = memory_scope
 
+    @staticmethod
+    def of(text: str) -> VDevice:
+        """The device of a text."""
+        kind, _, rest = text.partition(":")
+        number, _, scope = rest.partition(":")
+        return VDevice(kind, int(number or 0), scope or "global")
+
     def __str__(self) -> str:
-        scope = "" if self.memory_scope == "global" else f":{self.memory_scope}"
-        return f"{self.target}:{self.vdevice_id}{scope}"
+        return vdevice_text(self.target, self.vdevice_id, self.memory_scope)
 
     __repr__ = __str__
+
+    def __tirax_script_value__(self) -> StringAttr:
+        return StringAttr(str(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VDevice | str) and str(other) == str(self)
@@ -188,9 +198,10 @@ class TensorStructInfo(_Shaped):
         return dtype_text(self._tensor.element)
 
     @property
-    def vdevice(self) -> str | None:
+    def vdevice(self) -> VDevice | None:
+        """The virtual device that the tensor is on, None where none is said; equal to its text, `llvm:0`."""
         v = self._tensor.vdevice
-        return v.data if isinstance(v, StringAttr) else None
+        return VDevice.of(v.data) if isinstance(v, StringAttr) else None
 
 
 class ShapeStructInfo(_Shaped):

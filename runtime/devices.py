@@ -44,8 +44,8 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether tirax can use the device."""
-        return self.kind == "cpu" and self.index == 0
+        """Whether tirax can use the device: a CPU, whatever its number, as all of them have one memory."""
+        return self.kind == "cpu"
 
     def sync(self, stream: object = None) -> None:
         """Wait for outstanding work: there is none, calls are synchronous. Raises `DeviceError`."""

@@ -88,7 +88,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
     },
     "relax": {
         **dict.fromkeys(("ExecBuilder", "VMInstrumentReturnKind"), _BYTECODE),
-        "DummyGlobalInfo": "a module has attributes in the place of global infos",
+        "DummyGlobalInfo": "IRModule.global_infos has virtual devices, and a text for what says nothing",
         "Span": _PLACES,
     },
     "relax.expr": {
@@ -107,8 +107,8 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("CallingConv", "Node", "make_node"), _CPP),
         **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
         "register_intrin_lowering": _RULE,
-        "DummyGlobalInfo": "a module has attributes in the place of global infos",
-        "GlobalInfo": "a module has attributes in the place of global infos",
+        "DummyGlobalInfo": "IRModule.global_infos has virtual devices, and a text for what says nothing",
+        "GlobalInfo": "IRModule.global_infos has virtual devices, and a text for what says nothing",
     },
     "testing": {
         **dict.fromkeys(("exclude_targets", "known_failing_targets"), "there is one kind of target to test"),

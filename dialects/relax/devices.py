@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError, unknown_name
 
@@ -37,3 +42,51 @@ def device_of(kind: int | str, index: int | None = None) -> str:
             raise TiraxError("no such device", expected=", ".join(f"{n} ({k})" for k, n in DEVICES.items()), found=kind)
         kind = names[kind]
     return device_text(kind if index is None else f"{kind}:{index}")
+
+
+GLOBAL_INFOS = "global_infos"
+"""The attribute of a module with its virtual devices and what else it says: `{vdevice = ["llvm:0", "cuda:0"]}`."""
+VDEVICE, DUMMY = "vdevice", "dummy"
+
+
+def vdevice_text(target: object, number: int = 0, scope: str = "global") -> str:
+    """A virtual device as struct info holds it: `llvm:0`, `cuda:1:shared`. A target is a text or its configuration."""
+    kind = cast("Mapping[str, object]", target).get("kind", "llvm") if isinstance(target, Mapping) else target
+    return f"{str(kind or 'llvm').split(' ')[0]}:{number}{'' if scope == 'global' else f':{scope}'}"
+
+
+def global_infos(attributes: Mapping[str, Attribute]) -> dict[str, list[str]]:
+    """What the attributes of a module say, by kind: virtual devices as texts, `dummy` for what says nothing."""
+    infos = attributes.get(GLOBAL_INFOS)
+    entries = infos.data.items() if isinstance(infos, DictionaryAttr) else ()
+    return {
+        kind: [i.data for i in cast("ArrayAttr[Attribute]", listed) if isinstance(i, StringAttr)]
+        for kind, listed in entries
+        if isinstance(listed, ArrayAttr)
+    }
+
+
+def vdevices(attributes: Mapping[str, Attribute]) -> list[str]:
+    """The virtual devices that the attributes of a module list."""
+    return global_infos(attributes).get(VDEVICE, [])
+
+
+def listed_vdevice(device: str, listed: Sequence[str]) -> str:
+    """`vdevice:1` is the second of those that a module lists, `cuda:1` the second one of the kind cuda.
+
+    Itself where a module lists none. Raises `TiraxError` for one that is not listed.
+    """
+    kind, _, number = device.partition(":")
+    among = [d for d in listed if kind in (VDEVICE, d.partition(":")[0])]
+    if not (listed or kind == VDEVICE) or not (number or "0").isdecimal():
+        return device
+    if int(number or 0) >= len(among):
+        raise TiraxError(f"there is no virtual device '{device}'", expected=", ".join(listed) or "none", found=device)
+    return among[int(number or 0)]
+
+
+def place_of_vdevice(device: str, listed: Sequence[str]) -> str:
+    """What `listed_vdevice` reads: a kind and the number among those of the kind; the device itself if not listed."""
+    kind = device.partition(":")[0]
+    among = [d for d in listed if d.partition(":")[0] == kind]
+    return f"{kind}:{among.index(device)}" if device in among else device

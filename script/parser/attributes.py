@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.attributes import require_names, to_attr
@@ -39,7 +39,7 @@ def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] |
     if noted is not None and isinstance(value, SSAValue) and isinstance(value.type, BufferType):
         noted.append(value)
         return ReadBufferAttr(len(noted) - 1)
-    if isinstance(value, TensorDataAttr | TargetAttr):
+    if isinstance(value, TensorDataAttr | TargetAttr | StringAttr):
         return value
     if isinstance(value, bool | int | float | str):
         return cast(Attribute, to_attr(value))

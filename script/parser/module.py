@@ -12,8 +12,10 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...dialects import relax, tir
 from ...dialects.relax import CallableType
+from ...dialects.relax.devices import DUMMY, GLOBAL_INFOS, vdevices
 from ...ir.names import NameSupply
 from .attributes import attribute_dict
+from .devices import read_vdevice
 from .evaluator import Evaluator, refuse
 from .relax_calls import packed_function
 from .relax_parser import RelaxParser, Signature
@@ -56,6 +58,10 @@ class _PlainEvaluator(Evaluator):
             from ..metadata import decode_metadata
 
             return decode_metadata(site.bind("text")[0])
+        if target == Ref("ir", "vdevice"):
+            return read_vdevice(site)
+        if target == Ref("ir", "dummy_global_info"):
+            return StringAttr(DUMMY)
         return super().call_ref(target, site)
 
 
@@ -242,9 +248,14 @@ class ModuleParser:
             raise self.source.error(
                 node, "this may not stand in a module", expected="I.module_attrs(…)", found=describe(target)
             )
-        if target.path == "module_attrs":
-            (values,) = self.evaluator.call_site(node, target).bind("attrs")
-            self._attributes.update(attribute_dict(self.source, node, values).data)
+        (values,) = self.evaluator.call_site(node, target).bind("values")
+        read = attribute_dict(self.source, node, values)
+        self._attributes.update(read.data if target.path == "module_attrs" else {GLOBAL_INFOS: read})
+
+    @property
+    def vdevices(self) -> list[str]:
+        """The virtual devices that the module lists."""
+        return vdevices(self._attributes)
 
     def parse(self) -> ModuleOp:
         """The module with all functions, in the order of the script."""

@@ -18,7 +18,7 @@ from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.composite import COMPOSITES, expand
-from ...dialects.relax.devices import device_of
+from ...dialects.relax.devices import device_of, listed_vdevice
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING, Operator
 from ...dialects.relax.reduction import ReduceOp
@@ -39,6 +39,11 @@ from .values import CallSite, GlobalRef, Imm, Ref, describe
 
 class ModuleContext(Protocol):
     """What a function sees of its module."""
+
+    @property
+    def vdevices(self) -> list[str]:
+        """The virtual devices that the module lists."""
+        ...
 
     def has_function(self, name: str) -> bool: ...
 
@@ -81,6 +86,10 @@ class RelaxEvaluator(StructInfoEvaluator):
         super().__init__(source, scope)
         self.module = module
         self.block = Block()
+
+    def vdevice(self, name: str) -> str:
+        """The virtual device that a script calls so, `vdevice:1` or `cuda:1`, among those of the module."""
+        return listed_vdevice(name, self.module.vdevices)
 
     def emit(self, op: Operation, node: ast.AST) -> Any:
         """Append `op`; gives its result, if it has one."""
@@ -515,6 +524,10 @@ def _attribute(p: RelaxEvaluator, cls: type[relax.Operator], name: str, value: A
     if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
         value = _taken_number(value.op)
     value = plain_value(value)
+    if name == "dst_vdevice" and cls.ATTR_SPECS[name].kind is not Kind.DEVICE:
+        device = p.device_of(value)
+        if device is not None:
+            return device
     if name in ("axis", "axes") and isinstance(value, int) and _takes_axes(cls):
         return [value]
     if isinstance(value, tuple | list):

@@ -32,6 +32,7 @@ from ...dialects.relax.signatures import BaseCheckResult, base_check, derive_res
 from ...dialects.sym.expr import SymExpr, Var, logical_not
 from ...ir.verification.as_written import declared_type, remember
 from .attributes import attribute_dict
+from .devices import read_vdevice
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
 from .relax_calls import (
@@ -260,6 +261,8 @@ class RelaxParser(RelaxEvaluator):
     def call_ref(self, target: Ref, site: CallSite) -> Any:
         if target.dialect == "tir":
             return symbolic_call(self, target, site)
+        if target == Ref("ir", "vdevice"):
+            return read_vdevice(site)
         if target.dialect != "relax":
             raise site.error("only functions of R and T can be called in a Relax function")
         return call_relax(self, target, site)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TupleType, i1
+from xdsl.dialects.builtin import StringAttr, TupleType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
@@ -41,6 +41,14 @@ class StructInfoEvaluator(Evaluator):
                 found = known if is_missing(found) and isinstance(known, Ref | int) else Var(node.id)
             return found
         return super().visit_name(node)
+
+    def vdevice(self, name: str) -> str:
+        """The virtual device that a script calls so, by a text."""
+        return name
+
+    def device_of(self, value: Any) -> str | None:
+        """The virtual device that is given by a text or as itself; None for anything else."""
+        return value.data if isinstance(value, StringAttr) else self.vdevice(value) if isinstance(value, str) else None
 
     def struct_info(self, node: ast.expr) -> Attribute:
         """The struct info that an annotation says."""
@@ -108,7 +116,7 @@ def _tensor(p: StructInfoEvaluator, site: CallSite) -> Attribute:
     element = p.dtype(dtype, site.node)
     if isinstance(shape, SSAValue) and isinstance(shape.type, ShapeType):
         return TensorType.of(shape.type.dims, element, shape.type.rank)
-    device = vdevice if isinstance(vdevice, str) else None
+    device = p.device_of(vdevice)
     if shape is None:
         return TensorType.of(None, element, _rank(site, ndim), vdevice=device)
     dims = p.dims(shape, site.node)

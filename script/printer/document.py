@@ -113,6 +113,8 @@ class Document:
         """What is no literal and the text refers to as metadata, by kind."""
         self._numbers: dict[object, int] = {}
         self.in_module = False
+        self.vdevices: list[str] = []
+        """The virtual devices that the module lists."""
         self.depth = 0
         self._underlined = frozenset(underlined)
         self._remarks = remarks

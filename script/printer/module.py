@@ -10,9 +10,10 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
+from ...dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
 from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
-from .literals import dictionary, has_form
+from .literals import dictionary, has_form, string
 from .relax import INLINE, RelaxPrinter
 from .tir import TIRPrinter
 from .tir_expressions import EXPRESSIONS
@@ -62,6 +63,23 @@ def _header(doc: Document) -> list[str]:
     return lines
 
 
+def _global_infos(doc: Document, module: ModuleOp) -> None:
+    infos = global_infos(module.attributes)
+    doc.vdevices = infos.get(VDEVICE, [])
+    entries: list[str] = []
+    for kind, listed in infos.items():
+        items = [_vdevice(doc, i) if kind == VDEVICE else f"{doc.ir('dummy_global_info')}()" for i in listed]
+        entries.append(f"{string(kind)}: [{', '.join(items)}]")
+    if entries:
+        doc.line(f"{doc.ir('module_global_infos')}({{{', '.join(entries)}}})")
+
+
+def _vdevice(doc: Document, text: str) -> str:
+    kind, number, *scope = text.split(":", 2)
+    target = dictionary(doc, tir.TargetAttr.of(kind).described.data, tir=False)
+    return f"{doc.ir('vdevice')}({target}, {number}, {string((*scope, 'global')[0])})"
+
+
 def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -> None:
     doc.in_module = True
     for inner in module.body.block.ops:
@@ -72,9 +90,10 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
     doc.line("@" + doc.ir("ir_module"))
     doc.line(f"class {doc.config.module_name}:")
     with doc.indented():
-        attrs = {k: v for k, v in module.attributes.items() if has_form(v)}
+        attrs = {k: v for k, v in module.attributes.items() if has_form(v) and k != GLOBAL_INFOS}
         if attrs:
             doc.line(f"{doc.ir('module_attrs')}({dictionary(doc, attrs, tir=False)})")
+        _global_infos(doc, module)
         for i, func in enumerate(functions):
             if i:
                 doc.line()

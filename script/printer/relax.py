@@ -14,7 +14,7 @@ from ...dialects import relax
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of
-from ...dialects.relax.devices import device_numbers
+from ...dialects.relax.devices import device_numbers, place_of_vdevice
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.names import is_declared
@@ -103,7 +103,7 @@ class RelaxPrinter:
         return self.doc.tir(f"{dtype_name(dtype)}({bool(value) if dtype == i1 else value})")
 
     def device(self, name: str) -> str:
-        return name
+        return place_of_vdevice(name, self.doc.vdevices)
 
     def _declare(self) -> None:
         for line in self._undeclared:
@@ -313,7 +313,8 @@ class RelaxPrinter:
         for name, spec in op.ATTR_SPECS.items():
             if name in op.ADDED and op.attr(name) == spec.default:
                 continue
-            text = self._attribute(op, op.attr(name), spec.kind)
+            value = self.device(op.attr(name)) if op.name == "relax.to_vdevice" else op.attr(name)
+            text = self._attribute(op, value, spec.kind)
             args.append(text if spec.kind is relax.Kind.DEVICE else f"{name}={text}")
         return f"{self.doc.relax(op.script_name)}({', '.join(args)})"
 

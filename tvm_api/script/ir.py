@@ -7,6 +7,7 @@ from typing import Any
 from ...handles.from_script import parsed_class
 from ...handles.module import IRModule
 from ...handles.relax.expr import GlobalVar
+from ...handles.struct_info import VDevice
 
 __tirax_script_dialect__ = "ir"
 
@@ -28,8 +29,13 @@ def module_global_infos(global_infos: dict[str, list[Any]]) -> None:
     """In a script: global information of the module."""
 
 
+def vdevice(target: Any = None, vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:
+    """In a script: a virtual device of the module, a target (`llvm` where none is given), a number and a memory."""
+    return VDevice(target, vdevice_id, memory_scope)
+
+
 def dummy_global_info() -> None:
     """In a script: global information that says nothing."""
 
 
-__all__ = ["GlobalVar", "IRModule", "dummy_global_info", "ir_module", "module_attrs", "module_global_infos"]
+__all__ = ["GlobalVar", "IRModule", "dummy_global_info", "ir_module", "module_attrs", "module_global_infos", "vdevice"]
