@@ -69,11 +69,16 @@ def reset(name: str, key: str) -> None:
 
 
 def forget(name: str, key: str) -> None:
-    """Let an operator have the attribute that it had before anything was registered or reset."""
+    """Let an operator have the attribute that it had before anything was registered or reset.
+
+    One that was declared by its attributes goes with the last of them.
+    """
     values = _VALUES.get(name, {})
     values.pop(key, None)
     if not values:
         _VALUES.pop(name, None)
+        if issubclass(OPERATORS.get(name, Operator), RegisteredOperator):
+            OPERATORS.remove(name)
 
 
 def registered(name: str, key: str) -> Any:

@@ -44,6 +44,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise TiraxError(f"{name} is declared twice", found=f"{before.__module__} and {cls.__module__}")
         self._classes[name] = cls
 
+    def remove(self, name: str) -> None:
+        """Take a class out of the table."""
+        del self._classes[name]
+
     def load(self) -> None:
         """Import the plug-ins, if that has not been done: they may add to other tables, too."""
         self._all()

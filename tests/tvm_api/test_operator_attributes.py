@@ -228,6 +228,17 @@ def test_what_is_registered_is_what_is_computed_everywhere(exp):
     np.testing.assert_allclose(_run(Module, "main").numpy(), [0.0, -1.0])
 
 
+def test_a_declared_operator_goes_with_its_last_attribute():
+    register_op_attr("acme.short", "FPurity", True)
+    register_op_attr("acme.short", "FInferStructInfo", _like_the_first)
+    forget("acme.short", "FPurity")
+    assert "acme.short" in Op.list_op_names()
+    forget("acme.short", "FInferStructInfo")
+    assert "acme.short" not in Op.list_op_names()
+    with pytest.raises(tvm.TVMError, match=r"acme\.short"):
+        Op.get("acme.short")
+
+
 def test_levels(exp):
     register_op_attr("relax.exp", "FLegalize", _cube, level=5)
     register_op_attr("relax.exp", "FLegalize", _like_the_first, level=3)
