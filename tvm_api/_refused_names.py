@@ -101,6 +101,26 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         ("checkpoint", "emit_checkpoint", "emit_checkpoint_sequential", "start_checkpoint", "end_checkpoint"),
         _CHECKPOINT,
     ),
+    "relax.testing.transform": {
+        **dict.fromkeys(
+            (
+                "dataflow_alias_analysis",
+                "dataflow_inplace_analysis",
+                "dataflow_liveness_analysis",
+                "dataflow_single_inplace_call",
+            ),
+            "steps of relax.transform.DataflowUseInplaceCalls, which does all of them",
+        ),
+        "LowerWithRelayOpStrategyPass": "Relay was left by TVM itself: relax.transform.LegalizeOps",
+    },
+    "tir.analysis": dict.fromkeys(
+        (
+            "apply_prim_func_arg_and_result_memory_constraints",
+            "get_prim_func_arg_and_result_memory_constraints",
+            "get_vtcm_compaction_passes",
+        ),
+        "there is one kind of memory",
+    ),
     "relax.testing.vm": {"get_device_id": _DEVICES},
     "ir": {
         "TypeConstraint": _OLD_TYPES,
