@@ -141,7 +141,11 @@ class _Reader:
             raise ParametersError(
                 "the parameters are damaged", expected=f"{shape} of {dtype.name}", found=f"{size} bytes"
             )
-        return array(np.frombuffer(self.bytes(size), dtype).reshape(shape))
+        data = np.frombuffer(self.bytes(size), dtype)
+        try:
+            return array(data.reshape(shape))
+        except ValueError:  # no elements, and extents beyond what numpy counts
+            raise ParametersError("the parameters are damaged: extents are too large", found=shape) from None
 
 
 __all__ = [

@@ -44,7 +44,7 @@ def device_of(kind: int | str, index: int | None = None) -> str:
     return device_text(kind if index is None else f"{kind}:{index}")
 
 
-GLOBAL_INFOS = "global_infos"
+GLOBAL_INFOS = "relax.global_infos"
 """The attribute of a module with its virtual devices and what else it says: `{vdevice = ["llvm:0", "cuda:0"]}`."""
 VDEVICE, DUMMY = "vdevice", "dummy"
 

@@ -22,6 +22,8 @@ RESET: Final = object()
 INFER, PURITY, LEGALIZE, GRADIENT = "FInferStructInfo", "FPurity", "FLegalize", "FPrimalGradient"
 NORMALIZE = "FNormalize"
 
+MOST_STEPS = 100
+"""How often a call is put into normal form, one after the other."""
 _VALUES: dict[str, dict[str, tuple[int, Any]]] = {}
 """By operator and attribute: level and value."""
 
@@ -36,8 +38,8 @@ class RegisteredOperator(Operator):
     """The value that the registered function makes of a call; the handles fill it in."""
 
     def infer(self) -> Attribute:
-        function = registered(self.name, INFER)
-        if function is MISSING or function is RESET:
+        function = own_function(self.name, INFER)
+        if function is None:
             raise TiraxError(
                 f"what {self.name} gives is unknown", hint=f'register_op_attr("{self.name}", "{INFER}", …) says it'
             )
@@ -87,15 +89,26 @@ def registered(name: str, key: str) -> Any:
     return MISSING if values is None else values.get(key, (0, MISSING))[1]
 
 
+def own_function(name: str, key: str) -> Callable[..., Any] | None:
+    """What a program registered, None where it did not, or took it away."""
+    value = registered(name, key)
+    return None if value is MISSING or value is RESET else value
+
+
 def normal_form(op: Operator) -> SSAValue:
     """The value that stands for a call in normal form, by what is registered for its operator; its own where it may.
 
     It is made of detached operations.
     """
-    function = registered(op.name, NORMALIZE)
-    if function is MISSING or function is RESET:
-        return op.results[0]
-    return RegisteredOperator.NORMALIZE_CALL(op, function)
+    function = own_function(op.name, NORMALIZE)
+    return op.results[0] if function is None else RegisteredOperator.NORMALIZE_CALL(op, function)
+
+
+def endless(name: str) -> TiraxError:
+    """The error for a normal form that has one itself, and so on."""
+    return TiraxError(
+        f"the {NORMALIZE} of {name} comes to no end", expected=f"the call itself after {MOST_STEPS} steps at most"
+    )
 
 
 def is_changed(name: str) -> bool:
@@ -115,6 +128,6 @@ def _declare(name: str) -> None:
 
 
 __all__ = [
-    "GRADIENT", "INFER", "LEGALIZE", "MISSING", "NORMALIZE", "PURITY", "RESET", "RegisteredOperator", "forget",
-    "is_changed", "normal_form", "register", "registered", "reset",
+    "GRADIENT", "INFER", "LEGALIZE", "MISSING", "MOST_STEPS", "NORMALIZE", "PURITY", "RESET", "RegisteredOperator",
+    "endless", "forget", "is_changed", "normal_form", "own_function", "register", "registered", "reset",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.registered import MISSING, NORMALIZE, RESET, registered
+from ...dialects.relax.registered import MOST_STEPS, NORMALIZE, endless, own_function
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import Var as SymbolicVar
 from ...ir.equality import structural_equal, structural_hash
@@ -500,13 +500,17 @@ class Builder:
 
     def _in_normal_form(self, expr: Expr) -> Expr:
         """What stands for a call whose operator has a normal form of its own; anything else as it is."""
-        while isinstance(expr, Call):
-            function = registered(expr.op_handle.name, NORMALIZE)
-            made = expr if function in (MISSING, RESET) else to_expr(function(self, expr))
+        name = ""
+        for _ in range(MOST_STEPS):
+            if not isinstance(expr, Call):
+                return expr
+            name = expr.op_handle.name
+            function = own_function(name, NORMALIZE)
+            made = expr if function is None else to_expr(function(self, expr))
             if made.ssa is expr.ssa:
-                break
+                return expr
             expr = made
-        return expr
+        raise endless(name)
 
     def _copy(self, op: Operation) -> Operation:
         """A copy of an op; what its regions use from outside is what stands for it here."""

@@ -17,4 +17,6 @@ def read_vdevice(site: CallSite) -> StringAttr:
     index = 0 if number is None else plain_value(number)
     if not isinstance(given, str | dict | None) or type(index) is not int or not isinstance(scope, str | None):
         raise site.error("a virtual device is a target, a number and a kind of memory", found=describe(target))
-    return StringAttr(vdevice_text(given, index, scope or "global"))
+    text = vdevice_text(given, index, scope or "global")
+    tir.TargetAttr.of(text.partition(":")[0])  # which knows all kinds
+    return StringAttr(text)

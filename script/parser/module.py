@@ -50,6 +50,10 @@ class Function:
     """Whether it is to be well formed: else its annotations are kept where they do not hold."""
 
 
+_OF_MODULES = {"module_attrs": "attrs allow_overwrite=", "module_global_infos": "global_infos"}
+"""What of `I` stands in a module by itself, with its parameters."""
+
+
 class _PlainEvaluator(Evaluator):
     """Decorators, and constants at the head of a text."""
 
@@ -244,11 +248,12 @@ class ModuleParser:
         target = self.evaluator.visit(node.func) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or not isinstance(target, Ref) or target.dialect != "ir":
             raise refuse(self.source, statement, "a module")
-        if target.path not in ("module_attrs", "module_global_infos"):
+        parameters = _OF_MODULES.get(target.path)
+        if parameters is None:
             raise self.source.error(
                 node, "this may not stand in a module", expected="I.module_attrs(…)", found=describe(target)
             )
-        (values,) = self.evaluator.call_site(node, target).bind("values")
+        values = self.evaluator.call_site(node, target).bind(parameters)[0]
         read = attribute_dict(self.source, node, values)
         self._attributes.update(read.data if target.path == "module_attrs" else {GLOBAL_INFOS: read})
 

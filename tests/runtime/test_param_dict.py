@@ -74,6 +74,14 @@ def test_bytes_that_were_changed_are_read_or_refused(place, value):
     assert len(loaded) == 2
 
 
+def test_extents_that_numpy_cannot_count():
+    changed = bytearray(save_param_dict({"a": np.ones((1, 1, 0), "int8")}))
+    place = changed.rindex((1).to_bytes(8, "little") * 2)
+    changed[place : place + 16] = (1 << 62).to_bytes(8, "little") * 2
+    with pytest.raises(ParametersError, match="extents are too large"):
+        load_param_dict(changed)
+
+
 def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(DTypeError, match="cannot be saved in this type"):
         save_param_dict_to_file({"a": np.zeros(2, ml_dtypes.float8_e4m3fn)}, tmp_path / "x")

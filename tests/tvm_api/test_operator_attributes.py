@@ -343,6 +343,31 @@ def test_normal_forms_of_normal_forms(identity):
     assert "negative" not in text
 
 
+def test_a_normal_form_without_end_is_a_diagnostic(identity):
+    module = _of_identity(identity)
+    register_op_attr("acme.identity", "FNormalize", lambda builder, call: relax.Call(identity, [call.args[0]]))
+    with pytest.raises(tvm.TVMError, match=r"the FNormalize of acme\.identity comes to no end"):
+        relax.transform.Normalize()(module)
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with pytest.raises(tvm.TVMError, match=r"the FNormalize of acme\.identity comes to no end"):
+        relax.BlockBuilder().normalize(relax.Call(identity, [x]))
+
+
+def test_own_rules_are_called_by_rules_of_programs():
+    """Those too that make other operations, and new symbolic variables."""
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = R.nonzero(x)
+            return y
+
+    own = Op.get("relax.nonzero").get_attr("FLegalize")
+    wrapped = LegalizeOps({"relax.nonzero": lambda builder, call: own(builder, call)})(Module)
+    tvm.ir.assert_structural_equal(wrapped, LegalizeOps()(Module))
+
+
 def test_known_shapes():
     assert has_known_shape_value(relax.TensorStructInfo((3,), "float32"))
     assert not has_known_shape_value(relax.TensorStructInfo(ndim=1, dtype="float32"))

@@ -101,6 +101,24 @@ def test_devices_that_are_none(text):
         tvm.script.from_source(source)
 
 
+def test_a_device_of_no_known_kind():
+    source = '@I.ir_module\nclass Module:\n    I.module_global_infos({"vdevice": [I.vdevice("llvn")]})\n'
+    with pytest.raises(tvm.TVMError, match="llvn"):
+        tvm.script.from_source(source)
+
+
+def test_modules_take_their_attributes_by_keyword():
+    source = (
+        '@I.ir_module\nclass Module:\n    I.module_attrs(attrs={"a": 1})\n    I.module_global_infos(global_infos={})\n'
+    )
+    assert dict(tvm.script.from_source(source).attrs) == {"a": 1}
+
+
+def test_targets_that_code_is_generated_for():
+    assert tvm.runtime.enabled("llvm -mcpu=haswell")
+    assert not tvm.runtime.enabled("cuda")
+
+
 def test_texts_of_devices():
     assert vdevice_text("llvm -mcpu=haswell", 1) == "llvm:1"
     assert vdevice_text({"kind": "metal"}, 0, "texture") == "metal:0:texture"

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.relax.registered import normal_form
+from ...dialects.relax.registered import MOST_STEPS, endless, normal_form
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
@@ -38,18 +38,20 @@ class Normalize(Pass):
             name_bindings(func)
 
 
-def _replace(op: relax.Operator) -> None:
+def _replace(op: relax.Operator, steps: int = 0) -> None:
     """Put what stands for a call in normal form in its place, and so on with what was put there."""
     value = normal_form(op)
     if value is op.results[0]:
         return
+    if steps == MOST_STEPS:
+        raise endless(op.name)
     made = list(_detached(value))
     for detached in made:
         insert_before(op, detached)
     replace_op(op, value, renamed=value.owner in made)
     for inner in made:
         if isinstance(inner, relax.Operator):
-            _replace(inner)
+            _replace(inner, steps + 1)
 
 
 def _detached(value: SSAValue) -> Iterator[Operation]:

@@ -25,7 +25,7 @@ from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
-from ...dialects.relax.registered import LEGALIZE, MISSING, RESET, registered
+from ...dialects.relax.registered import LEGALIZE, RESET, own_function, registered
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
@@ -211,10 +211,10 @@ class _Legalizer:
 
     def operator(self, op: Operator) -> Sequence[Operation]:
         """Legalize one operator; what a custom rule put in its place."""
-        given = registered(op.name, LEGALIZE)
-        if given is RESET and op.name not in self.custom:
+        if registered(op.name, LEGALIZE) is RESET and op.name not in self.custom:
             return ()
-        by_program = None if given in (MISSING, RESET) else rule_on_handles(given)
+        given = own_function(op.name, LEGALIZE)
+        by_program = None if given is None else rule_on_handles(given)
         custom = self.custom.get(op.name) or by_program or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)

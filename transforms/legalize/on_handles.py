@@ -30,24 +30,24 @@ class RuleBuilder:
     """What a rule of TVM builds with, a part of its `BlockBuilder`: all goes before the call that is replaced."""
 
     def __init__(self, builder: Builder):
-        self._builder = builder
+        self.inner = builder
 
     def emit(self, expr: Any, name_hint: str = "") -> Expr:
         """Bind an expression; the variable."""
-        value = self._builder.emit(_operation(to_expr(expr)))
+        value = self.inner.emit(_operation(to_expr(expr)))
         if name_hint:
             set_name(value, name_hint)
         return expr_of(value)
 
     def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
         """A call of the tensor function that `func` describes."""
-        return expr_of(self._builder.call_te(func, *(_deep(a, Expr, self._value) for a in args), **kwargs))
+        return expr_of(self.inner.call_te(func, *(_deep(a, Expr, self._value) for a in args), **kwargs))
 
     emit_te = call_te
 
     def add_func(self, func: PrimFunc, func_name: str) -> GlobalVar:
         """Add a tensor function to the module, under this name or a new one like it; a private one once."""
-        return GlobalVar(self._builder.add_function(func.op))
+        return GlobalVar(self.inner.add_function(func.op))
 
     def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Expr:
         """Check at run time that a value is of `struct_info`."""
@@ -65,7 +65,7 @@ class RuleBuilder:
     def _value(self, value: Any) -> SSAValue:
         found = to_expr(value).ssa
         if isinstance(found, OpResult) and found.op.parent is None:
-            return self._builder.emit(found.op)
+            return self.inner.emit(found.op)
         return found
 
 
@@ -93,7 +93,7 @@ def rule_on_handles(legalize: Legalize) -> Callable[[Builder, Operator], SSAValu
 
 
 class _OnHandles:
-    """A builder of handles, `BlockBuilder` or `RuleBuilder`, as the rules of this package use theirs."""
+    """A `BlockBuilder` as the rules of this package use theirs."""
 
     def __init__(self, builder: Any):
         self._builder = builder
@@ -133,7 +133,7 @@ class OwnRule:
         op = call.op_handle
         if not isinstance(op, Operator):
             return call
-        inner = _OnHandles(builder)
+        inner: Builder = builder.inner if isinstance(builder, RuleBuilder) else _OnHandles(builder)
         direct = BUILDERS.get(op.name)
         made = _by_table(inner, op) if direct is None else direct(inner, op)
         return call if made is None else expr_of(made)

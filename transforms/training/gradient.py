@@ -17,7 +17,7 @@ from ...diagnostics import DTypeError, TiraxError, UnsupportedError, unknown_nam
 from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.registered import GRADIENT, MISSING, RESET, registered
+from ...dialects.relax.registered import GRADIENT, MISSING, own_function, registered
 from ...dialects.relax.types import TensorType, tuple_type
 from ...handles.relax.expr import Expr, Tuple, Var
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
@@ -228,10 +228,10 @@ class _Backward:
 
     def _rule(self, operator: str) -> Rule | None:
         """What a program registered before what this package has."""
-        given = registered(operator, GRADIENT)
-        if given is MISSING:
+        if registered(operator, GRADIENT) is MISSING:
             return GRADIENTS.get(operator.removeprefix("relax."))
-        return None if given is RESET else rule_on_handles(given, self.tape)
+        given = own_function(operator, GRADIENT)
+        return None if given is None else rule_on_handles(given, self.tape)
 
     def _argument(self, given: SSAValue | Sequence[SSAValue] | None) -> Any:
         if given is None:
@@ -330,7 +330,7 @@ _HINTS: dict[type[Operation], str] = {
 
 def _is_constant(operator: str) -> bool:
     """Whether no gradient flows through an operator."""
-    return operator.removeprefix("relax.") in CONSTANT and registered(operator, GRADIENT) in (MISSING, RESET)
+    return operator.removeprefix("relax.") in CONSTANT and own_function(operator, GRADIENT) is None
 
 
 def _nothing(x: Expr) -> Expr:
