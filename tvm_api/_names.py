@@ -53,7 +53,8 @@ class NamesOnly(ModuleType):
             try:
                 return getattr(_module(source), name)
             except AttributeError:
-                if source == self._whole[-1] and why_refused(f"{_inside(self.__name__)}.{name}") is None:
+                refused = why_refused(f"{_inside(self.__name__)}.{name}") or is_refused(self.__name__, name)
+                if source == self._whole[-1] and not refused:
                     raise
         raise no_attribute(self.__name__, name)
 

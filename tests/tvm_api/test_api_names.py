@@ -37,7 +37,11 @@ NAMES: dict[str, str] = {
     "relax.struct_info": """
         FuncStructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo StructInfo TensorStructInfo TupleStructInfo
     """,
-    "relax.testing": "nn transform vm dump_ast",
+    "relax.testing": """
+        nn transform vm dump_ast Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params
+        checkpoint emit_checkpoint emit_checkpoint_sequential start_checkpoint end_checkpoint LibCompareVMInstrument
+        get_relax_attention_module get_relax_matmul_module lib_comparator
+    """,
     "relax.testing.nn": """
         Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params checkpoint
         emit_checkpoint emit_checkpoint_sequential start_checkpoint end_checkpoint

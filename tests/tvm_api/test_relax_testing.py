@@ -135,3 +135,8 @@ def test_saved_functions():
 def test_a_mutator_that_changes_nothing():
     mod, _ = build_model()
     assert transform.ApplyEmptyCppMutator()(mod).script() == mod.script()
+
+
+def test_layers_are_names_of_the_module_around_them():
+    assert tvm.relax.testing.Linear is tvm.relax.testing.nn.Linear
+    assert tvm.relax.testing.emit_te is tvm.relax.testing.nn.emit_te

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
+from typing import Any, cast
 
 from ...frontend import relax_testing as relax_testing  # registers the packed functions
 from ...handles.relax.ast_printer import dump_ast
-from .._names import provide
+from .._names import NamesOnly, no_attribute, provide
 
 ast_printer: ModuleType
 nn: ModuleType
@@ -32,5 +34,14 @@ provide(
         },
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    """The layers of `nn`, which TVM has here, too."""
+    layers = cast(NamesOnly, import_module(".nn", __name__))
+    if layers.names(name):
+        return getattr(layers, name)
+    raise no_attribute(__name__, name)
+
 
 __all__ = ["ast_printer", "dump_ast", "nn", "runtime_builtin", "transform", "vm"]

@@ -16,6 +16,7 @@ from ...topi import spatial as _spatial
 from ...topi import windows as _windows
 from ...topi.nn import log_softmax, relu, softmax, softplus
 from ...topi.util import normalize_axes, normalize_axis
+from .._names import refusing
 from . import arguments, windows
 from .arguments import *  # noqa: F403
 from .arguments import axes as _axes
@@ -326,3 +327,5 @@ __all__ = [
     "softmax_common", "softplus", "space_to_batch_nd", "space_to_depth", "upsampling", "upsampling3d",
 ]  # fmt: skip
 __all__ += [*arguments.__all__, *windows.__all__, "add", "concatenate", "strided_slice"]
+
+__getattr__ = refusing(__name__)
