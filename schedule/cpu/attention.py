@@ -236,6 +236,8 @@ class _Tile:
         self.batch = [(it.var, cloner(index)) for it, index in self.attention.batch]
         self.piece: SSAValue | None = None
         """The first key of the piece that is looked at, if it is one."""
+        self.end = self.attention.column.extent
+        """The first key that no query of the tile looks at."""
 
     def emit(self) -> None:
         """Go over all keys that a query of the tile may look at, and store what was mixed."""
@@ -292,6 +294,7 @@ class _Tile:
     def _several(self, begin: SymExpr, end: SymExpr, number: SymExpr | int = 0, parts: int = 1) -> None:
         """Tiles of keys; of so many parts, which take turns, those of one."""
         loops, keys, dtype = self.loops, self.plan.keys, self.index
+        self.end = end
         self.before = self._buffer([self.plan.queries], self.attention.top.buffer, "top_before")
         self.factor = self._buffer([self.plan.queries], self.attention.top.buffer, "correction")
         self._start()
@@ -393,26 +396,28 @@ class _Tile:
 
     def _asked_scores(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
         """The scores of a piece, while memory brings keys of a later one and the values of this one."""
-        following = self.loops.value(add(Var(mine, self.index), _AHEAD), self.index)
-        self._ask(self._keys_far, following)
+        self._ask(self._keys_far, mine, _AHEAD)
         self._ask(self._values_far, mine)
         self._scores(mine, size, begin)
 
     def _more_mixed(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
-        """o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) over a piece."""
+        """o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) over a piece, while memory brings keys of the next tile."""
+        self._ask(self._keys_far, mine, self.plan.keys)
         self._mix_with(None, mine, size, _at_begin(self.mixed), None, begin)
 
-    def _ask(self, loads: Sequence[tuple[tir.LoadOp, Iter]], first: SSAValue) -> None:
-        """Ask for the rows of `_ASKED` keys from one on, which lie behind each other."""
-        loops, dtype = self.loops, self.index
-        j = loops.value(minimum(Var(first, dtype), self.attention.column.extent - 1), dtype)
+    def _ask(self, loads: Sequence[tuple[tir.LoadOp, Iter]], mine: SSAValue, ahead: int = 0) -> None:
+        """Ask for the rows of `_ASKED` keys, so many behind `mine`, which lie behind each other."""
+        loops, dtype, piece = self.loops, self.index, self.piece
+        j = loops.value(minimum(Var(mine, dtype) + ahead, self.end - 1), dtype)
         zero = loops.const(0, dtype)
+        self.piece = j
         for load, along in loads:
             cloner = self._cloner(loops, zero, j, zero)
             for it, index in self.attention.score_places:
                 cloner.replace(it.var, cloner(index))
             *row, _ = (cloner(i) for i in load.indices)
             self._ask_lines(load.buffer, row, mul(along.extent, Const(_ASKED, dtype)))
+        self.piece = piece
 
     def _ask_lines(self, buffer: SSAValue, row: Sequence[SSAValue], count: SymExpr) -> None:
         """Ask for so many elements from the beginning of a row on."""

@@ -26,10 +26,12 @@ from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
 from .misfit import misfit
 from .plan import Machine
-from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
+from .stages import Iter, Stage, Update, constant_slope, element_type, loads_below, update_of
 
 _ROWS = 4
 """The size of tiles; so many vectors are summed at once (`_sums_of_four`)."""
+_FEW_ROWS = (3, 2)
+"""So many rows of four are a tile where there are 16 registers, the first that divides them: 12 sums, 3 rows, a column."""
 _SUMS = (4, 8, 1)
 """So many vectors are summed side by side in tiles of no, one, two iterators: an addition waits for the one before."""
 
@@ -94,8 +96,10 @@ def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
     iters = [
         it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
     ][-2:]
-    size = 2 if len(iters) == 2 and machine.registers < 32 else _ROWS
-    return [(it, min(size, it.extent.constant or size)) for it in iters]
+    sizes = [_ROWS] * len(iters)
+    if len(iters) == 2 and machine.registers < 32:
+        sizes[0] = next((size for size in _FEW_ROWS if (iters[0].extent.constant or 1) % size == 0), _FEW_ROWS[-1])
+    return [(it, min(size, it.extent.constant or size)) for it, size in zip(iters, sizes, strict=True)]
 
 
 def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None:
@@ -158,6 +162,21 @@ class _Tile:
 
         nest([*(self.tile if strips is None else strips)], dict(self.where), [])
 
+    def _columns(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """As `_elements`, column by column: of these, which are more than rows, one is in a register at a time."""
+        if len(self.tile) < 2:
+            self._elements(body)
+            return
+        rows, columns = self.tile
+
+        def column(where: Bindings, at: list[SSAValue]) -> None:
+            def element(r: SSAValue) -> None:
+                body({**where, rows.it: rows.at(r)}, [r, *at])
+
+            self.loops.unrolled(rows.it.dtype, rows.size, element)
+
+        self._elements(column, [columns])
+
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
         """Each lane begins with what changes nothing: 0 for sums; for maxima the init value, combined again."""
         loops, plan = self.loops, self.plan
@@ -176,7 +195,7 @@ class _Tile:
         plan = self.plan
 
         def step(strip: mk.Strip) -> None:
-            self._elements(lambda where, at: self._step({**where, **ks}, at, acc, strip))
+            self._columns(lambda where, at: self._step({**where, **ks}, at, acc, strip))
 
         sizes = [(plan.width, None)]
         mk.strips(self.loops, plan.lane, sizes, step, tail=plan.lanes, name="k_tile", tail_name="k_rest")
@@ -205,8 +224,22 @@ class _Tile:
         places = [loops.const(i, last.it.dtype) for i in range(_ROWS)]
         size = plan.lanes, plan.chains
         totals = _sums_of_four(loops, [_one_vector(loops, acc, [*at, i], size, tir.AddOp, False) for i in places])
-        for number, i in enumerate(places):
-            self._finish({**where, last.it: last.at(i)}, loops.op(tir.ShuffleOp([totals], [number])))
+        if not self._is_line(last.it):
+            for number, i in enumerate(places):
+                self._finish({**where, last.it: last.at(i)}, loops.op(tir.ShuffleOp([totals], [number])))
+            return
+        four = loops.registers([_ROWS], element_type(plan.stage.buffer))
+        loops.store(totals, four, [loops.ramp(places[0], _ROWS)])
+        last.vectors(lambda c: self._finish({**where, last.it: last.at(c)}, loops.load(four, [c])))
+
+    def _is_line(self, it: Iter) -> bool:
+        """Whether neighbours along an iterator are finished as neighbours, or with what is the same for them."""
+        epilogue, init = self.plan.epilogue, self.plan.stage.init
+        mine, stage = epilogue.iter_of(it), self.plan.stage
+        reads = [] if epilogue.consumer is None else [op for op in epilogue.last.loads if op.buffer is not stage.buffer]
+        slopes = [constant_slope(op, mine) for op in reads]
+        slopes += [] if init is None else [constant_slope(op, it) for op in loads_below(init.value)]
+        return constant_slope(epilogue.last.store, mine) == 1 and all(slope in (0, 1) for slope in slopes)
 
     def _finish(self, where: Bindings, total: SSAValue) -> None:
         """Combine what was reduced with the init value, finish and store."""
