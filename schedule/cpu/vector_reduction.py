@@ -31,7 +31,8 @@ from .stages import Iter, Stage, Update, constant_slope, element_type, loads_bel
 _ROWS = 4
 """The size of tiles; so many vectors are summed at once (`_sums_of_four`)."""
 _FEW_ROWS = (3, 2)
-"""So many rows of four are a tile where there are 16 registers, the first that divides them: 12 sums, 3 rows, a column."""
+"""So many rows of four are a tile where there are 16 registers, the first that divides them: 12 sums, 3 rows, and one
+of the columns at a time."""
 _SUMS = (4, 8, 1)
 """So many vectors are summed side by side in tiles of no, one, two iterators: an addition waits for the one before."""
 
@@ -163,7 +164,7 @@ class _Tile:
         nest([*(self.tile if strips is None else strips)], dict(self.where), [])
 
     def _columns(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
-        """As `_elements`, column by column: of these, which are more than rows, one is in a register at a time."""
+        """As `_elements`, column by column: one of them at a time is in a register, there are no fewer than rows."""
         if len(self.tile) < 2:
             self._elements(body)
             return

@@ -246,7 +246,7 @@ def test_a_transposed_matrix_is_read_as_it_stands():
     assert "permute_dims" not in text and text.count("tir.shuffle") == 64 * 1, text.count("tir.shuffle")
     text = scheduled(OTHERS["gemv, transposed"])
     assert 'tir.alloc_buffer {tirax.padded} : !tir.buffer<[4, 32], f32, scope = "local">' in text, text
-    four_sums = 3 * 2 + 2 * 2 + 4  # three additions of four vectors, two of halves, the sums taken out
+    four_sums = 3 * 2 + 2 * 2  # three additions of four vectors, two of halves; all four sums end as one vector
     assert "_strip" not in text and text.count("tir.shuffle") == four_sums, text.count("tir.shuffle")
 
 
