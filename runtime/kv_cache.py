@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .dtypes import to_dtype
 from .errors import ArgumentError, DTypeError, TiraxError
-from .ndarray import NDArray, empty
+from .ndarray import empty
 
+Array = np.ndarray[Any, Any]
 PAGE_SIZE = 64
 """Positions of a page, unless one says otherwise."""
 CACHE_DTYPES = ("float32", "float16")
@@ -80,8 +82,8 @@ class Step:
     """Where a step's sequences stand: `table` (sequences, pages), int32, of those of the longest, and `starts`
     (sequences,), int32, the position of the first new token of each."""
 
-    table: NDArray
-    starts: NDArray
+    table: Array
+    starts: Array
 
 
 class PagedKVCache:
@@ -272,12 +274,10 @@ class PagedKVCache:
 
 
 def _step(sequences: Sequence[_Sequence], starts: Sequence[int]) -> Step:
-    """The table of pages; rows of shorter sequences are filled up with their last page, which nothing is read of."""
+    """The table of pages; behind those of shorter sequences stands page 0, which nothing is read of.
+
+    It is made of lists: what a token costs besides its products is counted in microseconds.
+    """
     most = max(max(len(s.pages) for s in sequences), 1)
-    table = empty((len(sequences), most), "int32")
-    table[:] = 0
-    for row, sequence in zip(table, sequences, strict=True):
-        row[: len(sequence.pages)] = sequence.pages
-    first = empty((len(sequences),), "int32")
-    first[:] = starts
-    return Step(table, first)
+    rows = [s.pages + [0] * (most - len(s.pages)) for s in sequences]
+    return Step(np.array(rows, np.int32), np.array(starts, np.int32))
