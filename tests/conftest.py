@@ -48,8 +48,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--rest"):
         left = strength.without_quick_rows(left)
     if len(left) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
+        kept = set(left)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = left
+
+
+def pytest_pycollect_makeitem(name: str, obj: object) -> list[pytest.Item] | None:
+    """Only what is called so is a test: pytest would ask everything, and an `R` or a `T` looks for similar names."""
+    return None if name.lower().startswith("test") or isinstance(obj, type) else []
 
 
 def pytest_collection_finish() -> None:

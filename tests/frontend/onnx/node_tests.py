@@ -74,10 +74,11 @@ def group_of(name: str) -> str:
     return case.model.graph.node[0].op_type if case.model.graph.node else ""
 
 
-def run_case(name: str) -> Outcome:
-    """Run a case through `prepare` and compare its outputs as ONNX does."""
+def run_case(name: str, module: str | None = None) -> Outcome:
+    """Run a case, of a module where that is said, through `prepare` and compare its outputs as ONNX does."""
+    case = (cases() if module is None else cases_of(module))[name]
     start = time.perf_counter()
-    status, detail = _run(cases()[name])
+    status, detail = _run(case)
     return Outcome(name, status, detail, time.perf_counter() - start)
 
 
