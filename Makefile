@@ -16,7 +16,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo example-filetypes chat course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo example-filetypes chat course docs test test-all test-models lint format checks types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -82,7 +82,7 @@ train: $(VENV)/demo.stamp
 
 # ---- checks; each leaves its result in build/test, from which the closing line is counted
 
-test: lint types pytest lit wheel
+test: checks pytest lit
 	@$(BIN)/python tests/packaging/summary.py $(OUT) lint.ok types.ok pytest.xml lit.xml wheel.ok
 
 # What these tests leave out in `make test`, and nothing else: see tests/helpers/strength.py.
@@ -91,6 +91,10 @@ test-all: pytest-full
 
 test-models: pytest-models
 	@$(BIN)/python tests/packaging/summary.py $(OUT) pytest-models.xml
+
+# Each keeps one core busy: they run beside each other.
+checks: $(VENV)/test.stamp
+	@$(MAKE) --no-print-directory -j2 types wheel lint
 
 lint: $(OUT)/lint.ok
 types: $(OUT)/types.ok
@@ -117,8 +121,11 @@ pytest-full: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --rest -m thinned --junitxml=$(OUT)/pytest-full.xml
 
 # What `make test` skips where torch, transformers and ONNX Runtime are not installed.
-MODEL_TESTS := tests/frontend/onnx tests/frontend/torch tests/tools/test_models.py \
+MODEL_TESTS := tests/frontend/torch tests/tools/test_models.py tests/frontend/importing/test_recurrent.py \
+  $(addprefix tests/frontend/onnx/operators/test_,contrib.py layers.py normalization.py windows.py) \
+  tests/frontend/onnx/operators/test_quantization.py::test_as_onnx_runtime \
   tests/frontend/language/test_transformers.py \
+  tests/frontend/language/test_from_huggingface.py::test_what_transformers_saves \
   'tests/tools/test_docs.py::test_python_programs[bring_a_model.md]'
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
