@@ -61,7 +61,8 @@ def tensors(n: int, m: int, batch: int = 2, dtype: str = "float32") -> list[np.n
     return [rng.normal(size=(batch, r, 3, d)).astype(dtype) for r, d in ((n, 4), (m, 4), (m, 6))]
 
 
-@thinned("dtype, attrs", product(["float32", "float16"], MASKS), 2, ids=str)
+# The mask is made apart from the numbers: float16 has two of them.
+@thinned("dtype, attrs", [*product(["float32"], MASKS), *product(["float16"], MASKS[2::3])], 1, ids=str)
 def test_attention(attrs: dict[str, Any], dtype: str):
     module = parse_source(f"""
 @R.function
