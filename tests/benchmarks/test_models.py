@@ -27,6 +27,7 @@ def expected(workload, weights, inputs):
     return workload.reference(workloads.in_double(weights), *inputs)
 
 
+@only_full  # `test_numbers` of layers and semantics/test_models.py build networks, too
 @thinned("workload", SMALL, 1, indirect=True)
 def test_one_build_serves_all_sizes(workload, weights):
     mod = workloads.bind(workloads.export(workload), weights)

@@ -46,7 +46,7 @@ MATMULS = {
 @thinned(
     ("kind", "size", "schedule"),
     product_of(MATMULS, [(784, 128), (128, 10), (33, 131), (1, 1), (17, 48), (5, 0)], [True, False]),
-    15,
+    7,
 )
 def test_matmul(kind, size, schedule):
     k, m = size
@@ -82,7 +82,7 @@ def test_batched_matmul(schedule):
         close(c, a.astype("float64") @ b)
 
 
-@thinned("dtype", ["float64", "int32", "int64", "int8", "float16", "bfloat16"], 4)
+@thinned("dtype", ["float64", "int32", "int64", "int8", "float16", "bfloat16"], 2)
 @SCHEDULES
 def test_matmul_dtypes(dtype, schedule):
     mlir = {"float64": "f64", "int32": "i32", "int64": "i64", "int8": "i8", "float16": "f16"}.get(dtype, "bf16")
@@ -162,7 +162,7 @@ def softmax(m):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("m", [1, 10, 16, 37, 100])
+@thinned("m", [1, 10, 16, 37, 100], 3)
 @SCHEDULES
 def test_softmax(m, schedule):
     kernel = Kernel(softmax(m), schedule=schedule)
@@ -218,7 +218,7 @@ NUMPY = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "i8
 @thinned(
     ("axis", "op", "dtype"),
     product_of([(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)], REDUCTIONS, ["f32", "f64", "i32", "i64", "i8"]),
-    20,
+    12,
 )
 def test_reductions(axis, op, dtype):
     names = ["i", "j", "k"]

@@ -69,7 +69,7 @@ tir.store %a, %T[%vi, %vj]""")),
 }  # fmt: skip
 
 
-@thinned("name", PROGRAMS, 3)
+@thinned("name", PROGRAMS, 1)
 def test_each_pass_keeps_the_meaning(name):
     module = parse(PROGRAMS[name])
     for number in range(len(PASSES)):

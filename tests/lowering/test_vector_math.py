@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from strength import crossed
 from vector_math import REFERENCES, compiled, elementwise, expanded, function, inputs, special, ulps
 
 from tirax.lowering.vector_math.functions import FUNCTIONS
@@ -57,8 +58,7 @@ def test_errors_are_within_the_bounds(backend, op, element):
     assert error[worst] <= bound, f"{op}({', '.join(repr(x[worst]) for x in xs)}) = {got[worst]!r}"
 
 
-@pytest.mark.parametrize("element", DTYPES)
-@pytest.mark.parametrize("op", ["exp", "tanh", "log2", "log1p", "erf", "sin", "tan", "atan2", "powf"])
+@crossed("op, element", ["exp", "tanh", "log2", "log1p", "erf", "sin", "tan", "atan2", "powf"], DTYPES)
 def test_without_fma_the_same_bounds_hold(backend, op, element):
     xs = arguments(op, DTYPES[element], 4)
     got = compiled(backend, elementwise(op, element, 4, len(xs)), BASELINE)(*xs)
@@ -67,8 +67,7 @@ def test_without_fma_the_same_bounds_hold(backend, op, element):
     assert np.max(error) <= (ROWS[op].ulp_f32 if element == "f32" else ROWS[op].ulp_f64)
 
 
-@pytest.mark.parametrize("element", DTYPES)
-@pytest.mark.parametrize("op", ["exp", "exp2", "sinh", "erf", "log", "log2", "cos", "powf"])
+@crossed("op, element", ["exp", "exp2", "sinh", "erf", "log", "log2", "cos", "powf"], DTYPES)
 def test_a_value_does_not_depend_on_vectors(backend, op, element):
     """A vector as wide as a register, a wider one, scalars (in a loop that LLVM may vectorize), a half as wide one."""
     xs = arguments(op, DTYPES[element], 2)

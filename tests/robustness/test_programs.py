@@ -3,7 +3,7 @@ range, vectors outside of parallel loops, sizes that only the run knows."""
 
 import numpy as np
 import pytest
-from strength import only_full, thinned
+from strength import crossed, only_full, thinned
 
 from tirax.diagnostics import ShapeError, VerifyError
 from tirax.interpreter import interpret
@@ -36,8 +36,7 @@ NOTHING = {
 }
 
 
-@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0)])
-@pytest.mark.parametrize("name", NOTHING)
+@crossed("name, shape", list(NOTHING), [(4, 0), (0, 4), (0, 0)])
 def test_extents_of_nothing(name: str, shape: tuple[int, ...]) -> None:
     mod, x = relax(f'x: R.Tensor({shape}, "float32")', f"gv = {NOTHING[name]}"), np.zeros(shape, "float32")
     np.testing.assert_array_equal(build(mod)["main"](x), interpret(mod, "main", [x]))

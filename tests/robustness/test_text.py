@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from strength import thinned
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -81,7 +82,7 @@ def _no_endless_loops():
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("seed", range(4))
+@thinned("seed", range(4), 2)
 def test_mutated_scripts(seed):
     read = 0
     for text in mutants(SCRIPTS, STRANGE["script"].split(" "), seed, 250):

@@ -354,7 +354,7 @@ VALUES = st.recursive(
 )
 
 
-@drawn(400)
+@drawn(400, quick=40)
 @given(st.lists(st.tuples(INFOS, VALUES), max_size=4))
 def test_anything_is_normalised_or_refused(pairs: list[tuple[Info, Any]]):
     try:

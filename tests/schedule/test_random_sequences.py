@@ -27,7 +27,7 @@ def test_a_random_schedule_means_what_the_workload_means(name: str, rng: random.
     check(MODULES[name], outcome.sch)
 
 
-@thinned("name", list(MODULES), 3)
+@thinned("name", list(MODULES), 1)
 def test_a_schedule_of_every_workload_is_compiled(name: str) -> None:
     rng = random.Random(f"{name}, compiled")
     outcome = Outcome.fresh(MODULES[name], rng)

@@ -36,12 +36,12 @@ def test_texts_after_each_pass(name: str) -> None:
     checks.all_texts(model(name))
 
 
-@thinned("name", MODELS, 6)
+@thinned("name", MODELS, 3)
 def test_optimize(name: str) -> None:
     checks.optimize(model(name))
 
 
-@thinned("name", MODELS, 6)
+@thinned("name", MODELS, 3)
 def test_native(name: str) -> None:
     checks.native(model(name))
 

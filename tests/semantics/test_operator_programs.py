@@ -44,13 +44,13 @@ def test_passes(program: Program) -> None:
         checks.passes_keep_meaning(module, [name])
 
 
-@drawn(15)
+@drawn(15, quick=2)
 @given(operator_programs())
 def test_optimize(program: Program) -> None:
     checks.optimize(program.module)
 
 
-@drawn(20)
+@drawn(20, quick=2)
 @given(operator_programs())
 def test_native(program: Program) -> None:
     checks.native(program.module)

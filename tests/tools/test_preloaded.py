@@ -28,6 +28,7 @@ def outcome(folder: Path, name: str, *options: str, text: str = "", **variables:
     return done.returncode, done.stdout, done.stderr
 
 
+@only_full  # the FileCheck tests run by these commands
 @thinned(
     ("name", "options", "text"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 import tirax.tvm_api as tvm
 from tirax.topi.scan import sort_in_vectors
@@ -61,7 +61,7 @@ def numbers(dtype: str, *shape: int) -> np.ndarray:
     return np.where(rng.random(shape) < 0.1, rng.choice(edges, shape), x)
 
 
-@thinned("dtype,descending", [(t, t in ("float64", "uint32")) for t in TYPES], quick=2)
+@thinned("dtype,descending", [(t, t in ("float64", "uint32")) for t in TYPES], quick=1)
 def test_sizes_around_those_of_the_networks(dtype: str, descending: bool) -> None:
     for size in SIZES:
         check_rows(numbers(dtype, 3, size), descending)
@@ -102,6 +102,7 @@ def misleading(size: int) -> np.ndarray:
     return values
 
 
+@only_full
 @thinned("axis", [0, 1], quick=1)
 def test_legalized_for_a_target(axis: int) -> None:
     x = relax.Var("x", relax.TensorStructInfo((70, 90), "float32"))

@@ -70,7 +70,7 @@ def test_rounds_until_the_trials_are_used_up(kind: str) -> None:
         assert candidate.args_info == [TensorInfo("float32", shape) for shape in shapes]
 
 
-@thinned("kind", KINDS, 2)
+@thinned("kind", KINDS, 1)
 def test_a_seed_gives_the_same_candidates(kind: str) -> None:
     def proposed(seed: int) -> list[str]:
         strategy = made(kind)

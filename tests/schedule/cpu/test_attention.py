@@ -121,7 +121,7 @@ def check(case, target, dtype="float32", tolerance=2e-5):
         np.testing.assert_allclose(found, wanted, rtol=10 * tolerance, atol=tolerance, err_msg=str(sizes))
 
 
-@thinned("name", CASES, 2)
+@thinned("name", CASES, 1)
 def test_numbers(name):
     check(CASES[name], TARGETS[0])
 

@@ -199,7 +199,7 @@ def test_on_several_threads():
 
 
 @pytest.mark.skipif(not HAS_AVX2, reason="this machine has no AVX2")
-@pytest.mark.parametrize("case", ["window", "stored as bfloat16", "few channels", "of words"])
+@thinned("case", ["window", "stored as bfloat16", "few channels", "of words"], 2)
 def test_without_the_instructions(case):
     run(*CASES[case], constant=True, target="llvm -mcpu=x86-64-v3")
 

@@ -2,7 +2,7 @@
 
 import pytest
 from relax_modules import module, parsed
-from strength import crossed
+from strength import thinned
 
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
@@ -35,7 +35,7 @@ def optimized(function, *shapes):
     return module_op(Sequential(make_passes(OPTIMIZE))(module(function, *shapes)))
 
 
-@crossed("name, target", list(PROGRAMS), TARGETS)
+@thinned("name, target", [(name, target) for name in PROGRAMS for target in TARGETS], 5)
 def test_planned_and_followed(name, target):
     program = optimized(*PROGRAMS[name])
     plan, schedule = make_passes(["plan-schedule", "default-schedule"], target)

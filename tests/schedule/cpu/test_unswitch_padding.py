@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import crossed, only_full
+from strength import only_full, thinned
 
 from tirax.dialects import tir
 from tirax.ir.passes.transform import Sequential
@@ -47,7 +47,7 @@ def windows(x, padding, stride, fill):
     return found.transpose(4, 5, 0, 1, 2, 3)
 
 
-@crossed("padded, target", [((1, 1, 1, 1), 1), ((0, 2, 1, 0), 2)], TARGETS)
+@thinned("padded, target", [(p, t) for p in [((0, 2, 1, 0), 2), ((1, 1, 1, 1), 1)] for t in TARGETS], 1)
 def test_symbolic_extents(padded, target):
     padding, stride = padded
     calls = [

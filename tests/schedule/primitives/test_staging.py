@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from prologue import CONV, HEAD, scheduled
 from prologue import MATMUL_AND_ONE as MATMUL
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
@@ -144,6 +144,7 @@ def test_text_meaning_and_traces(name, golden) -> None:
         assert other.mod.script() == sch.mod.script()
 
 
+@only_full  # `test_text_meaning_and_traces` copies for threads, too
 @thinned(
     ("scope", "height", "width"),
     [("shared", 8, 4), ("shared.dyn", 4, 2), ("local", 8, 2), ("global", 4, 4), ("shared", 1, 1)],

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from prologue import HEAD, scheduled
+from strength import thinned
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -125,7 +126,7 @@ def test_replayed() -> None:
     assert again.mod.script() == s.mod.script()
 
 
-@pytest.mark.parametrize("options", [{}, {"decompose": True}, {"decompose": True, "by_block": True}])
+@thinned("options", [{}, {"decompose": True}, {"decompose": True, "by_block": True}], 1)
 def test_microkernel(options) -> None:
     module, s = scheduled(MATMUL)
     gemm(s, **options)

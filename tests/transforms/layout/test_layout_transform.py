@@ -38,7 +38,7 @@ def program(tools: Any, text: str, pad: str = "0.5", more: str = "") -> Any:
     return tools.main(X, f"n = T.int64()\nm = T.int64()\ny = {call}", "y")
 
 
-@thinned("name", list(MAPS), 4)
+@thinned("name", list(MAPS), 2)
 def test_meaning_and_compiled_code(tools: Any, name: str) -> None:
     module = program(tools, MAPS[name])
     run, legalized = tools.compiled(module), LegalizeOps()(module)

@@ -69,7 +69,7 @@ def test_texts(case: tuple[str, Any]) -> None:
     checks.texts(LegalizeOps()(case[1]))
 
 
-@thinned("case", FURTHER, 20, label=_label, indirect=True)
+@thinned("case", FURTHER, 12, label=_label, indirect=True)
 def test_native(case: tuple[str, Any]) -> None:
     name, module = case
     checks.native(module, sizes=_sizes(name))

@@ -100,7 +100,7 @@ MODES = [
 ]
 
 
-@thinned(("method", "padding", "aligned", "layout"), MODES, 7)
+@thinned(("method", "padding", "aligned", "layout"), MODES, 4)
 def test_grid_sample(method: str, padding: str, aligned: bool, layout: str):
     module = sampler(method, padding, aligned, layout)
     checks.texts(module)

@@ -71,7 +71,7 @@ def test_planned_programs(program: Program) -> None:
     check_native(program.module, module)
 
 
-@drawn(6, quick=2)
+@drawn(6, quick=1)
 @given(programs())
 def test_written_in_place(program: Program) -> None:
     module = checks.passes_keep_meaning(program.module, IN_PLACE)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from relax_programs import dataflow_program, tensor
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
@@ -401,7 +402,7 @@ def test_fuse_transpose_matmul_shares():
     assert set(functions(after.op)) == {"main", "NT_matmul", "NT_matmul1"}
 
 
-@pytest.mark.parametrize("one", [CombineParallelMatmul, AdjustMatmulOrder, FuseTransposeMatmul])
+@thinned("one", [CombineParallelMatmul, AdjustMatmulOrder, FuseTransposeMatmul], 1)
 def test_native(one):
     before = program(
         [X, A, B, tensor("w", 4, 16)],

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import assume, given
 from random_programs import Program, programs
-from strength import drawn
+from strength import drawn, thinned
 
 from tirax.dialects import relax
 from tirax.dialects.relax.operator import Operator
@@ -29,7 +29,7 @@ def signature(module) -> list[str]:
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("others", OTHERS)
+@thinned("others", OTHERS, 1)
 def test_the_meaning_stays(monkeypatch, others):
     monkeypatch.setitem(to_mixed_precision._LOW, "float64", float("inf"))
     for name, kind in OTHERS[others].items():

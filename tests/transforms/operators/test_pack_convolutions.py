@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from strength import crossed
+from strength import thinned
 
 from tirax.dialects import relax as ops
 from tirax.dialects import tir
@@ -143,7 +143,7 @@ NATIVE = {
 }
 
 
-@crossed("case, target", list(NATIVE), TARGETS)
+@thinned("case, target", [(case, target) for case in NATIVE for target in TARGETS], 4)
 def test_native(case, target, one_or_two_threads):
     shape, kernel, stride, pad = NATIVE[case]
     mod = program(x=str(shape), w=str(kernel), options=f", strides={stride}, padding={pad}")

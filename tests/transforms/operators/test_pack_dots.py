@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
@@ -156,7 +157,7 @@ def test_panels():
         assert panels[j // 16, k // 4, j % 16 * 4 + k % 4] == wanted
 
 
-@pytest.mark.parametrize("case", ["of one kind, in narrower tiles", "of few columns", "stored as bfloat16"])
+@thinned("case", ["of one kind, in narrower tiles", "of few columns", "stored as bfloat16"], 1)
 def test_products_run(case):
     mod, _ = CASES[case]
     weights = next(o.value.numpy() for o in mod["main"].op.walk() if isinstance(o, ops.ConstantOp))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import only_full, thinned
 
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
@@ -202,6 +203,7 @@ def test_constant_weights_become_words(case):
     assert_same_meaning(before.op, after.op, inputs=inputs)
 
 
+@only_full
 @pytest.mark.skipif(len(TARGETS) == 1, reason="this machine has no AVX2")
 def test_words_run():
     for case in ("by columns", "transposed", "by rows", "quantized again", "padded", "shifted weights"):
@@ -325,7 +327,7 @@ def test_the_pipeline_makes_one_function_of_it():
     assert_same_meaning(bound.op, after.op, inputs=inputs)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@thinned("target", TARGETS, 1)
 def test_runs(target):
     """As the interpreter says, but for numbers that are quantized again and lie in the middle: these by one."""
     for case in ("by columns", "transposed", "by rows", "quantized again", "padded", "channels"):

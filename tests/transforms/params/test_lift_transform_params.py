@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import NameLookupError, TiraxError
@@ -179,7 +180,7 @@ def test_errors():
         LiftTransformParams("main")
 
 
-@pytest.mark.parametrize("case", ["chain", "a size that nothing else determines", "tuples"])
+@thinned("case", ["chain", "a size that nothing else determines", "tuples"], 1)
 def test_native(case):
     before = module(PROGRAMS[case])
     after = LiftTransformParams()(before)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
@@ -182,7 +183,7 @@ def _conv2d(n):
     return [a, w, topi.nn.conv2d_nhwc(a, w, 1, 1, 1)]
 
 
-@pytest.mark.parametrize("program", [_matmul, _softmax, _column_sum, _conv2d])
+@thinned("program", [_matmul, _softmax, _column_sum, _conv2d], 2)
 def test_results_do_not_depend_on_threads(every_loop_on_four_threads, program):
     rng = np.random.default_rng(3)
     mod = tvm.IRModule({"main": te.create_prim_func(program(te.var("n", "int64")))})

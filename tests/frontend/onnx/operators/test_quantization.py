@@ -111,7 +111,7 @@ def test_as_onnx_runtime(case):
     compare(model, lambda x: session.run(None, {"x": x})[0])
 
 
-@thinned("case", MODELS, 3)
+@thinned("case", MODELS, 1)
 def test_as_the_reference(case):
     """The same with weights of 8 bits, beside ONNX's own evaluator, which does not saturate."""
     model = MODELS[case](8)
