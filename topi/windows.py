@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i64
@@ -115,9 +115,10 @@ def convolution(
     groups: int,
     dtype: Attribute,
     name: str,
+    notes: Mapping[str, Any] | None = None,
 ) -> Tensor:
     """data * weight summed over window and input channels. `places`: of data and result (batch, channels, spatial…),
-    and of the kernel (output channels, input channels, spatial…)."""
+    and of the kernel (output channels, input channels, spatial…). `notes` are annotations."""
     data_places, kernel_places, out_places = places
     padded = padded_places(data, data_places, padding, 0)
     outer, inner, *kernel = (weight.dims[p] for p in kernel_places)
@@ -134,7 +135,7 @@ def convolution(
         return red.sum(left.astype(dtype) * right.astype(dtype), axis=axes)
 
     names = arranged(out_places, ["nn", "ff", *("yy", "xx", "zz")[: len(kernel)]])
-    return compute(list(out_shape), element, name, "", None, names)
+    return compute(list(out_shape), element, name, "", notes, names)
 
 
 def _group(channel: PrimExpr, each: SymExpr, inner: SymExpr) -> PrimExpr:

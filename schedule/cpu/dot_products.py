@@ -24,6 +24,9 @@ elements that are turned around in registers. Weights that are constant have the
 `vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
 other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
 
+Pairs of bytes (`vpmaddubsw`) are summed in 16 bits first, in panels of which a block says that these sums fit; 16 bytes
+of A are put into the order of the panel's rows by `vpshufb`.
+
 The sums that `vpmaddwd` gives are added by an instruction of its own. Steps stay loops then: LLVM would add sums of
 neighbouring steps to each other first, which takes more registers than there are.
 
@@ -38,7 +41,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import cast
 
-from xdsl.dialects.builtin import VectorType, i32
+from xdsl.dialects.builtin import VectorType, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
@@ -48,7 +51,8 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, minimum, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
-from ...transforms.operators.dot_products import Dot, best_dot
+from ...transforms.operators.byte_pairs import ROWS
+from ...transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
@@ -63,20 +67,29 @@ _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
 
 
+_WORDS, _REARRANGED = "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b"
+_BYTES, _PAIR_SUMS = VectorType(i8, [32]), VectorType(i16, [16])
+
 _MOST_STEPS = 1 << 20
 """What is bounded by more is not bounded."""
 _WIDEST_PANEL = 64
 """Columns of a panel, so many at most."""
+_MOST_PAIRED = 4
+"""Rows of a tile of pairs of bytes: each takes a register more."""
 _MOST_SHIFTED = 12
 """Rows of a tile that has one more, of 128s."""
 
 
 @dataclass(frozen=True)
 class DotPanels:
-    """B in panels of `width` columns: P[j // width, …, k // group, j % width * group + k % group], one load."""
+    """B in panels of `width` columns: P[j // width, …, k // group, j % width * group + k % group], one load.
+
+    With `order`, which is loaded at [j // width, …, k], k is k // 16 * 16 + order.
+    """
 
     load: tir.LoadOp
     width: int
+    order: tir.LoadOp | None = None
 
 
 @dataclass
@@ -181,6 +194,8 @@ def _plan(
     stage, load = epilogue.stage, rows.owner
     sums = cast(BufferType, stage.buffer.type).dtype
     dot = best_dot(rows.type, columns.type, sums, machine.features, machine.vector_bits)
+    if dot is None and _pairs_fit(stage, machine) and (rows.type, columns.type, sums) == (ui8, i8, i32):
+        dot = PAIRED
     k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and is_in_order(load, k)), None)
     if dot is None:
         return misfit("the target has no instruction for products of these types")
@@ -194,6 +209,8 @@ def _plan(
     shared = [it for it in stage.spatial if it is not lane and _reused(columns, load, it)]
     row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
     panels = dot_panels(columns, lane, k, dot.group)
+    if dot is PAIRED and (panels is None or panels.order is None):
+        return misfit("pairs of bytes are in no panels")
     if row is None and dot.sums == sums and panels is None:
         return misfit("what is read is read once")  # `row_streams` reads memory in order
     vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
@@ -202,6 +219,12 @@ def _plan(
     taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
     above = shared[:-1]
     return DotProductPlan(epilogue, dot, load, columns, panels, taps, k, lane, above, row, lanes, vectors, tile, ahead)
+
+
+def _pairs_fit(stage: Stage, machine: Machine) -> bool:
+    """Whether the target sums pairs of bytes, and a block says that all sums fit."""
+    notes = stage.block.annotations
+    return notes is not None and PAIRS_FIT in notes.data and PAIRED.fits(machine.features, machine.vector_bits)
 
 
 def _are_far(panels: DotPanels, machine: Machine) -> bool:
@@ -215,6 +238,8 @@ def _tile_size(
 ) -> tuple[int, int]:
     """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
     vectors, tile = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    if dot is PAIRED and row is not None:
+        tile = min(tile, _MOST_PAIRED)
     if dot.shifted:
         vectors = min(vectors, dot.vectors(machine.registers))
         tile = 1 if row is None else min(_MOST_SHIFTED, mk.tile_rows(machine, vectors, row))
@@ -266,11 +291,26 @@ def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels 
     if group == 1 or last is None or last % group:
         return None
     width, (number, *middle, step, place) = last // group, [sym_expr_of(i) for i in load.indices]
-    digits = floordiv(lane.expr, width), floordiv(k.expr, group)
-    if (number, step) != digits or place != add(mul(floormod(lane.expr, width), group), floormod(k.expr, group)):
+    first, at, order = floordiv(lane.expr, width), k.expr, _order(columns, number, middle, k)
+    if order is not None:
+        at = add(mul(floordiv(k.expr, ROWS), ROWS), sym_expr_of(next(iter(order.result.uses)).operation.results[0]))
+    if (number, step) != (first, floordiv(at, group)):
+        return None
+    if place != add(mul(floormod(lane.expr, width), group), floormod(at, group)):
         return None
     moves = any({lane.expr, k.expr} & set(index.free_vars()) for index in middle)
-    return None if moves else DotPanels(load, width)
+    return None if moves else DotPanels(load, width, order)
+
+
+def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -> tir.LoadOp | None:
+    """The load that says in which order 16 rows of panels are; None where there is none, of bytes at the same place."""
+    others = [load for load in loads_below(columns) if load is not columns.owner]
+    if len(others) != 1 or element_type(others[0].buffer) != ui8 or (k.extent % ROWS).constant != 0:
+        return None
+    order = others[0]
+    once = [use.operation for use in order.result.uses]
+    same = [sym_expr_of(i) for i in order.indices] == [number, *middle, k.expr]
+    return order if same and len(once) == 1 and isinstance(once[0], tir.CastOp) else None
 
 
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
@@ -472,6 +512,16 @@ class _Strip:
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
+    def order(self, step: _Step) -> SSAValue:
+        """Where the bytes that a step multiplies are among their 16, in every lane."""
+        plan, loops, k = self.plan, self.loops, self.plan.k
+        assert plan.panels is not None and plan.panels.order is not None
+        load = plan.panels.order
+        cloner = loops.cloner({**self.where, **step.taps, plan.lane: self.strip.first, k: step.first})
+        *outer, last = (cloner(i) for i in load.indices)
+        places = loops.load(load.buffer, [*outer, loops.ramp(last, step.taken)])
+        return loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(places, i32)), plan.lanes))
+
     def ask_for_next(self, panels: DotPanels, taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel in a block of so many steps."""
         lane, k, loops, group = self.plan.lane, self.plan.k, self.loops, self.plan.dot.group
@@ -569,6 +619,8 @@ class _Tile:
             ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
             value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
         else:
+            if plan.dot is PAIRED:
+                return self._in_order(place, step)
             cloner = loops.cloner({**place, k: step.first})
             *outer, last = (cloner(i) for i in plan.rows.indices)
             neighbours = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, step.taken)])
@@ -577,6 +629,17 @@ class _Tile:
         if not plan.dot.shifted:
             return lanes
         return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.strip.spread(_SHIFT)], lanes.type))
+
+    def _in_order(self, place: Bindings, step: _Step) -> SSAValue:
+        """The bytes of a row that a step takes, in every lane, in the order that the panel has."""
+        plan, loops, k = self.plan, self.loops, self.plan.k
+        cloner = loops.cloner({**place, k: loops.value(Var(step.first, k.dtype) // ROWS * ROWS)})
+        *outer, last = (cloner(i) for i in plan.rows.indices)
+        block = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, ROWS)])
+        twice = loops.op(tir.ShuffleOp([block], [*range(ROWS), *range(ROWS)]))
+        factors = [loops.op(tir.ReinterpretOp(value, _BYTES)) for value in (twice, self.strip.order(step))]
+        value = loops.op(tir.CallLLVMIntrinOp(_REARRANGED, factors, _BYTES))
+        return loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
 
     def _add(self, acc: SSAValue, r: SSAValue, row: SSAValue, columns: list[SSAValue]) -> None:
         """Add products to the sums of a row."""
@@ -593,6 +656,10 @@ class _Tile:
         if dot.elements != i32:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
+        if dot is PAIRED:
+            sums = loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, _PAIR_SUMS))
+            one = loops.op(tir.BroadcastOp(loops.const(1, i16), _PAIR_SUMS.get_shape()[0]))
+            return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(_WORDS, [sums, one], old.type))))
         if not dot.adds:
             return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))))
         return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))

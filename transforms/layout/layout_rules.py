@@ -183,6 +183,11 @@ def channels(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout, *[None] * (results - 1)], attrs)
 
 
+def taken(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
+    """take(x, indices, axis): x as it stands, where the indices are a vector."""
+    return channels(op, operands, _) if op.attr("axis") is not None and operands[1].type.rank == 1 else None
+
+
 def grouped(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """group_norm, instance_norm: x as it stands, parameters of its channels."""
     first = operands[0]
@@ -362,5 +367,6 @@ MORE_RULES: dict[str, Rule] = {
     "relax.nn.leakyrelu": elementwise,
     "relax.nn.softplus": elementwise,
     "relax.nn.log_softmax": along,
+    "relax.take": taken,
 }
 """The same, and those that carry layouts where `ConvertLayout`, which does as TVM's, does not let them."""

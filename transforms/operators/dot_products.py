@@ -86,6 +86,12 @@ DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
 """Dtypes of A, B and of the result -> what may be used, the best first."""
 
 
+PAIRED = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),), adds=False)
+"""Pairs of unsigned by signed bytes, for a block that says that none of their sums is beyond 16 bits."""
+PAIRS_FIT = "tirax.pairs_fit"
+"""The annotation by which a block says so of neighbours in its panels (`byte_pairs`)."""
+
+
 def best_dot(a: Attribute, b: Attribute, out: Attribute, features: frozenset[str], vector_bits: int) -> Dot | None:
     """The best for these dtypes where there are such features and vectors, None where there is none."""
     return next((dot for dot in DOTS.get((a, b, out), ()) if dot.fits(features, vector_bits)), None)
@@ -100,3 +106,8 @@ def dot_of(a: Attribute, b: Attribute, out: Attribute, target: Target) -> Dot | 
 def are_words(target: Target) -> bool:
     """Whether products of bytes are those of words on a target: it has an instruction for these alone."""
     return dot_of(i8, i8, i32, target) is None and dot_of(i16, i16, i32, target) is not None
+
+
+def has_pairs(a: Attribute, b: Attribute, out: Attribute, target: Target) -> bool:
+    """Whether products of these dtypes may be those of pairs of bytes on a target: no other ones are faster there."""
+    return (a, b, out) == (ui8, i8, i32) and are_words(target) and PAIRED.fits(target.features, target.vector_bits)

@@ -17,11 +17,13 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
 from ...handles.relax.calls import binary
 from ...handles.relax.calls import call_operator as call
-from ...handles.relax.expr import Expr, ShapeExpr, const
+from ...handles.relax.expr import Expr, ShapeExpr, Tuple, const
 from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter
-from .dot_products import Dot, are_words, dot_of
+from .byte_pairs import paired_bytes
+from .dot_products import PAIRED, Dot, are_words, dot_of, has_pairs
+from .pack_dots import panel_width
 from .quantized_form import bounds_of, integer_limits
 from .rules import constant_array
 
@@ -185,10 +187,46 @@ def _product(target: Target) -> _Rule:
             return expr
         if not _fits(a.dims[-1], a, b):
             return expr
-        sums = _product_of_words(a, b) if are_words(target) else _product_of_bytes(target, a, b)
+        sums = _product_of_pairs(target, a, b) if are_words(target) else _product_of_bytes(target, a, b)
+        if sums is None and are_words(target):
+            sums = _product_of_words(a, b)
         return expr if sums is None else _scaled(sums, (_along(a.scale, 0, 2), b.scale))
 
     return is_op("relax.matmul")(left.whole, right.whole), rewrite
+
+
+def _product_of_pairs(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
+    """sum((a - p) * b) in int32, of bytes; None where b is not constant, or pairs of its bytes do not fit."""
+    found = _paired(target, a, b, (0, 1), len(a.dims) - 1)
+    if found is None:
+        return None
+    x, weights = found
+    sums: Expr = call("relax.matmul", x, weights, out_dtype="int32")
+    if a.is_centred:
+        return sums
+    zero = call("relax.astype", _along(a.zero, 0, 2), dtype="int32")
+    return binary("subtract", sums, binary("multiply", zero, _sum_of(b.q, [-2], True)))
+
+
+def _paired(target: Target, a: _Bytes, b: _Bytes, axes: tuple[int, int], channels: int) -> tuple[Expr, Expr] | None:
+    """What to multiply for a by b, of which `axes` are input and output channels, as `channels` is of a.
+
+    A row of b that is halved has its channel of a twice.
+    """
+    array, (left, right) = constant_array(b.q.ssa), (cast(Attribute, _type(q.q).element) for q in (a, b))
+    if array is None or not b.is_centred or not has_pairs(left, right, i32, target):
+        return None
+    order = [i for i in range(array.ndim) if i not in axes] + list(axes)
+    found = paired_bytes(array.transpose(order), panel_width(target, array.shape[axes[1]], PAIRED))
+    if found is None:
+        return None
+    weights = const(np.ascontiguousarray(found.matrix.transpose(np.argsort(order))))
+    if not found.halved:
+        return a.q, weights
+    more = found.matrix.shape[-2] - array.shape[axes[0]]
+    again = const(np.array((found.halved * more)[:more], np.int64))
+    twice = call("relax.take", a.q, again, axis=channels)
+    return call("relax.concat", Tuple([a.q, twice]), axis=channels), weights
 
 
 def _product_of_words(a: _Bytes, b: _Bytes) -> Expr | None:
@@ -243,11 +281,35 @@ def _convolution(target: Target) -> _Rule:
         attrs = _attrs(expr)
         if not _is_for_bytes(attrs, x, w):
             return expr
-        sums = _convolution_of_words(x, w, attrs) if are_words(target) else _convolution_of_bytes(target, x, w, attrs)
+        sums = _integer_convolution(target, x, w, attrs)
         axis = (attrs["out_layout"] or attrs["data_layout"]).index("C")
         return expr if sums is None else _scaled(sums, (x.scale, _along(w.scale, axis, 4)))
 
     return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
+
+
+def _integer_convolution(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
+    """The sum of (x - p) * (w - q) in int32, None where a target is not made for it."""
+    if not are_words(target):
+        return _convolution_of_bytes(target, x, w, attrs)
+    sums = _convolution_of_pairs(target, x, w, attrs)
+    return _convolution_of_words(x, w, attrs) if sums is None else sums
+
+
+def _convolution_of_pairs(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
+    """The convolution of x - p with w, of bytes; None in groups, and where pairs of these do not fit."""
+    kernel, data = attrs["kernel_layout"], attrs["data_layout"]
+    if attrs["groups"] > 1 or (any(attrs["padding"]) and _contents(x.zero) is None):
+        return None
+    found = _paired(target, x, w, (kernel.index("I"), kernel.index("O")), data.index("C"))
+    if found is None:
+        return None
+    again = _Bytes(found[0], x.scale, x.zero, x.axis)
+    shifted = _padded(again, attrs)
+    assert shifted is not None
+    sums: Expr = call("relax.nn.conv2d", shifted, found[1], **{**attrs, "out_dtype": "int32"})
+    axis = (attrs["out_layout"] or data).index("C")
+    return sums if x.is_centred else binary("subtract", sums, _along(_too_much(x, w, kernel), axis, 4))
 
 
 def _convolution_of_words(x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:

@@ -1,17 +1,22 @@
-"""Constant weights of products of bfloat16 and of bytes, in the order in which the instructions for them read them."""
+"""Constant weights of products of bfloat16 and of bytes, in the order in which the instructions for them read them.
+
+Where there are no such instructions but those for pairs of bytes, the rows of weights are in the order in which all
+pairs fit (`byte_pairs`). The order is one more argument: 16 rows of a panel are read through it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
+from ...dialects.dtypes import ui8
 from ...dialects.relax.convolution import Convolution
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
@@ -23,7 +28,8 @@ from ...te import reduction
 from ...te.axis import IterVar
 from ...te.tensor import Tensor, compute
 from ...topi import windows
-from .dot_products import Dot, dot_of
+from .byte_pairs import ROWS, order_of
+from .dot_products import PAIRED, PAIRS_FIT, Dot, dot_of, has_pairs
 from .rules import constant_array
 
 Packed = tuple[Callable[..., Any], list[SSAValue], str]
@@ -40,10 +46,22 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
     if matrix is None or dot is None or matrix.ndim != 2:
         return None
     _, columns = matrix.shape
-    panels = relax.ConstantOp.of(in_panels(matrix, _width(target, columns, dot), dot.group), _element(weights))
-    panels = panels.named_after(weights)
+    constants = _constants(op, matrix, panel_width(target, columns, dot), dot)
+    if constants is None:
+        return None
     function = partial(dot_product, columns=columns, group=dot.group, dtype=_element(op.results[0]))
-    return function, [x, insert_before(op, panels).result], "dot_matmul"
+    return function, [x, *constants], "dot_matmul"
+
+
+def _constants(op: Operator, matrix: np.ndarray[Any, Any], width: int, dot: Dot) -> list[SSAValue] | None:
+    """The panels of weights […, K, N], and the order of their rows where pairs have to fit; None where none is."""
+    order = order_of(matrix, width) if dot is PAIRED else None
+    if dot is PAIRED and order is None:
+        return None
+    weights = op.operands[1]
+    panels = relax.ConstantOp.of(in_panels(matrix, width, dot.group, order), _element(weights)).named_after(weights)
+    orders = [] if order is None else [relax.ConstantOp.of(order, ui8)]
+    return [insert_before(op, constant).result for constant in (panels, *orders)]
 
 
 def packed_convolution(target: Target, op: Operator) -> Packed | None:
@@ -60,16 +78,23 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
         return None
     by_output, groups = array.transpose([conv.kernel_places()[i] for i in (0, 2, 3, 1)]), op.attr("groups")
     if conv.data_places()[1] != 3:
-        fits = groups == 1 and conv.out_places()[1] != 3 and _dot(target, weights, x, op) is not None
-        return _convolution(conv, by_output, _as_given, (0, 3, 1, 2)) if fits else None
+        if groups != 1 or conv.out_places()[1] == 3:
+            return None
+        words = has_pairs(_element(x), _element(weights), _element(op.results[0]), target)
+        if not words and _dot(target, weights, x, op) is None:
+            return None
+        array, element = (by_output.astype(np.int16), i16) if words else (by_output, _element(weights))
+        given = relax.ConstantOp.of(array, element).named_after(weights)
+        return _convolution(conv, [insert_before(conv, given).result], _as_given, (0, 3, 1, 2), words=words)
     dot = _dot(target, x, weights, op)
     if dot is None or conv.out_places()[1] != 3 or (groups > 1 and (dot.sums != i32 or conv.is_depthwise())):
         return None
     by_output, groups = _in_wide_groups(by_output, groups, dot.bits // 32)
     outputs, *_, channels = by_output.shape
-    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(target, outputs // groups, dot, groups), dot.group)
+    width = panel_width(target, outputs // groups, dot, groups)
+    constants = None if dot is PAIRED and groups > 1 else _constants(conv, by_output.transpose(1, 2, 3, 0), width, dot)
     read = partial(Panels, extents=(outputs, channels), group=dot.group)
-    return _convolution(conv, panels, read, (0, 1, 2, 3), groups)
+    return None if constants is None else _convolution(conv, constants, read, (0, 1, 2, 3), groups)
 
 
 def _in_wide_groups(weights: np.ndarray[Any, Any], groups: int, lanes: int) -> tuple[np.ndarray[Any, Any], int]:
@@ -91,31 +116,49 @@ def _as_given(weights: Tensor) -> Tensor:
 
 def _convolution(
     conv: Convolution,
-    weights: np.ndarray[Any, Any],
-    read: Callable[[Tensor], Any],
+    constants: list[SSAValue],
+    read: Callable[..., Any],
     places: windows.Places,
     groups: int = 1,
+    words: bool = False,
 ) -> Packed:
-    """The convolution of `read(weights)`, in which output channels, input channels and taps stand at `places`."""
-    x, given = conv.operands
+    """The convolution of `read(weights)`, in which output channels, input channels and taps stand at `places`.
+
+    With `words` bytes of the data become such first.
+    """
+    x = conv.operands[0]
     padding, out = conv.attr("padding"), cast(TensorType, conv.results[0].type)
     pairs = list(zip(padding[:2], padding[2:], strict=True))
     attrs = (pairs, conv.attr("strides"), conv.attr("dilation"), groups, _element(conv.results[0]), "dot_conv2d")
     every = (conv.data_places(), places, conv.out_places())
 
-    def function(data: Tensor, packed: Tensor) -> Tensor:
-        return windows.convolution(data, read(packed), out.dims or (), every, *attrs)
+    def function(data: Tensor, *packed: Tensor) -> Tensor:
+        image = compute(data.dims, lambda *i: data(*i).astype(i16), "words") if words else data
+        return windows.convolution(image, read(*packed), out.dims or (), every, *attrs, notes=_notes(packed))
 
-    packed = relax.ConstantOp.of(weights, _element(given)).named_after(given)
-    return function, [x, insert_before(conv, packed).result], "dot_conv2d"
+    return function, [x, *constants], "dot_conv2d"
 
 
-def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarray[Any, Any]:
-    """[…, K, N] -> [N / width, …, K / group, width * group], rounded up; zeros where there is nothing."""
+def _notes(packed: Sequence[Tensor]) -> dict[str, Any]:
+    """The annotations of what multiplies by panels, which have an order where pairs fit."""
+    return {PAIRS_FIT: 1} if len(packed) > 1 else {}
+
+
+def in_panels(
+    matrix: np.ndarray[Any, Any], width: int, group: int, among: np.ndarray[Any, Any] | None = None
+) -> np.ndarray[Any, Any]:
+    """[…, K, N] -> [N / width, …, K / group, width * group], rounded up; zeros where there is nothing.
+
+    Where it is given, [N / width, …, K] says in which order the rows of each 16 are.
+    """
     *outer, rows, columns = matrix.shape
     count, steps = -(-columns // width), -(-rows // group)
     whole = np.zeros((*outer, steps * group, count * width), matrix.dtype)
     whole[..., :rows, :columns] = matrix
+    if among is not None:
+        at: np.ndarray[Any, Any] = np.arange(steps * group) // ROWS * ROWS + among
+        apart = np.moveaxis(whole.reshape(*outer, steps * group, count, width), -2, 0)
+        whole = np.moveaxis(np.take_along_axis(apart, at[..., None], axis=-2), 0, -2)
     apart = whole.reshape(*outer, steps, group, count, width)
     rank = len(outer)
     order = [rank + 2, *range(rank), rank, rank + 3, rank + 1]
@@ -124,7 +167,8 @@ def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarra
 
 def _dot(target: Target, a: SSAValue, b: SSAValue, op: Operator) -> Dot | None:
     """The instructions for products of a and b, None where there are none."""
-    return dot_of(_element(a), _element(b), _element(op.results[0]), target)
+    dtypes = _element(a), _element(b), _element(op.results[0])
+    return PAIRED if has_pairs(*dtypes, target) else dot_of(*dtypes, target)
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -133,7 +177,7 @@ def _element(value: SSAValue) -> Attribute:
     return element
 
 
-def _width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
+def panel_width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
     """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest.
 
     With `groups` of so many columns it is a part of them in any case.
@@ -146,26 +190,30 @@ def _width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
     return needed * lanes
 
 
-def dot_product(a: Tensor, panels: Tensor, columns: int, group: int, dtype: Attribute) -> Tensor:
+def dot_product(a: Tensor, *panels: Tensor, columns: int, group: int, dtype: Attribute) -> Tensor:
     """The product of `a`, […, K], and of a matrix of `columns` in panels of steps of `group`: […, N]."""
     extent = a.dims[-1]
-    weights = Panels(panels, (columns, extent.constant or 0), group)
+    weights = Panels(*panels, extents=(columns, extent.constant or 0), group=group)
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
 
     def element(*i: PrimExpr) -> Any:
         *left, j = i
         return reduction.sum(a(*left, k).astype(dtype) * weights(j, k).astype(dtype), axis=k)
 
-    return compute([*a.dims[:-1], Const(columns)], element, "matmul")
+    return compute([*a.dims[:-1], Const(columns)], element, "matmul", attrs=_notes(panels))
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Weights [N, K, …], of which `extents` are the first two, read from panels [N / n, …, K / group, n * group]."""
+    """Weights [N, K, …], of which `extents` are the first two, read from panels [N / n, …, K / group, n * group].
+
+    `order`, [N / n, …, K], says where a row is among its 16.
+    """
 
     tensor: Tensor
-    extents: tuple[int, int]
-    group: int
+    order: Tensor | None = None
+    extents: tuple[int, int] = (0, 0)
+    group: int = 1
 
     @property
     def dims(self) -> list[SymExpr]:
@@ -173,5 +221,7 @@ class Panels:
         return [*map(Const, self.extents), *self.tensor.dims[1:-2]]
 
     def __call__(self, j: PrimExpr, k: PrimExpr, *others: PrimExpr) -> PrimExpr:
-        width = (self.tensor.dims[-1].constant or 0) // self.group
-        return self.tensor(j // width, *others, k // self.group, j % width * self.group + k % self.group)
+        width, at = (self.tensor.dims[-1].constant or 0) // self.group, k
+        if self.order is not None:
+            at = k // ROWS * ROWS + self.order(j // width, *others, k).astype(k.type)
+        return self.tensor(j // width, *others, at // self.group, j % width * self.group + at % self.group)

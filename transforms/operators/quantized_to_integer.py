@@ -36,9 +36,10 @@ class QuantizedToInteger(Pass):
     The integers are exact: what might be more than an int32 holds stays. Each element is then rounded two or three
     times; in floats it is each factor, each product and each sum.
 
-    For `target`s with instructions for products of bytes; where there are those of words alone, constant weights and
-    what they are multiplied by become int16, less their zero points: matmul(a - p, b - q). In layouts whose last letter
-    is not C, convolutions without groups whose weights are not constant stay.
+    For `target`s with instructions for products of bytes. Where there are those of words and of pairs of bytes alone,
+    constant weights whose pairs fit stay bytes (`byte_pairs`), with halves of some rows, which a has twice then; other
+    ones, and what they are multiplied by, become int16, less their zero points: matmul(a - p, b - q).
+    In layouts whose last letter is not C, convolutions without groups whose weights are not constant stay.
     """
 
     name = "quantized-to-integer"

@@ -315,3 +315,51 @@ def test_without_the_instruction_vectors_are_widened(cpu, out):
     text = assembly("bfloat16", out, cpu)
     assert ("zmm" if cpu == "x86-64-v4" else "ymm") in next(x for x in text.splitlines() if "vfmadd231ps" in x)
     assert re.search(r"\tv(mul|add|fn?madd\w+)ss|truncsfbf2", text) is None
+
+
+def paired(shape, large=()):
+    """Weights whose pairs do not fit as they stand, but in another order."""
+    matrix = np.clip(np.round(RNG.standard_normal(shape) * 36), -127, 127).astype("int8")
+    matrix[list(large)] = RNG.choice(np.array([-128, 127], "int8"), (len(large), *shape[1:]))
+    return matrix
+
+
+def both_bytes(depth, columns, rows=("n",)):
+    return tvm.script.from_source(
+        SOURCE.replace('w: R.Tensor({w}, "{dtype}")', 'w: R.Tensor({w}, "int8")').format(
+            x=str((*rows, depth)).replace("'", '"'), w=(depth, columns), dtype="uint8", out="int32"
+        )
+    )
+
+
+@pytest.mark.skipif("avx2" not in Target().features, reason="this machine has no AVX2")
+@pytest.mark.parametrize(("depth", "columns"), [(16, 1), (16, 16), (48, 24), (96, 40), (32, 70)])
+def test_pairs_of_bytes_are_exact(depth, columns):
+    """`vpmaddubsw` would saturate for neighbours; at every number of rows, of the extremes of bytes."""
+    weights = paired((depth, columns))
+    mod = relax.transform.BindParams("main", {"w": weights})(both_bytes(depth, columns))
+    main = relax.build(mod, target="llvm -mcpu=haswell")["main"]
+    for n in (0, 1, 3, 4, 9):
+        for x in (values((n, depth), "uint8"), np.full((n, depth), 255, "uint8")):
+            check(np.asarray(main(x)), x, weights)
+
+
+def test_pairs_of_bytes_stay_in_registers():
+    """AVX2: 16 bytes of a row are rearranged, and two products are one instruction; nothing is widened."""
+    mod = relax.transform.BindParams("main", {"w": paired((64, 64))})(both_bytes(64, 64, (32,)))
+    op, context, target = module_op(mod), Context(), "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell -num-cores=1"
+    for step in pipeline_passes("default-cpu", target):
+        step.apply(context, op)
+    lines = emit_assembly(print_llvm(op), Target(target)).splitlines()
+    places = [at for at, line in enumerate(lines) if "vpmaddubsw" in line]
+    assert len(places) == 8 and sum("vpshufb" in line for line in lines) == 4
+    assert not any("(%rsp)" in line and "mm" in line for line in lines[places[0] : places[-1]])
+
+
+def test_pairs_of_bytes_need_the_promise():
+    """Weights of which no pairs fit are not multiplied so."""
+    mod = relax.transform.BindParams("main", {"w": np.full((64, 64), 127, "int8")})(both_bytes(64, 64, (32,)))
+    op, context, target = module_op(mod), Context(), "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell -num-cores=1"
+    for step in pipeline_passes("default-cpu", target):
+        step.apply(context, op)
+    assert "vpmaddubsw" not in emit_assembly(print_llvm(op), Target(target))

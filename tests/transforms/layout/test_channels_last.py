@@ -78,6 +78,18 @@ def test_changed(case: str) -> None:
     assert_same_meaning(before.op, after.op)
 
 
+def test_channels_that_are_taken() -> None:
+    """By a vector of indices, along the dimension of the channels wherever that is now."""
+    between = "t{0} = R.take(b{0}, i, axis=1)\nd{0} = R.concat((b{0}, t{0}), axis=2)\nc{0} = R.nn.relu(d{0})"
+    params = 'x: R.Tensor((1, 16, 6, 6), "float32"), i: R.Tensor((16,), "int64")'
+    before = program(chain(8, between), 8, params)
+    before = BindParams("main", {"i": np.array([3, 0, 3, 15] * 4)})(before)
+    after = ChannelsLast()(before)
+    assert set(layouts(after)) == {"NHWC"} and moves(after) == 2
+    assert {op.attr("axis") for op in after.op.walk() if op.name == "relax.take"} == {3}
+    assert_same_meaning(before.op, after.op)
+
+
 def test_symbolic_extents() -> None:
     before = program(chain(8), 8, 'x: R.Tensor(("n", 16, "h", "h"), "float32")')
     after = ChannelsLast()(before)

@@ -218,6 +218,80 @@ def test_words_run():
                 np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
 
 
+PAIRS = {
+    "product": ((("n", 48), (48, 24)), None, {}),
+    "one row is halved": (((5, 144), (144, 24)), [7], {}),
+    "window": (((1, 5, 4, 32), (3, 3, 32, 20)), None, {"padding": 1}),
+    "a channel is halved": (((2, 5, 7, 128), (2, 2, 128, 24)), [0, 127], {"strides": 2}),
+}
+
+
+def of_pairs(case):
+    """A quantized product whose pairs fit, and its weights."""
+    (x, w), large, options = PAIRS[case]
+    weights = np.clip(np.round(RNG.standard_normal(w) * 30), -127, 127).astype("int8")
+    if large is not None:
+        weights[..., large, :] = RNG.choice(np.array([-128, 127], "int8"), weights[..., large, :].shape)
+    left = dequantize("x", zero=scalar(7, "uint8"))
+    if len(w) == 2:
+        mod = product(a=("x", str(x), "uint8"), b=("w", str(w), "int8"), left=left)
+    else:
+        more = "".join(f", {name}={value}" for name, value in options.items())
+        mod = convolution(str(x), str(w), left=left, options=more)
+    return BindParams("main", {"w": weights})(mod)
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_bytes_whose_pairs_fit_stay_bytes(case):
+    """Where there is AVX2 alone; what a row that fits none is multiplied by is there twice."""
+    before = of_pairs(case)
+    after = QuantizedToInteger(PLAIN)(before)
+    text = after.script()
+    assert "R.dequantize" not in text and "int16" not in text
+    assert ("R.concat" in text) == ("halved" in case)
+    assert_same_meaning(before.op, after.op, inputs=inputs)
+    optimized = Sequential(make_passes(OPTIMIZE, PLAIN))(after)
+    assert "tirax.pairs_fit" in optimized.script()
+
+
+@pytest.mark.skipif(len(TARGETS) == 1, reason="this machine has no AVX2")
+@pytest.mark.parametrize("case", PAIRS)
+def test_pairs_run(case):
+    mod = of_pairs(case)
+    main = relax.build(mod, target=PLAIN)["main"]
+    for n in (0, 1, 9) if case == "product" else (1,):
+        args = inputs(mod["main"].op, {"n": n}, n)
+        found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+
+
+@pytest.mark.skipif(len(TARGETS) == 1, reason="this machine has no AVX2")
+def test_pairs_in_rows_of_an_image_are_words():
+    """A convolution that keeps the layout NCHW has vectors along the image."""
+    weights = np.clip(np.round(RNG.standard_normal((20, 32, 3, 3)) * 30), -127, 127).astype("int8")
+    left = dequantize("x", zero=scalar(7, "uint8"))
+    mod = convolution("(1, 32, 5, 6)", "(20, 32, 3, 3)", left=left, options=", padding=1", layouts=("NCHW", "OIHW"))
+    mod = BindParams("main", {"w": weights})(mod)
+    text = Sequential(make_passes(OPTIMIZE, PLAIN))(mod).script()
+    assert "pairs_fit" not in text and 'T.Cast("int16"' in text
+    args = inputs(mod["main"].op, {}, 1)
+    found = np.asarray(relax.build(mod, target=PLAIN)["main"](*args))
+    wanted = np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+
+
+def test_rows_of_pairs_may_have_scales_and_zero_points():
+    """Those of the left side may be along its rows."""
+    more = [("s", "(5,)", "float32"), ("z", "(5,)", "uint8")]
+    mod = product(
+        a=("x", "(5, 32)", "uint8"), b=("w", "(32, 16)", "int8"), more=more, left=dequantize("x", "s", "z", axis=0)
+    )
+    before = BindParams("main", {"w": RNG.integers(-60, 61, (32, 16)).astype("int8")})(mod)
+    after = QuantizedToInteger(PLAIN)(before)
+    assert "R.dequantize" not in after.script() and "int16" not in after.script()
+    assert_same_meaning(before.op, after.op, inputs=inputs)
+
+
 def test_words_in_groups_stay():
     before = BindParams("main", {"w": RNG.integers(-128, 128, (3, 3, 4, 6)).astype("int8")})(GROUPS["groups"])
     assert QuantizedToInteger(PLAIN)(before).script() == before.script()
