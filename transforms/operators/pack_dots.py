@@ -156,9 +156,9 @@ def in_panels(
     whole = np.zeros((*outer, steps * group, count * width), matrix.dtype)
     whole[..., :rows, :columns] = matrix
     if among is not None:
-        at: np.ndarray[Any, Any] = np.arange(steps * group) // ROWS * ROWS + among
+        first: np.ndarray[Any, Any] = np.array([row // ROWS * ROWS for row in range(steps * group)])
         apart = np.moveaxis(whole.reshape(*outer, steps * group, count, width), -2, 0)
-        whole = np.moveaxis(np.take_along_axis(apart, at[..., None], axis=-2), 0, -2)
+        whole = np.moveaxis(np.take_along_axis(apart, np.add(first, among)[..., None], axis=-2), 0, -2)
     apart = whole.reshape(*outer, steps, group, count, width)
     rank = len(outer)
     order = [rank + 2, *range(rank), rank, rank + 3, rank + 1]
