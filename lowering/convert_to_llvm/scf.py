@@ -57,9 +57,18 @@ def _cond_branch(
 
 def _split_after(op: Operation) -> Block:
     """A new block with all that follows `op`, placed after op's block; its arguments replace op's results."""
+    rest = _rest_after(op, op.result_types)
+    for result, argument in zip(op.results, rest.args, strict=True):
+        argument.name_hint = result.name_hint  # copied as it is stored, encoded
+        result.replace_all_uses_with(argument)
+    return rest
+
+
+def _rest_after(op: Operation, arg_types: Sequence[Attribute] = ()) -> Block:
+    """A new block with all that follows `op`, placed after op's block."""
     block = op.parent
     assert block is not None and block.parent is not None
-    rest = Block(arg_types=op.result_types)
+    rest = Block(arg_types=arg_types)
     following = op.next_op
     while following is not None:
         after = following.next_op
@@ -67,9 +76,6 @@ def _split_after(op: Operation) -> Block:
         rest.add_op(following)
         following = after
     block.parent.insert_block_after(rest, block)
-    for result, argument in zip(op.results, rest.args, strict=True):
-        argument.name_hint = result.name_hint  # copied as it is stored, encoded
-        result.replace_all_uses_with(argument)
     return rest
 
 
@@ -103,15 +109,20 @@ def _less(block: Block, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def _for(op: scf.ForOp, block: Block) -> None:
-    end = _split_after(op)
-    first, last = _inline(op.body, end)
     lower, upper, initial = op.lb, op.ub, list(op.iter_args)
     constants = _constant(lower), _constant(upper)
-    if constants[0] is not None and constants[1] is not None and constants[0] < constants[1]:
+    runs = constants[0] is not None and constants[1] is not None and constants[0] < constants[1]
+    end = _rest_after(op) if runs else _split_after(op)
+    first, last = _inline(op.body, end)
+    _, carried = _take_terminator(last)
+    passed = carried
+    if runs:  # what the last iteration gives is known behind the loop
         _branch(block, first, [lower, *initial])
+        for result, value in zip(op.results, carried, strict=True):
+            result.replace_all_uses_with(value)
+        passed = []
     else:
         _cond_branch(block, _less(block, lower, upper), (first, [lower, *initial]), (end, initial))
-    _, carried = _take_terminator(last)
     step = arith.AddiOp.create(
         operands=(first.args[0], op.step), result_types=(lower.type,), properties={"overflowFlags": _NSW}
     )
@@ -119,7 +130,7 @@ def _for(op: scf.ForOp, block: Block) -> None:
     kept = op.attributes.get(LOOP_ANNOTATION)
     attributes = {} if kept is None else {LOOP_ANNOTATION: kept}
     again = _less(last, step.result, upper)
-    _cond_branch(last, again, (first, [step.result, *carried]), (end, carried), attributes)
+    _cond_branch(last, again, (first, [step.result, *carried]), (end, passed), attributes)
 
 
 def _if(op: scf.IfOp, block: Block) -> None:

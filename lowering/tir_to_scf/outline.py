@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
+    UnitAttr,
     UnrealizedConversionCastOp,
     VectorType,
     i64,
@@ -157,6 +158,7 @@ def _body_function(kernel: func.FuncOp, loop: scf.ParallelOp, name: str, capture
     entry.add_op(func.ReturnOp())
     function = func.FuncOp(name, FunctionType.from_lists(types, []), Region(entry), StringAttr("private"))
     function.attributes.update(kernel.attributes)
+    function.attributes["no_inline"] = UnitAttr()  # LLVM would work on it twice: by itself, and again in its thunk
     return function
 
 

@@ -38,6 +38,27 @@ func.func @constant_bounds(%x: memref<8xf32>, %v: f32) {
   func.return
 }
 
+// What such a loop gives is what its last iteration yields: nothing is passed on to the block behind it.
+// CHECK-LABEL: func.func @known_sum
+// CHECK:         cf.br ^[[BODY:.*]](%c0, %zero, %zero : index, f32, f32)
+// CHECK:       ^[[BODY]](%i: index, %acc: f32, %before: f32):
+// CHECK:         %s = arith.addf %acc, %v : f32
+// CHECK:         cf.cond_br %{{.*}}, ^[[BODY]](%{{.*}}, %s, %acc : index, f32, f32), ^[[END:[^(]*]]{{$}}
+// CHECK:       ^[[END]]:
+// CHECK-NEXT:    func.return %s, %acc : f32, f32
+func.func @known_sum(%x: memref<8xf32>) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %sum, %last = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero, %before = %zero) -> (f32, f32) {
+    %v = memref.load %x[%i] : memref<8xf32>
+    %s = arith.addf %acc, %v : f32
+    scf.yield %s, %acc : f32, f32
+  }
+  func.return %sum, %last : f32, f32
+}
+
 // CHECK-LABEL: func.func @conditional
 // CHECK:         cf.cond_br %c, ^[[THEN:.*]], ^[[ELSE:.*]]
 // CHECK:       ^[[THEN]]:

@@ -66,6 +66,7 @@ tir.func @lazy(%A: !tir.buffer<[4], f32>, %i: i64) {
 // CHECK-LABEL: func.func @fill
 // CHECK:         scf.parallel
 // OUTLINED-LABEL: func.func private @fill_parallel_0_body(%Y: memref<?xf32>,
+// OUTLINED-SAME:    no_inline
 // OUTLINED:         scf.for %i =
 // OUTLINED-LABEL: func.func private @fill_parallel_0(%{{.*}}: memref<?xi64>, %{{.*}}: i64, %{{.*}}: i64) {
 // OUTLINED:         llvm.inttoptr
