@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import cast
 
 from xdsl.ir import OpResult, SSAValue
@@ -33,6 +34,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
+from ...target import tile_vectors
 from ..loop_builder import Bindings, LoopBuilder, captured
 from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
@@ -41,6 +43,7 @@ from .interleaved_rows import InterleavedRows, interleaved_rows
 from .misfit import misfit
 from .packed import panels_of
 from .plan import Machine
+from .prefetch import LINE_BITS
 from .stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
 
 _LEAST_BYTES = 1 << 16
@@ -52,6 +55,12 @@ FEWEST_ROWS = 24
 _SHORT_ROW = 32
 _FAR_BYTES = 1 << 22
 """A strip of columns that is spread over as much memory needs more pages than are at hand at once."""
+_WAYS = 8
+"""So many lines has a set of a second-level cache: of some processors 16."""
+_MOST_STRIPS, _GROUPS_OF_STRIPS = 8, 16
+"""So many strips at most are passed by, and so many times as many there are at least."""
+_BYTES_OF_A_CYCLE = 11
+"""What the last cache gives a processor that adds two vectors of products in a cycle, and does not wait for it."""
 _MANY_STEPS = 1024
 _MANY_ROWS = 64
 """So many rows an image is taken to have that has any number."""
@@ -77,6 +86,7 @@ class PanelPlan(mk.StagePlan):
     rows: int
     panel_bytes: int
     blocks: InterleavedRows | None
+    strips: int = 1
 
     @property
     def is_turned(self) -> bool:
@@ -138,7 +148,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     if panels_of(stage, lane, lanes) is not None:
         return misfit("the operand stands in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
-    if not _pays(stage, operand, lane, group, rows):
+    if not _pays(stage, operand, lane, group, rows, machine):
         return misfit("panels do not pay: few rows use them, or the operand is fast to read as it stands")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
@@ -146,9 +156,13 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
         vectors = -(-groups * width // lanes)
         tile = mk.tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
+    blocks = interleaved_rows(stage, lane, lanes)
+    strips = 1
+    if group is None and blocks is None:
+        strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
-        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), interleaved_rows(stage, lane, lanes),
+        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), blocks, strips,
     )  # fmt: skip
 
 
@@ -201,7 +215,7 @@ def stepped(width: int, lanes: int) -> int:
     return width - rest + (1 << (rest - 1).bit_length() if rest else 0)
 
 
-def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter]) -> bool:
+def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine) -> bool:
     """Whether enough rows use a panel, and the operand as it stands is slow to read."""
     count = product(it.extent for it in rows).constant
     if count is not None and count < FEWEST_ROWS:
@@ -214,7 +228,9 @@ def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows:
     if group is not None and (lane.extent.constant or _SHORT_ROW) < _SHORT_ROW:
         return True
     inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
-    return inner is not None and any(_span(load, inner) >= _FAR_BYTES for load in loads)
+    if inner is None:
+        return False
+    return any(_span(load, inner) >= _FAR_BYTES or _is_crowded(load, inner, count or 0, machine) for load in loads)
 
 
 def _is_converted(operand: SSAValue) -> bool:
@@ -226,6 +242,43 @@ def _is_converted(operand: SSAValue) -> bool:
 def _span(load: tir.LoadOp, it: Iter) -> int:
     """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
     return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or _MANY_STEPS)
+
+
+def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
+    """Whether a strip of columns would fit a cache as a panel, and as it stands is in too few sets of its lines.
+
+    Rows that are a large power of two apart meet in the same sets: of a second-level cache of 1024 sets of 8 lines
+    rows of 2 KiB are in 32, which hold 256 lines. The second level is near enough where few `rows` use a panel,
+    or nobody knows how many (0).
+    """
+    steps = it.extent.constant
+    if steps is None:
+        return False
+    width = max(LINE_BITS, tile_vectors(machine.registers)[0] * machine.vector_bits) // 8
+    apart = max(width, _span(load, it) // steps)
+
+    def crowded(cache: int) -> bool:
+        sets = gcd(apart, cache // _WAYS)
+        return 2 * steps * width * sets > cache * min(width, sets)
+
+    l1, l2 = machine.caches.l1d, machine.caches.l2
+    near = rows >= _MANY_ROWS and 2 * steps * width <= l1
+    return crowded(l2) or (near and crowded(l1))
+
+
+def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, tile: tuple[int, int]) -> int:
+    """How many strips a tile of rows passes by: several where rows come from afar, and panels fast enough then.
+
+    What is left for threads is many times as much.
+    """
+    width, (k, *others), (vectors, height) = lane.extent.constant, stage.reduce, tile
+    if width is None or others or machine.vector_bits // 4 > _BYTES_OF_A_CYCLE * height:
+        return 1
+    columns = width // (vectors * machine.vector_bits // mk.element_bits(stage))
+    far = (rows * k.extent).constant
+    if far is not None and far * mk.element_bits(stage) <= 8 * machine.caches.l2:
+        return 1
+    return max(1, min(_MOST_STRIPS, columns // _GROUPS_OF_STRIPS))
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:
@@ -244,7 +297,12 @@ def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
     along = plan.lane if plan.group is None else plan.group
     full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
     name = mk.tile_name(along, "j", "strip")
-    mk.strips(loops, along, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=tail, name=name)
+    sizes = [(full * n, None) for n in dict.fromkeys((plan.strips, 1))]
+
+    def strips(strip: mk.Strip) -> None:
+        _Strips(plan, where, strip, max(1, strip.size // full)).emit()
+
+    mk.strips(loops, along, sizes, strips, tail=tail, name=name)
 
 
 @dataclass(frozen=True)
@@ -256,8 +314,88 @@ class _Part:
 
 
 @dataclass
+class _Strips:
+    """Strips side by side, `count` of them, all of which a tile of rows passes by before the next tile does.
+
+    Each of their buffers has a place for each strip in front where there are several.
+    """
+
+    plan: PanelPlan
+    where: Bindings
+    whole: mk.Strip
+    count: int
+
+    def __post_init__(self) -> None:
+        self.loops, self.size = self.whole.loops, self.whole.size // self.count
+        self.one = _Strip(self.plan, self.where, replace(self.whole, size=self.size), [])
+
+    def each(self, body: Callable[[_Strip], object]) -> None:
+        """`body` for each strip."""
+        if self.count == 1:
+            body(self.one)
+            return
+
+        def strip(number: SSAValue) -> None:
+            first = Var(self.whole.first, dtype) + Var(number, dtype) * self.size
+            columns = replace(self.whole, first=self.loops.value(first), size=self.size)
+            body(_Strip(self.plan, self.where, columns, [number]))
+
+        dtype = self.plan.lane.dtype
+        self.loops.loop(self.count, strip, dtype=dtype, name=mk.tile_name(self.plan.lane, "j"))
+
+    def emit(self) -> None:
+        """Copy the panels, then all tiles of rows; in parts along the outermost k where a panel were too large."""
+        plan, loops = self.plan, self.loops
+        outermost, *inner = plan.stage.reduce
+        steps = self.one.steps_of_a_part()
+        several = [self.count] if self.count > 1 else []
+        panel = loops.scratch([*several, steps, *(it.extent for it in inner), self.one.padded], plan.operand.type)
+        if outermost.extent.constant == steps:
+            self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
+            return
+        rows = [*plan.above, plan.row]
+        sums = loops.scratch([*several, *(it.extent for it in rows), self.one.padded], element_type(plan.stage.buffer))
+
+        def part(first: SymExpr, steps: int) -> None:
+            extent = minimum(outermost.extent - first, Const(steps, outermost.dtype))
+            self._use(panel, _Part(first, extent), sums)
+
+        self.each(lambda strip: strip.each_row(strip.begun, lambda where, at: strip.begin(where, sums, at)))
+        count = (outermost.extent + (steps - 1)) // steps
+        mk.run_pieces(
+            loops, outermost, (Const(0, outermost.dtype), count, steps), part, mk.tile_name(outermost, "k", "part")
+        )
+        self.each(lambda strip: strip.each_row(strip.width, lambda where, at: strip.finish(where, sums, at)))
+
+    def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
+        plan, loops = self.plan, self.loops
+        self._fill(panel, part)
+
+        def tiles(above: Bindings) -> None:
+            size = plan.rows, plan.vectors
+
+            def rows(rows: mk.Rows) -> None:
+                self.each(lambda strip: _Tile(strip, above, rows, panel, part, sums).emit())
+
+            mk.row_tiles(loops, plan.row, plan.lane, size, rows)
+
+        loops.nest(plan.above, self.where, tiles)
+
+    def _fill(self, panel: SSAValue, part: _Part) -> None:
+        """Copy a part; a row of all strips before the next row, where nothing is unpacked or turned around."""
+        if self.plan.blocks is not None or self.one.turned:
+            self.each(lambda strip: strip.fill(panel, part))
+            return
+
+        def row(ks: Bindings, at: list[SSAValue]) -> None:
+            self.each(lambda strip: strip.copy(panel, ks, [*strip.number, *at], 0))
+
+        self.one.each_step(part, row)
+
+
+@dataclass
 class _Strip:
-    """A strip of columns: lanes, or rows of lanes.
+    """A strip of columns: lanes, or rows of lanes; `number` is its place among several.
 
     `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
     """
@@ -265,6 +403,7 @@ class _Strip:
     plan: PanelPlan
     where: Bindings
     strip: mk.Strip
+    number: list[SSAValue]
 
     def __post_init__(self) -> None:
         plan, self.loops = self.plan, self.strip.loops
@@ -275,34 +414,14 @@ class _Strip:
         start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
 
-    def emit(self) -> None:
-        """Copy the panel, then all tiles of rows; in parts along the outermost k where the panel were too large."""
-        plan, loops = self.plan, self.loops
-        outermost, *inner = plan.stage.reduce
-        steps = self._steps_of_a_part()
-        panel = loops.scratch([steps, *(it.extent for it in inner), self.padded], plan.operand.type)
-        if outermost.extent.constant == steps:
-            self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
-            return
-        rows = [*plan.above, plan.row]
-        sums = loops.scratch([*(it.extent for it in rows), self.padded], element_type(plan.stage.buffer))
+    def each_row(self, width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """`body` for so many columns of each row, with its place among the sums."""
+        rows = [*self.plan.above, self.plan.row]
 
-        def each(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
-            def row(where: Bindings) -> None:
-                self.columns.vectors(lambda c: body(where, [*(where[it] for it in rows), c]), width)
+        def row(where: Bindings) -> None:
+            self.columns.vectors(lambda c: body(where, [*self.number, *(where[it] for it in rows), c]), width)
 
-            loops.nest(rows, self.where, row)
-
-        def part(first: SymExpr, steps: int) -> None:
-            extent = minimum(outermost.extent - first, Const(steps, outermost.dtype))
-            self._use(panel, _Part(first, extent), sums)
-
-        each(self.begun, lambda where, at: self.begin(where, sums, at))
-        count = (outermost.extent + (steps - 1)) // steps
-        mk.run_pieces(
-            loops, outermost, (Const(0, outermost.dtype), count, steps), part, mk.tile_name(outermost, "k", "part")
-        )
-        each(self.width, lambda where, at: self.finish(where, sums, at))
+        self.loops.nest(rows, self.where, row)
 
     @property
     def begun(self) -> int:
@@ -310,7 +429,7 @@ class _Strip:
         init = self.plan.stage.init
         return self.width if init is None or _loads(init.value) else self.stepped
 
-    def _steps_of_a_part(self) -> int:
+    def steps_of_a_part(self) -> int:
         """How many steps of the outermost k a panel has: all of them, or parts of one size that fit the cache."""
         plan = self.plan
         outermost, *inner = plan.stage.reduce
@@ -323,35 +442,24 @@ class _Strip:
         steps = known if 2 * known <= 3 * most else -(-known // -(-known // most))
         return steps if plan.blocks is None else mk.whole_vectors(steps, plan.blocks.format.size)
 
-    def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
-        plan, loops = self.plan, self.loops
-        self._fill(panel, part)
+    @property
+    def turned(self) -> int:
+        """How many columns are filled by squares of a transposed matrix."""
+        return 0 if self.strip.masked or not self.plan.is_turned else self.width - self.width % self.plan.lanes
 
-        def tiles(above: Bindings) -> None:
-            size = plan.rows, plan.vectors
-            mk.row_tiles(
-                loops, plan.row, plan.lane, size, lambda rows: _Tile(self, above, rows, panel, part, sums).emit()
-            )
-
-        loops.nest(plan.above, self.where, tiles)
-
-    def _fill(self, panel: SSAValue, part: _Part) -> None:
-        """Copy a part: unpacked blocks, squares of a transposed matrix, then element by element what is left."""
-        plan, size = self.plan, self.plan.lanes
+    def fill(self, panel: SSAValue, part: _Part) -> None:
+        """Fill a part: unpacked blocks, or squares of a transposed matrix and element by element what is left."""
+        plan, size, turned = self.plan, self.plan.lanes, self.turned
         if plan.blocks is not None:
             plan.blocks.unpack(self.strip, panel, part.begin, part.extent)
-            return
-        turned = 0 if self.strip.masked or not plan.is_turned else self.width - self.width % size
-        if not turned:
-            self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0))
             return
         k = plan.stage.reduce[0]
         count = part.extent // size
         squares = mk.Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
-        squares.fill(panel, [], part.begin, self.where, count)
+        squares.fill(panel, self.number, part.begin, self.where, count)
         if turned < self.width:
-            self.each_step(part, lambda ks, at: self._copy(panel, ks, at, turned))
-        self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0), count * size)
+            self.each_step(part, lambda ks, at: self.copy(panel, ks, at, turned))
+        self.each_step(part, lambda ks, at: self.copy(panel, ks, at, 0), count * size)
 
     def each_step(
         self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
@@ -366,11 +474,11 @@ class _Strip:
         def over(i: SSAValue) -> None:
             v = self.loops.value(done + Var(i, outermost.dtype), outermost.dtype)
             here = self.loops.value(part.begin + Var(v, outermost.dtype), outermost.dtype)
-            self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
+            self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [*self.number, v, *(ks[it] for it in inner)]))
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
 
-    def _copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
+    def copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
         """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
         if self.strip.masked or self.width < self.padded:
@@ -445,7 +553,7 @@ class _Tile:
             loops.store(loops.load(of, place), to, at)
 
         def sum_at(where: Bindings, c: SSAValue) -> list[SSAValue]:
-            return [*(where[it] for it in (*plan.above, plan.row)), c]
+            return [*strip.number, *(where[it] for it in (*plan.above, plan.row)), c]
 
         def step(ks: Bindings, place: list[SSAValue]) -> None:
             elements(strip.stepped, lambda where, at: self._step({**where, **ks}, place, acc, at))
@@ -454,11 +562,24 @@ class _Tile:
             elements(strip.begun, lambda where, at: strip.begin(where, acc, at))
         else:
             elements(strip.stepped, lambda where, at: copied(sums, sum_at(where, at[1]), acc, at))
-        strip.each_step(self.part, step)
+        if strip.plan.stage.reduce[1:]:
+            strip.each_step(self.part, step)
+        else:
+            self._blocks(step)
         if sums is None:
             elements(strip.width, lambda where, at: strip.finish(where, acc, at))
         else:
             elements(strip.stepped, lambda where, at: copied(acc, at, sums, sum_at(where, at[1])))
+
+    def _blocks(self, step: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """The steps of a product of matrices, in blocks."""
+        loops, part, k = self.strip.loops, self.part, self.strip.plan.stage.reduce[0]
+
+        def at(number: SymExpr) -> None:
+            here = {k: loops.value(part.begin + number, k.dtype)}
+            step(here, [*self.strip.number, loops.value(number, k.dtype)])
+
+        mk.in_blocks(loops, k, part.extent, at, lambda *_: None)
 
     def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
         operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
