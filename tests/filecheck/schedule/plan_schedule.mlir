@@ -49,7 +49,7 @@ tir.func @product(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32
 // CHECK-LABEL: tir.func @rows
 // CHECK:       sched.sequence @rows {
 // CHECK-NEXT:    sched.rule "panels" on "C" {{{.*}}lanes = 16, vectors = 4, rows = 6{{.*}}} from 24 else "vector_reduction" {lane = "vk", tile = [4, 4], lanes = 16, chains = 1}
-// AVX2:          sched.rule "panels" on "C" {{{.*}}lanes = 8, vectors = 2, rows = 6{{.*}}} from 24 else "vector_reduction" {lane = "vk", tile = [2, 2], lanes = 8, chains = 1}
+// AVX2:          sched.rule "panels" on "C" {{{.*}}lanes = 8, vectors = 2, rows = 6{{.*}}} from 24 else "vector_reduction" {lane = "vk", tile = [2, 4], lanes = 8, chains = 1}
 tir.func @rows(%A: !tir.buffer<[n, 40], f32>, %B: !tir.buffer<[128, 40], f32>, %C: !tir.buffer<[n, 128], f32>) {
   tir.for %i = 0 to n { tir.for %j = 0 to 128 { tir.for %k = 0 to 40 {
     tir.block "C" (%vi = spatial(%i, n), %vj = spatial(%j, 128), %vk = reduce(%k, 40)) {

@@ -215,7 +215,8 @@ def test_results_that_go_past_the_caches_arrive(width):
 def test_rows_side_by_side_ask_for_their_lines(target):
     mod = module(op.matmul, ("b", 1, 83), ("b", 83, 1043))
     text = scheduled(mod, target)
-    assert text.count('"llvm.prefetch"') == 8 and "_line" in text
+    streams = 8 if Target(target).vector_bits >= 512 else 4
+    assert text.count('"llvm.prefetch"') == streams and "_line" in text
     function = relax.build(mod, target)["main"]
     for b in (0, 1, 3):
         w = RNG.standard_normal((b, 83, 1043), dtype="float32")
