@@ -143,7 +143,12 @@ class UnsupportedError(TiraxError, NotImplementedError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
-    """A hint for a misspelt name: `did you mean 'x'?`, or None when nothing known is near."""
+    """A hint for a misspelt name: `did you mean 'x'?`, or None when nothing known is near.
+
+    Names as `__test__` are what Python or a library asks for, which nobody has misspelt.
+    """
+    if name.startswith("__"):
+        return None
     by_lower = {n.lower(): n for n in known}
     near = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
     if not near:

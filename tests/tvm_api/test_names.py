@@ -8,7 +8,7 @@ import pytest
 from strength import only_full
 
 import tirax.tvm_api as tvm
-from tirax.diagnostics import TiraxError
+from tirax.diagnostics import TiraxError, suggestion
 from tirax.dialects.relax import OPERATORS
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.script import parse_mlir, parse_source, print_script
@@ -342,3 +342,9 @@ def test_mlir_is_read_from_python():
     assert mod.script() == tvm.IRModule(parse_mlir(text)).script() and mod.names == ["f"]
     with pytest.raises(SyntaxError, match="did you mean 'relax.func'"):
         tvm.script.from_mlir(text.replace("relax.func", "relax.funk"), "f.mlir")
+
+
+def test_names_of_the_language_are_asked_for_without_a_search():
+    """pytest asks each handle for `__test__`: it is no misspelt `__add__`."""
+    assert suggestion("__ad__", ["__add__", "add"]) is None
+    assert suggestion("ad", ["__add__", "add"]) == "did you mean 'add'?"

@@ -244,7 +244,9 @@ def test_rows_that_meet_in_few_sets_of_a_cache_are_copied():
         assert ("_strip" in text) == copied, text
 
 
-@pytest.mark.parametrize("rows, columns, strips", [(128, 640, 2), (128, 512, 2), (100, 640, 1), (128, 384, 1), (128, 2048, 8)])
+@pytest.mark.parametrize(
+    "rows, columns, strips", [(128, 640, 2), (128, 512, 2), (100, 640, 1), (128, 384, 1), (128, 2048, 8)]
+)
 def test_far_rows_pass_by_several_strips(rows, columns, strips):
     """Where the rows do not fit the second-level cache, and enough strips are left."""
     text = scheduled(Case(op.matmul, np.matmul, ((rows, 1280), (1280, columns))), "llvm -mcpu=x86-64-v3")
