@@ -19,6 +19,9 @@ that are turned around in registers (`transpose`).
 Short rows of an image, h x w, stand side by side in a strip: j is the pair (h, w). A panel that would be larger than
 the cache is copied and used in parts along the outermost k; the sums then wait in a strip [M, width] of their own, and
 each is still taken in its order.
+
+Where the rows of A come from afar several panels are copied side by side, all of which a tile passes by before the
+next one does: panel[strip, k, c]. They come from the last cache then, as fast as products of narrow vectors take them.
 """
 
 from __future__ import annotations
@@ -157,9 +160,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
         tile = mk.tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     blocks = interleaved_rows(stage, lane, lanes)
-    strips = 1
-    if group is None and blocks is None:
-        strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
+    strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
         max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), blocks, strips,
@@ -297,7 +298,8 @@ def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
     along = plan.lane if plan.group is None else plan.group
     full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
     name = mk.tile_name(along, "j", "strip")
-    sizes = [(full * n, None) for n in dict.fromkeys((plan.strips, 1))]
+    several = plan.strips if plan.group is None and plan.blocks is None else 1
+    sizes = [(full * n, None) for n in dict.fromkeys((several, 1))]
 
     def strips(strip: mk.Strip) -> None:
         _Strips(plan, where, strip, max(1, strip.size // full)).emit()

@@ -63,7 +63,7 @@ AnyRule = Rule[Any]
 
 _TILE = ("lanes", "vectors", "rows", "order")
 _LANES = ("tile", "lanes", "chains")
-_PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
+_PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes", "strips")
 RULES: tuple[AnyRule, ...] = (
     Rule("block_products", plan_block_products, emit_block_products, ("tile",)),
     Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),

@@ -63,6 +63,8 @@ CASES = [
     (*NT_CASE, {"vectors": 1, "rows": 7}),
     (COLUMNS, *NT_CASE[1:], {"vectors": 1, "rows": 7}),
     (*NT_CASE, {"lanes": 4, "panel_bytes": 256}),
+    (*NT_CASE, {"vectors": 1, "strips": 2}),
+    (*NT_CASE, {"vectors": 1, "panel_bytes": 256, "strips": 3}),
     (*NT_CASE, {"tile": "[1, 3]", "chains": 2}),
     (WIDE, np.matmul, ((25, 40), (40, 1100)), {"rows": 3}),
     (ROWS, softmax, ((9, 83),), {"chains": 1}),

@@ -82,5 +82,5 @@ def test_caches_decide_how_large_panels_are():
     sizes = {}
     for kib in (256, 1024, 2048):
         (plan,) = make_passes(["plan-schedule"], f"{TARGETS[0]} -l2-size={kib << 10}")
-        sizes[kib] = int(str(plan(program)).partition("panel_bytes = ")[2].partition("}")[0])
+        sizes[kib] = int(str(plan(program)).partition("panel_bytes = ")[2].partition(",")[0])
     assert sizes == {256: 1 << 17, 1024: 1 << 19, 2048: 1 << 20}
