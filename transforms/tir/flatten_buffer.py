@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import cast
 
 from xdsl.context import Context
@@ -19,8 +18,8 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, Sum, SymExpr, add, mul, product, sum_of
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, add, mul, product
+from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.locations import location_of
@@ -87,8 +86,7 @@ def _simplify_indices(buffer: SSAValue) -> None:
         index = access.operands[position]
         dtype = integer_type(index)
         if dtype is not None and isinstance(index.owner, tir.BinaryExpr):
-            insert = inserter(access)
-            access.operands[position] = _written(sym_expr_of(index), Materializer(insert), insert, dtype)
+            access.operands[position] = Materializer(inserter(access))(sym_expr_of(index), dtype)
 
 
 def _flatten(buffer: SSAValue, t: BufferType) -> None:
@@ -209,47 +207,10 @@ def _linear(
         total = add(total, mul(sym_expr_of(index), stride))
     if t.elem_offset is not None and not is_parameter:
         total = add(total, t.elem_offset)
-    base = _written(total, build, insert)
+    base = build(total)
     if lanes is None:
         return base
     stride = build(mul(sym_expr_of(lanes.stride), strides[-1]), cast(IntegerType, base.type))
     new = tir.RampOp(base, stride, lanes.result.type.get_shape()[0])
     insert(new)
     return new.result
-
-
-def _written(
-    index: SymExpr, build: Materializer, insert: Callable[[Operation], object], dtype: IntegerType | None = None
-) -> SSAValue:
-    """The value of an index: what changes least often is added first, and last what will be written out as numbers.
-
-    So copies of an unrolled body share all but one addition, and what does not change in a loop is a part of the sum.
-    """
-    if not isinstance(index, Sum):
-        return build(index, dtype)
-    dtype = dtype or index.dtype
-    ranked = sorted(((_rank(term), term, factor) for term, factor in index.terms), key=itemgetter(0))
-    early = [(term, factor) for rank, term, factor in ranked if rank < _WRITTEN_OUT or factor < 0]
-    late = [(term, factor) for rank, term, factor in ranked if rank >= _WRITTEN_OUT and factor > 0]
-    parts = [build(sum_of(part, offset, index.dtype), dtype) for part, offset in ((early, index.offset), (late, 0))]
-    if not late or not (early or index.offset):
-        return parts[bool(late)]
-    total = tir.AddOp(*parts)
-    insert(total)
-    return total.results[0]
-
-
-_WRITTEN_OUT = 1 << 30
-
-
-def _rank(term: SymExpr) -> int:
-    """How deep the innermost loop is in which a term changes; more where the loop will have no variable."""
-    loops = (v.value.owner.parent_op() for v in term.free_vars() if v.value is not None)
-    return max((_depth(loop) for loop in loops if isinstance(loop, tir.ForOp)), default=0)
-
-
-def _depth(loop: tir.ForOp) -> int:
-    depth, outer = 1, loop.parent_op()
-    while outer is not None:
-        depth, outer = depth + 1, outer.parent_op()
-    return depth + (_WRITTEN_OUT if loop.kind in (ForKind.UNROLLED, ForKind.VECTORIZED) else 0)
