@@ -30,10 +30,10 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, ui8
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...transforms.operators.dot_products import Dot, best_dot
+from ...transforms.operators.dot_products import PAIRED, Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from .block_words import SIGN, Unpacked, Words
-from .byte_pairs import IN_PAIRS, BytePairs
+from .byte_pairs import BytePairs
 from .epilogue import Epilogue
 from .interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
 from .misfit import misfit
@@ -85,7 +85,7 @@ def _dot(machine: Machine) -> Dot | None:
     features, bits = machine.features, machine.vector_bits
     dots = (best_dot(kind, i8, i32, features, bits) for kind in (ui8, i8))
     dot = next((dot for dot in dots if dot is not None and not dot.shifted), None)
-    return IN_PAIRS if dot is None and IN_PAIRS.fits(features, bits) else dot
+    return PAIRED if dot is None and PAIRED.fits(features, bits) else dot
 
 
 def emit_block_products(loops: LoopBuilder, plan: BlockProductPlan) -> None:
@@ -151,7 +151,7 @@ class _Tile(BlockTile):
     def _flips(self, parts: Unpacked) -> bool:
         """Whether bytes have to be of the other kind for the instruction."""
         dot = self.plan.dot
-        if dot is IN_PAIRS or ".sdot." in (dot.intrinsic or ""):
+        if dot is PAIRED or ".sdot." in (dot.intrinsic or ""):
             return parts.most > 127 and not parts.signed
         return parts.signed
 
@@ -210,7 +210,7 @@ class _Part:
 
     def _products(self, total: SSAValue, xs: Sequence[SSAValue]) -> SSAValue:
         """`total` and the products of all words."""
-        if self.tile.plan.dot is IN_PAIRS:
+        if self.tile.plan.dot is PAIRED:
             most = min(self.parts.most, 128)
             return BytePairs(self.tile.loops, self.vectors, most, signed=most == 128).add_products(total, xs)
         for vector, x in zip(self.vectors, xs, strict=True):

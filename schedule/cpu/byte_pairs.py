@@ -12,17 +12,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import VectorType, i8, i16, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import VectorType, i8, i16
+from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...transforms.operators.dot_products import Dot
+from ...transforms.operators.dot_products import PAIRED
 from ..loop_builder import LoopBuilder
 
-IN_PAIRS = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),))
+BYTES, _PAIRS = VectorType(i8, [32]), VectorType(i16, [16])
 _WORDS, _SIGN = "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.psign.b"
-_BYTES, _PAIRS = VectorType(i8, [32]), VectorType(i16, [16])
 _LARGEST_SUM, _LARGEST_X = 32767, 127
+
+
+def sums_of_pairs(loops: LoopBuilder, unsigned: SSAValue, signed: SSAValue) -> SSAValue:
+    """The sums of two products, 16 bits; of 32 bytes each, which both are `BYTES`."""
+    return loops.op(tir.CallLLVMIntrinOp(str(PAIRED.intrinsic), [unsigned, signed], _PAIRS))
+
+
+def add_words(loops: LoopBuilder, total: SSAValue, sums: SSAValue) -> SSAValue:
+    """`total`, eight int32, and in each lane two of the sums of pairs."""
+    one = loops.op(tir.BroadcastOp(loops.const(1, i16), 16))
+    return loops.op(tir.AddOp(total, loops.op(tir.CallLLVMIntrinOp(_WORDS, [sums, one], total.type))))
 
 
 @dataclass(frozen=True)
@@ -38,20 +48,17 @@ class BytePairs:
         """`total` and the products with those of `xs`, summed in each lane."""
         products = [self._pairs(w, x) for w, x in zip(self.vectors, xs, strict=True)]
         together = _LARGEST_SUM // (2 * self.most * _LARGEST_X)
-        one = self.loops.op(tir.BroadcastOp(self.loops.const(1, i16), 16))
         for first in range(0, len(products), together):
             sums, *others = products[first : first + together]
             for other in others:
                 sums = self.loops.op(tir.AddOp(sums, other))
-            total = self.loops.op(tir.AddOp(total, self._call(_WORDS, [sums, one], total.type)))
+            total = add_words(self.loops, total, sums)
         return total
 
     def _pairs(self, weights: SSAValue, x: SSAValue) -> SSAValue:
         """The sums of two products."""
-        weights, x = (self.loops.op(tir.ReinterpretOp(value, _BYTES)) for value in (weights, x))
+        loops = self.loops
+        weights, x = (loops.op(tir.ReinterpretOp(value, BYTES)) for value in (weights, x))
         if self.signed:
-            weights, x = (self._call(_SIGN, [value, weights], _BYTES) for value in (weights, x))
-        return self._call(str(IN_PAIRS.intrinsic), [weights, x], _PAIRS)
-
-    def _call(self, name: str, args: Sequence[SSAValue], kind: Attribute) -> SSAValue:
-        return self.loops.op(tir.CallLLVMIntrinOp(name, args, kind))
+            weights, x = (loops.op(tir.CallLLVMIntrinOp(_SIGN, [value, weights], BYTES)) for value in (weights, x))
+        return sums_of_pairs(loops, weights, x)

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import cast
 
-from xdsl.dialects.builtin import VectorType, i8, i16, i32
+from xdsl.dialects.builtin import VectorType, i8, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
@@ -55,6 +55,7 @@ from ...transforms.operators.byte_pairs import ROWS
 from ...transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
+from .byte_pairs import BYTES, add_words, sums_of_pairs
 from .epilogue import Epilogue, hoist_uniform
 from .misfit import misfit
 from .panels import FEWEST_ROWS
@@ -67,9 +68,7 @@ _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
 
 
-_WORDS, _REARRANGED = "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b"
-_BYTES, _PAIR_SUMS = VectorType(i8, [32]), VectorType(i16, [16])
-
+_REARRANGED = "llvm.x86.avx2.pshuf.b"
 _MOST_STEPS = 1 << 20
 """What is bounded by more is not bounded."""
 _WIDEST_PANEL = 64
@@ -637,8 +636,8 @@ class _Tile:
         *outer, last = (cloner(i) for i in plan.rows.indices)
         block = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, ROWS)])
         twice = loops.op(tir.ShuffleOp([block], [*range(ROWS), *range(ROWS)]))
-        factors = [loops.op(tir.ReinterpretOp(value, _BYTES)) for value in (twice, self.strip.order(step))]
-        value = loops.op(tir.CallLLVMIntrinOp(_REARRANGED, factors, _BYTES))
+        factors = [loops.op(tir.ReinterpretOp(value, BYTES)) for value in (twice, self.strip.order(step))]
+        value = loops.op(tir.CallLLVMIntrinOp(_REARRANGED, factors, BYTES))
         return loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
 
     def _add(self, acc: SSAValue, r: SSAValue, row: SSAValue, columns: list[SSAValue]) -> None:
@@ -657,9 +656,7 @@ class _Tile:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
         if dot is PAIRED:
-            sums = loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, _PAIR_SUMS))
-            one = loops.op(tir.BroadcastOp(loops.const(1, i16), _PAIR_SUMS.get_shape()[0]))
-            return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(_WORDS, [sums, one], old.type))))
+            return add_words(loops, old, sums_of_pairs(loops, *factors))
         if not dot.adds:
             return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))))
         return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))

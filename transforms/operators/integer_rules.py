@@ -187,12 +187,18 @@ def _product(target: Target) -> _Rule:
             return expr
         if not _fits(a.dims[-1], a, b):
             return expr
-        sums = _product_of_pairs(target, a, b) if are_words(target) else _product_of_bytes(target, a, b)
-        if sums is None and are_words(target):
-            sums = _product_of_words(a, b)
+        sums = _integer_product(target, a, b)
         return expr if sums is None else _scaled(sums, (_along(a.scale, 0, 2), b.scale))
 
     return is_op("relax.matmul")(left.whole, right.whole), rewrite
+
+
+def _integer_product(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
+    """sum((a - p) * (b - q)) in int32, None where a target is not made for it."""
+    if not are_words(target):
+        return _product_of_bytes(target, a, b)
+    sums = _product_of_pairs(target, a, b)
+    return _product_of_words(a, b) if sums is None else sums
 
 
 def _product_of_pairs(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
