@@ -37,7 +37,7 @@ instruction compute those as float32, with a `group` of one; all else is left to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import cast
 
@@ -61,6 +61,7 @@ from .misfit import misfit
 from .panels import FEWEST_ROWS
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
+from .row_blocks import Block, block_size, in_row_blocks
 from .stages import Iter, Stage, address, constant_slope, element_type, is_in_order, loads_below, tree, update_of
 from .turns import Turn, turn_of
 
@@ -96,7 +97,8 @@ class DotProductPlan(mk.StagePlan):
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
     The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B. Where `asks_ahead`, tiles that
-    read a panel ask for the next one meanwhile.
+    read a panel ask for the next one meanwhile. All strips pass over `block` values of the first of `shared`, then over
+    the next ones.
     """
 
     dot: Dot
@@ -112,11 +114,17 @@ class DotProductPlan(mk.StagePlan):
     vectors: int
     tile: int
     asks_ahead: bool = False
+    block: int | None = None
+
+    @property
+    def shared(self) -> list[Iter]:
+        """The iterators all values of which use the same B, the outermost first."""
+        return [*self.above, *([] if self.row is None else [self.row])]
 
     @property
     def outer(self) -> list[Iter]:
         """What is outside of the strips: what B depends on beside the lanes, and what has one value only."""
-        inside = [self.lane, *self.above, *([] if self.row is None else [self.row])]
+        inside = [self.lane, *self.shared]
         ones = [it for it in self.stage.reduce if it.extent.constant == 1]
         return [*(it for it in self.stage.spatial if it not in inside), *ones]
 
@@ -140,7 +148,7 @@ class DotProductPlan(mk.StagePlan):
     @property
     def all_rows(self) -> SymExpr:
         """How many rows use a strip of B."""
-        return product(it.extent for it in (*self.above, *([] if self.row is None else [self.row])))
+        return product(it.extent for it in self.shared)
 
 
 def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | None:
@@ -216,8 +224,12 @@ def _plan(
     if panels is not None and panels.width != vectors * lanes:
         return misfit("the panels of packed weights are not as wide as the tiles")
     taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
-    above = shared[:-1]
-    return DotProductPlan(epilogue, dot, load, columns, panels, taps, k, lane, above, row, lanes, vectors, tile, ahead)
+    plan = DotProductPlan(
+        epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead
+    )
+    if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
+        return plan
+    return replace(plan, block=block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine))
 
 
 def _pairs_fit(stage: Stage, machine: Machine) -> bool:
@@ -314,15 +326,21 @@ def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -
 
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
     """The loops of a plan."""
-    loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
+
+    def blocks(where: Bindings) -> None:
+        in_row_blocks(loops, plan.shared, plan.block, lambda block: _strips(loops, plan, where, block))
+
+    loops.nest(plan.outer, {}, blocks)
 
 
-def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings) -> None:
+def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings, block: Block) -> None:
     """Full strips of columns, then what is left."""
     full, name = plan.lanes * plan.vectors, mk.tile_name(plan.lane, "j", "strip")
-    mk.strips(
-        loops, plan.lane, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=plan.lanes, name=name
-    )
+
+    def strip(columns: mk.Strip) -> None:
+        _Strip(plan, where, columns, block).emit()
+
+    mk.strips(loops, plan.lane, [(full, None)], strip, tail=plan.lanes, name=name)
 
 
 def _known_room(it: Iter) -> SymExpr:
@@ -353,6 +371,7 @@ class _Strip:
     plan: DotProductPlan
     where: Bindings
     strip: mk.Strip
+    block: Block
 
     def __post_init__(self) -> None:
         self.loops, self.width = self.strip.loops, self.strip.size
@@ -397,14 +416,19 @@ class _Strip:
         return most // group + (group - 1 if most.constant is not None else most % group)
 
     def _tiles(self, panel: SSAValue | None) -> None:
-        """The tiles of all rows."""
+        """The tiles of all rows of the block."""
+        plan, size, block = self.plan, (self.plan.tile, self.plan.vectors), self.block
+        iters = block.iters
 
-        plan, size = self.plan, (self.plan.tile, self.plan.vectors)
+        def tiles(outer: Bindings) -> None:
+            where = {**self.where, **block.placed(self.loops, outer)}
 
-        def tiles(where: Bindings) -> None:
-            mk.row_tiles(self.loops, plan.row, plan.lane, size, lambda rows: _Tile(self, where, rows, panel).emit())
+            def tile(rows: mk.Rows) -> None:
+                _Tile(self, where, block.rows_of(self.loops, rows), panel, turn_of(outer, rows)).emit()
 
-        self.loops.nest(plan.above, self.where, tiles)
+            mk.row_tiles(self.loops, iters[-1] if iters else None, plan.lane, size, tile)
+
+        self.loops.nest(iters[:-1], {}, tiles)
 
     def each_step(
         self,
@@ -577,6 +601,7 @@ class _Tile:
     where: Bindings
     rows: mk.Rows
     panel: SSAValue | None
+    turn: Turn | None
 
     def __post_init__(self) -> None:
         self.loops, self.plan = self.strip.loops, self.strip.plan
@@ -606,9 +631,9 @@ class _Tile:
 
     def _ask_for_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel; not for steps that are left."""
-        plan, turn = self.plan, turn_of({it: self.where[it] for it in self.plan.above}, self.rows)
-        if plan.panels is not None and plan.asks_ahead and turn is not None:
-            self.strip.ask_for_next(plan.panels, taps, turn, block, size)
+        plan = self.plan
+        if plan.panels is not None and plan.asks_ahead and self.turn is not None:
+            self.strip.ask_for_next(plan.panels, taps, self.turn, block, size)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""

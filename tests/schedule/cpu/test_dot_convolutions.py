@@ -12,6 +12,7 @@ from xdsl.context import Context
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.dialects.names import name_of
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import module_op
 from tirax.lowering.llvm_text import print_llvm
@@ -345,3 +346,33 @@ def test_panels_that_are_large_are_asked_for_while_the_one_before_is_read(channe
         step.apply(Context(), op)
     effects = [call.func.data for call in op.walk() if isinstance(call, tir.CallLLVMEffectOp)]
     assert set(effects) == ({"llvm.prefetch"} if asks else set())
+
+
+WORDS = ("int16", "int16", "int32")
+ROWS_IN_BLOCKS = {
+    "one tap": (image(1, 12, 14, 32), taps(1, 1, 32, 64), {}),
+    "window": (image(1, 12, 9, 16), taps(3, 3, 16, 40), {"padding": 1}),
+    "strides": (image(1, 24, 10, 16), taps(3, 3, 16, 32), {"padding": 1, "strides": 2}),
+}
+
+
+@pytest.mark.parametrize("case", ROWS_IN_BLOCKS)
+def test_rows_that_do_not_fit_the_cache_are_in_blocks(case):
+    """All strips of columns pass over a block of rows before the next block; weights that are large have no blocks."""
+    x, w, options = ROWS_IN_BLOCKS[case]
+    module = convolution(x, w, WORDS, **options)
+    weights = values(tuple(w.values()), "int16")
+    bound = relax.transform.BindParams("main", {"w": weights})(module)
+
+    def blocks(size):
+        op = module_op(bound).clone()
+        for step in make_passes((*OPTIMIZE, "default-schedule"), f"{HASWELL} -l2-size={size}"):
+            step.apply(Context(), op)
+        names = [name_of(loop.loop_var) or "" for loop in op.walk() if isinstance(loop, tir.ForOp)]
+        return [name for name in names if name.endswith("block")]
+
+    assert blocks(1 << 15) and not blocks(1 << 20) and not blocks(1 << 9)
+    if HAS_AVX2:
+        given = values(tuple(x.values()), "int16")
+        found = np.asarray(relax.build(bound, target="llvm -mcpu=haswell -l2-size=32768")["main"](given))
+        check(found, given, weights, "NHWC", "HWIO", **options)
