@@ -2,7 +2,7 @@
 # make course     the notebooks of docs/course, in a browser; make docs: the pages of docs/ as a site, build/site/index.html
 # make test       set up and run all checks, in some minutes: before every commit
 # make test-all   what `make test` leaves out: the other rows of its tables, and the tests that draw less in it: after it
-# make test-models   the tests of importers that need torch, which it installs (large): after a change of frontend/
+# make test-models   the tests that need torch and the like, which it installs (large): after a change of frontend/
 # make fuzz       random cases of every kind: SECONDS=540 in all; make fuzz-ci: the first ones, in a minute
 # Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
 
@@ -120,17 +120,11 @@ pytest-full: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --rest -m thinned --junitxml=$(OUT)/pytest-full.xml
 
-# What `make test` skips where torch, transformers and ONNX Runtime are not installed.
-MODEL_TESTS := tests/frontend/torch tests/tools/test_models.py tests/frontend/importing/test_recurrent.py \
-  $(addprefix tests/frontend/onnx/operators/test_,contrib.py layers.py normalization.py windows.py) \
-  tests/frontend/onnx/operators/test_quantization.py::test_as_onnx_runtime \
-  tests/frontend/language/test_transformers.py \
-  tests/frontend/language/test_from_huggingface.py::test_what_transformers_saves \
-  'tests/tools/test_docs.py::test_python_programs[bring_a_model.md]'
+# What `make test` skips where torch, transformers and ONNX Runtime are not installed: see tests/helpers/packages.py.
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
 	$(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/models.pyright.json
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=$(OUT)/pytest-models.xml $(MODEL_TESTS)
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --models --junitxml=$(OUT)/pytest-models.xml
 
 lit: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml

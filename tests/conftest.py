@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import packages
 import pytest
 import strength
 from hypothesis import HealthCheck, settings
@@ -17,13 +18,15 @@ from xdsl.parser import Parser
 from tirax.ir.passes.transform import new_context
 
 GOLDEN = Path(__file__).parent / "golden"
+globals().update(packages.FIXTURES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--update-golden`, `--full` and `--rest`."""
+    """Adds `--update-golden`, `--full`, `--rest` and `--models`."""
     parser.addoption("--update-golden", action="store_true", help="write what `golden` is given into tests/golden")
     parser.addoption("--full", action="store_true", help="all random draws and all rows of tables (see strength.py)")
     parser.addoption("--rest", action="store_true", help="the same without the rows that run without --full")
+    parser.addoption("--models", action="store_true", help="the tests that need PyTorch and such packages, all rows")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
     config.addinivalue_line("markers", "only_full: `make test` leaves it to `make test-all`")
     config.addinivalue_line("markers", "quick_row: a row of a table that `make test` runs")
-    strength.set_full(bool(config.getoption("--full") or config.getoption("--rest")))
+    strength.set_full(any(config.getoption(option) for option in ("--full", "--rest", "--models")))
     # No test asserts a time: neither that of an example, nor that of drawing it.
     settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
@@ -42,11 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--models`, files without such tests are not read."""
+    if not config.getoption("--models") or collection_path.suffix != ".py":
+        return None
+    return not packages.names_one(collection_path) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what runs at full strength only, or what has run before it, and says how many tests these are."""
+    """Leaves out what is not asked for, or what has run before it, and says how many tests these are."""
     left = strength.without_only_full(items)
     if config.getoption("--rest"):
         left = strength.without_quick_rows(left)
+    if config.getoption("--models"):
+        left = packages.needing_one(left)
     if len(left) < len(items):
         kept = set(left)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])

@@ -29,9 +29,8 @@ def test_operators_beside_numpy():
 
 
 @pytest.mark.parametrize("model", ["bert", "resnet", "vit", "gpt2", "llama"])
-def test_models_as_onnx(model):
+def test_models_as_onnx(model, onnxruntime):
     pytest.importorskip("onnx", reason="models are given to peers as ONNX: pip install onnx onnxruntime")
-    pytest.importorskip("onnxruntime", reason="models are given to peers as ONNX: pip install onnx onnxruntime")
     _, rows = run("--models", model, "--small")
     assert "ONNX Runtime" in rows[0]["peers"]
 

@@ -87,8 +87,7 @@ def test_numpy_scalars_are_tensors_without_dimensions():
     assert result == 1.5 and result.shape == ()
 
 
-def test_torch_tensors():
-    torch = pytest.importorskip("torch")
+def test_torch_tensors(torch):
     value = torch.arange(12, dtype=torch.float32).reshape(3, 4)
     (result,) = normalize_arguments(function(tensor(N, 4)), value)
     assert result.ctypes.data == value.data_ptr()

@@ -158,8 +158,7 @@ def test_dlpack_of_bfloat16():
     np.testing.assert_array_equal(b.astype("float32"), [1, -2.5, 3])
 
 
-def test_torch_both_ways():
-    torch = pytest.importorskip("torch")
+def test_torch_both_ways(torch):
     for dtype in (torch.float32, torch.int64, torch.bool, torch.float16, torch.bfloat16):
         tensor = torch.ones((2, 3)).to(dtype)
         shared = from_dlpack(tensor)

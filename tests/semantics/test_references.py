@@ -88,8 +88,7 @@ def test_interpreter_and_numpy(case: tuple[Row, int, str]) -> None:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c[0].torch], ids=_id)
-def test_interpreter_and_torch(case: tuple[Row, int, str]) -> None:
-    torch = pytest.importorskip("torch", reason="torch is no requirement of the tests")
+def test_interpreter_and_torch(case: tuple[Row, int, str], torch: Any) -> None:
     row, rank, dtype = case
     for args in inputs(row, rank, dtype):
         tensors = dict(zip("xy", map(torch.from_numpy, args), strict=False))

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-NEEDED = {"bring_a_model.md": ("torch",), "how_to.md": ()}
-"""Packages that the programs of a page need; these are one program together, as such packages load slowly."""
+ONE = ("bring_a_model.md", "how_to.md")
+"""The pages whose programs are one together."""
 
 SHORT = ("bring_a_model.md", "editors.md", "from_tvm.md", "graphs.md")
 """The pages that `make test` runs beside README.md: what the others need seconds for is left to `make test-all`."""
@@ -33,9 +33,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def pages_with(language: str) -> Any:
-    """`parametrize` over the pages with blocks of a language."""
-    pages = [p for p in PAGES if blocks(p, language)]
+def pages_with(language: str, without: str = "") -> Any:
+    """`parametrize` over the pages with blocks of a language, without one."""
+    pages = [p for p in PAGES if blocks(p, language) and p.name != without]
     return thinned("page", pages, lambda p: p.name if p.name in SHORT else "README.md", lambda p: p.name)
 
 
@@ -66,12 +66,18 @@ def test_shell_commands(page, tmp_path, commands):
     assert "Traceback" not in done.stderr
 
 
-@pages_with("python")
+@pages_with("python", without="bring_a_model.md")
 def test_python_programs(page, tmp_path):
-    for package in NEEDED.get(page.name, ()):
-        pytest.importorskip(package, reason="the programs of the page need it")
+    programs_run(page, tmp_path)
+
+
+def test_python_programs_with_torch(tmp_path, torch):
+    programs_run(ROOT / "docs" / "bring_a_model.md", tmp_path)
+
+
+def programs_run(page, tmp_path):
     texts = blocks(page, "python")
-    for number, text in enumerate(["\n".join(texts)] if page.name in NEEDED else texts):
+    for number, text in enumerate(["\n".join(texts)] if page.name in ONE else texts):
         path = tmp_path / f"example{number}.py"
         path.write_text(text)
         done = subprocess.run(

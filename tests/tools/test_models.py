@@ -128,11 +128,20 @@ def test_shapes_are_for_models(cli, tmp_path, mlp):
     assert result.code == 2 and "--shape is for models" in result.err
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.pt2"])
-@pytest.mark.parametrize("command", ["run", "inspect", "import", "compile"])
-def test_what_is_no_model_is_told(cli, tmp_path, name, command):
-    if name.endswith("pt2"):
-        pytest.importorskip("torch", reason="torch is not installed")
+COMMANDS = pytest.mark.parametrize("command", ["run", "inspect", "import", "compile"])
+
+
+@COMMANDS
+def test_what_is_no_model_is_told(cli, tmp_path, command):
+    is_told(cli, tmp_path, "model.onnx", command)
+
+
+@COMMANDS
+def test_what_is_no_exported_program_is_told(cli, tmp_path, command, torch):
+    is_told(cli, tmp_path, "model.pt2", command)
+
+
+def is_told(cli, tmp_path, name, command):
     output = ["-o", tmp_path / "out.mlir"] if command in ("import", "compile") else []
     assert cli(command, tmp_path / name, *output).code == 1
     (tmp_path / name).write_bytes(b"\xff\x00 no model")
@@ -154,9 +163,8 @@ def test_constants_of_one_name_are_stored_by_two(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+def exported(tmp_path_factory, torch):
     """A linear layer and a relu, n × 64 to n × 32, as torch saves it; and what it computes."""
-    torch = pytest.importorskip("torch", reason="torch is not installed")
     model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU())
     sizes = ({0: torch.export.Dim("n", min=2, max=512)},)
     program = torch.export.export(model, (torch.ones(4, 64),), dynamic_shapes=sizes)

@@ -12,8 +12,6 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.tvm_api import relax, te, topi
 
-NO_TORCH = "torch is not installed: the course's program needs it (pip install torch)"
-
 
 def te_matmul(A: te.Tensor, B: te.Tensor) -> te.Tensor:
     assert A.shape[1] == B.shape[0]
@@ -186,11 +184,6 @@ def test_a_model_of_modules(golden):
 def test_what_the_graph_does_not_have():
     with pytest.raises(RuntimeError, match="nonexistant target"):
         fetch_attr(GraphModule([]), "weight")
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason=NO_TORCH)
 
 
 def test_a_torch_model_of_functions(torch, golden):

@@ -49,8 +49,7 @@ def assert_gives(mod, cases, interpreted=True, atol=2e-6):
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("time", ["t", 1])
-def test_layers_of_pytorch(kind, time):
-    torch = pytest.importorskip("torch", reason="the layers that are compared with are PyTorch's")
+def test_layers_of_pytorch(kind, time, torch):
     torch.manual_seed(0)
     theirs = getattr(torch.nn, kind)(INPUTS, HIDDEN)
     weights = [w.detach().numpy() for w in theirs.parameters()]
@@ -73,10 +72,9 @@ def test_layers_of_pytorch(kind, time):
 ONNX_ORDER = {"LSTM": "iofc", "GRU": "zrh", "RNN": "h"}
 
 
-def onnx_results(kind, weights, x, states, lengths, **attributes):
+def onnx_results(runtime, kind, weights, x, states, lengths, **attributes):
     """What ONNX Runtime gives for one direction; `weights` are W, R, B and P."""
     onnx = pytest.importorskip("onnx", reason="models are written with the package onnx")
-    runtime = pytest.importorskip("onnxruntime", reason="the layers that are compared with are ONNX Runtime's")
     w, r, b, *more = weights
     feeds = {"X": x, "W": w[None], "R": r[None], "B": np.concatenate(b)[None], "lens": lengths.astype("int32")}
     feeds |= {f"state{i}": s[None] for i, s in enumerate(states)}
@@ -118,7 +116,7 @@ DEFAULTS = {"LSTM": (LSTM, (sigmoid, tanh, tanh)), "GRU": (GRU, (sigmoid, tanh))
 
 
 @thinned("variant, reverse", list(itertools.product(VARIANTS, [True, False])), 5)
-def test_variants_of_onnx(variant, reverse):
+def test_variants_of_onnx(variant, reverse, onnxruntime):
     kind, ours, theirs, more = VARIANTS[variant]
     make, activations = DEFAULTS[kind]
     rows = len(ONNX_ORDER[kind]) * HIDDEN
@@ -129,7 +127,7 @@ def test_variants_of_onnx(variant, reverse):
     x, states = numbers(4, BATCH, INPUTS), [numbers(BATCH, HIDDEN, seed=i) for i in range(STATES[kind])]
     lengths = np.array([4, 1, 3], "int32")
     direction = {"direction": "reverse"} if reverse else {}
-    expected = onnx_results(kind, (w, r, biases, *more), x, states, lengths, **theirs, **direction)
+    expected = onnx_results(onnxruntime, kind, (w, r, biases, *more), x, states, lengths, **theirs, **direction)
     assert_gives(mod, [((x, *states, lengths), expected)], interpreted=not reverse)
 
 

@@ -168,9 +168,8 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_transformers_saves(tmp_path: Path, kind: str) -> None:
+def test_what_transformers_saves(tmp_path: Path, kind: str, transformers: Any) -> None:
     """Its own models: all weights have a name and the shape that is expected, and frequencies are what it computes."""
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 7, "head_dim": 8}
     sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128, "pad_token_id": 0}
     settings = transformers.AutoConfig.for_model(kind, **sizes, **KINDS[kind])

@@ -49,9 +49,7 @@ def test_what_is_no_arithmetic(text):
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-
+def saved(tmp_path_factory, torch):
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()

@@ -31,6 +31,7 @@ def needing(kind: str) -> Kind:
     return KINDS[kind]
 
 
+@pytest.mark.usefixtures("torch")
 def test_what_torch_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = needing("torch")
     assert kind.check(RELU) == 4
@@ -39,11 +40,13 @@ def test_what_torch_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) 
         kind.check(RELU)
 
 
+@pytest.mark.usefixtures("torch")
 def test_operators_that_the_table_has_not_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(torch_reference._OPERATORS, "nn.relu")
     assert needing("torch").check(RELU) == 0
 
 
+@pytest.mark.usefixtures("onnxruntime")
 def test_what_onnx_runtime_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = needing("onnx")
     text = next(t for t in (kind.draw(random.Random(seed)) for seed in range(20)) if kind.check(t))
@@ -57,6 +60,7 @@ def test_what_onnx_runtime_computes_otherwise_is_seen(monkeypatch: pytest.Monkey
         kind.check(text)
 
 
+@pytest.mark.usefixtures("onnxruntime")
 @pytest.mark.parametrize(
     ("node", "extents"),
     [

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packages import PACKAGES
 from strength import only_full, thinned
 
 from tirax.tools.fuzz import runner
@@ -43,6 +44,7 @@ def _endless(text: str) -> int:
 
 PLANTED = {"wrong": _wrong, "fatal": _fatal, "endless": _endless, "blind": lambda text: 0}
 REAL = sorted(KINDS)
+OTHERS = [kind for kind in REAL if set(KINDS[kind].needs) & set(PACKAGES)]
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +109,18 @@ def test_bad_arguments_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "did you mean 'relax'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", REAL)
+@pytest.mark.parametrize("kind", [kind for kind in REAL if kind not in OTHERS])
 def test_a_case_of_each_kind(kind: str) -> None:
+    gives_the_same_again(kind)
+
+
+@pytest.mark.usefixtures("torch", "onnxruntime")
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_case_of_each_kind_with_another_compiler(kind: str) -> None:
+    gives_the_same_again(kind)
+
+
+def gives_the_same_again(kind: str) -> None:
     if KINDS[kind].missing:
         pytest.skip(f"{', '.join(KINDS[kind].missing)} not installed")
     status, message, _, choices, text = runner.attempt(kind, None, seed=1)

@@ -38,11 +38,10 @@ def test_pieces(name: str, text: str, pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_as_the_expressions_are_written(name: str) -> None:
+def test_as_the_expressions_are_written(name: str, tokenizers: Any) -> None:
     """The package's expressions know Unicode's classes: random texts are cut in the same places."""
-    package = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
-    steps = [package.pre_tokenizers.Split(package.Regex(each), "isolated") for each in WRITTEN[name]]
-    reference = package.pre_tokenizers.Sequence(steps)
+    steps = [tokenizers.pre_tokenizers.Split(tokenizers.Regex(each), "isolated") for each in WRITTEN[name]]
+    reference = tokenizers.pre_tokenizers.Sequence(steps)
     rng = random.Random(name)
     pool = [*"abXY 019 \n\t\r.,!?'<|_-é日ñ😀²½\u00a0\u2003\u0301ßΩж٣Ⅷ\u200b\x1c\x85", "'s", "'RE", "  ", "\r\n"]
     for _ in range(400):

@@ -98,16 +98,15 @@ MODELS = {
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_as_onnx_runtime(case):
+def test_as_onnx_runtime(case, onnxruntime):
     """No more than one step of the last quantization apart, at any size of the batch.
 
     Weights are of 7 bits (its quantizer's `reduce_range`): without VNNI its sums of two products by 8 bits saturate.
     """
-    runtime = pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
     model = MODELS[case](7)
-    options = runtime.SessionOptions()
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # as the file says
-    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # as the file says
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     compare(model, lambda x: session.run(None, {"x": x})[0])
 
 
