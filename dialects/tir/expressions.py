@@ -58,6 +58,7 @@ from xdsl.utils.exceptions import VerifyException
 from .. import assembly as asm
 from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
 from ..dtypes import bit_width, float_attr, is_dtype, is_float, is_scalable, lanes_of, scalar_of, ui32
+from ..quick import fill
 from .function import FuncOp
 from .intrinsics import DEVICE_INTRINSICS
 from .types import HANDLE, BufferType, HandleType
@@ -108,7 +109,7 @@ class ConstOp(IRDLOperation):
             attr = float_attr(float(value), dtype)
         else:
             attr = _integer(int(value), cast(IntegerType, dtype))
-        Operation.__init__(self, properties={"value": attr}, result_types=(attr.type,))
+        fill(self, properties={"value": attr}, result_types=(attr.type,))
 
     @property
     def py_value(self) -> int | float | bool:
@@ -145,7 +146,7 @@ class BinaryExpr(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue):
         result = lhs.type if self.RESULT is None else with_lanes(self.RESULT, lhs.type)
-        Operation.__init__(self, operands=(lhs, rhs), result_types=(result,))
+        fill(self, (lhs, rhs), result_types=(result,))
 
     def verify_(self) -> None:
         if self.lhs.type != self.rhs.type:
@@ -455,7 +456,7 @@ class LoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue]):
-        Operation.__init__(self, operands=(buffer, *indices), result_types=(element_type(buffer, indices),))
+        fill(self, (buffer, *indices), result_types=(element_type(buffer, indices),))
 
     def verify_(self) -> None:
         check_indices(self, self.buffer, self.indices)
@@ -522,7 +523,7 @@ class RampOp(IRDLOperation):
     assembly_format = "$base `,` $stride attr-dict `:` type($base) `,` type($stride) `->` type($result)"
 
     def __init__(self, base: SSAValue, stride: SSAValue, lanes: int, scalable: bool = False):
-        Operation.__init__(self, operands=(base, stride), result_types=(vector_of(base.type, lanes, scalable),))
+        fill(self, (base, stride), result_types=(vector_of(base.type, lanes, scalable),))
 
 
 @irdl_op_definition
@@ -536,7 +537,7 @@ class BroadcastOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 
     def __init__(self, value: SSAValue, lanes: int, scalable: bool = False):
-        Operation.__init__(self, operands=(value,), result_types=(vector_of(value.type, lanes, scalable),))
+        fill(self, (value,), result_types=(vector_of(value.type, lanes, scalable),))
 
 
 @irdl_op_definition

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr, i1
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -30,6 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..assembly import parse_optional_value, parse_value
+from ..quick import fill
 from .expressions import check_indices, element_type, parse_access, print_access
 from .types import BufferType, HandleType
 
@@ -45,7 +46,7 @@ class StoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]):
-        Operation.__init__(self, operands=(value, buffer, *indices))
+        fill(self, (value, buffer, *indices))
 
     def verify_(self) -> None:
         check_indices(self, self.buffer, self.indices)

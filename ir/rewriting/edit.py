@@ -11,6 +11,7 @@ from xdsl.traits import is_side_effect_free
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import replace_uses
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -67,7 +68,7 @@ def set_type(value: SSAValue, new: Attribute) -> None:
 def take_over(old: SSAValue, new: SSAValue) -> None:
     """Let `new` stand wherever `old` does, under its name."""
     set_name(new, name_of(old))
-    old.replace_all_uses_with(new)
+    replace_uses(old, new)
 
 
 def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -> SSAValue:
@@ -79,7 +80,7 @@ def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -
         new = (insert_before(op, new) if new.parent is None else new).results[0]
     if renamed:
         set_name(new, name_of(op.results[0]))
-    op.results[0].replace_all_uses_with(new)
+    replace_uses(op.results[0], new)
     erase_with_leaves(op)
     return new
 

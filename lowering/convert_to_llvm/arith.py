@@ -23,6 +23,7 @@ from xdsl.dialects.utils import BitEnumAttribute
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES
@@ -97,9 +98,7 @@ def float_intrinsic(name: str, kinds: tuple[type, ...] = (BFloat16Type,)) -> Rul
 
 def _negf(op: arith.NegfOp, at: Lowerer) -> Values:
     properties = {"fastmathFlags": fastmath_of(op)}
-    return (
-        at.value(llvm.FNegOp.create(operands=(op.operand,), result_types=(op.operand.type,), properties=properties)),
-    )
+    return (at.value(make(llvm.FNegOp, (op.operand,), result_types=(op.operand.type,), properties=properties)),)
 
 
 def _compare(op: Operation, default: tuple[str, ...]) -> str:

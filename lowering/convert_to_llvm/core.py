@@ -31,6 +31,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
 from .types import PTR
 
@@ -125,40 +126,39 @@ class Lowerer:
 
     def constant(self, value: Attribute, type: Attribute) -> SSAValue:
         """A constant of an attribute."""
-        return self.value(llvm.ConstantOp.create(result_types=(type,), properties={"value": value}))
+        return self.value(make(llvm.ConstantOp, result_types=(type,), properties={"value": value}))
 
     def integer_binary(
         self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, flags: Attribute | None = None
     ) -> SSAValue:
         """An integer operation of the llvm dialect; `flags` are its overflow flags."""
         properties = {} if flags is None else {"overflowFlags": flags}
-        return self.value(op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties=properties))
+        return self.value(make(op, (lhs, rhs), result_types=(lhs.type,), properties=properties))
 
     def float_binary(
         self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, fastmath: Attribute = NO_FASTMATH
     ) -> SSAValue:
         """A float operation of the llvm dialect."""
-        return self.value(
-            op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": fastmath})
-        )
+        return self.value(make(op, (lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": fastmath}))
 
     def cast(self, op: type[Operation], value: SSAValue, type: Attribute) -> SSAValue:
         """A conversion of the llvm dialect."""
-        return self.value(op.create(operands=(value,), result_types=(type,)))
+        return self.value(make(op, (value,), result_types=(type,)))
 
     def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue, type: Attribute) -> SSAValue:
         """An integer comparison with a result of `type` (i1, or one i1 for each lane)."""
         index = llvm.ICmpPredicateFlag(predicate).to_int()
         return self.value(
-            llvm.ICmpOp.create(operands=(lhs, rhs), result_types=(type,), properties={"predicate": _predicates[index]})
+            make(llvm.ICmpOp, (lhs, rhs), result_types=(type,), properties={"predicate": _predicates[index]})
         )
 
     def intrinsic(
         self, name: str, args: Sequence[SSAValue], type: Attribute | None, fastmath: llvm.FastMathAttr = NO_FASTMATH
     ) -> Sequence[SSAValue]:
         """A call of the LLVM intrinsic `name` without its type suffix, which LLVM adds by itself."""
-        op = llvm.CallIntrinsicOp.create(
-            operands=args,
+        op = make(
+            llvm.CallIntrinsicOp,
+            args,
             result_types=() if type is None else (type,),
             properties={
                 "intrin": _string(name),
@@ -180,8 +180,9 @@ class Lowerer:
             index = self.integer(index)
         static = isinstance(index, int)
         return self.value(
-            llvm.GEPOp.create(
-                operands=(base,) if static else (base, index),
+            make(
+                llvm.GEPOp,
+                (base,) if static else (base, index),
                 result_types=(PTR,),
                 properties={
                     "rawConstantIndices": dense_i32((index if static else DYNAMIC,)),
@@ -213,7 +214,7 @@ def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRe
     }
     if callee is not None:
         properties["callee"] = callee
-    return llvm.CallOp.create(operands=args, result_types=() if type is None else (type,), properties=properties)
+    return make(llvm.CallOp, args, result_types=() if type is None else (type,), properties=properties)
 
 
 def known_integer(value: SSAValue) -> int | None:

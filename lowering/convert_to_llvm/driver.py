@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects.quick import replace_uses
 from ...dialects.xdsl_extras.type_guards import is_memref
 from . import arith, cf, math, scf, vector
 from . import func as func_rules
@@ -75,9 +76,7 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
     for old, value in zip(op.results, new, strict=True):
         if old in at.memrefs:
             value = _with_memref_type(value, at.memrefs[old], at)
-        if (hint := old.name_hint) is not None and value.name_hint is None:  # copied as it is stored, encoded
-            value.name_hint = hint
-        old.replace_all_uses_with(value)
+        replace_uses(old, value)
     block.detach_op(op)
     op.drop_all_references()  # nothing uses it: `erase` would look again
 

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, with_element
 from .core import NO_FASTMATH, Lowerer
@@ -40,7 +41,7 @@ def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValu
     op = llvm.SelectOp if cond.type == i1 else llvm_extras.SelectOp
     bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
     properties: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
-    chosen = at.value(op.create(operands=(cond, *bits), result_types=(bits[0].type,), properties=properties))
+    chosen = at.value(make(op, (cond, *bits), result_types=(bits[0].type,), properties=properties))
     return from_narrow_bits(at, chosen, lhs.type)
 
 
@@ -123,11 +124,11 @@ def fcmp(
     """A float comparison with a result of `type` (i1, or one i1 for each lane)."""
     if type != i1:
         properties: dict[str, Attribute] = {"predicate": StringAttr(predicate), "fastmathFlags": fastmath}
-        return at.value(llvm_extras.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
+        return at.value(make(llvm_extras.FCmpOp, (lhs, rhs), result_types=(type,), properties=properties))
     flag = f"_{predicate}" if predicate in ("true", "false") else predicate
     index = IntegerAttr(llvm.FCmpPredicateFlag(flag).to_int(), 64)
     properties = {"predicate": index, "fastmathFlags": fastmath}
-    return at.value(llvm.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
+    return at.value(make(llvm.FCmpOp, (lhs, rhs), result_types=(type,), properties=properties))
 
 
 def through_f32(

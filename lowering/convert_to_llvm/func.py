@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import func_extras
 from ...dialects.xdsl_extras.type_guards import is_memref
 from .core import Lowerer, Rules, make_call
@@ -73,14 +74,12 @@ def _return(op: func.ReturnOp, at: Lowerer) -> Values:
     values: Sequence[SSAValue] = op.arguments
     if len(values) > 1:
         struct = result_type(tuple(v.type for v in values))
-        packed = at.value(llvm.UndefOp.create(result_types=(struct,)))
+        packed = at.value(make(llvm.UndefOp, result_types=(struct,)))
         for i, value in enumerate(values):
             properties: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [i])}
-            packed = at.value(
-                llvm.InsertValueOp.create(operands=(packed, value), result_types=(struct,), properties=properties)
-            )
+            packed = at.value(make(llvm.InsertValueOp, (packed, value), result_types=(struct,), properties=properties))
         values = (packed,)
-    at.insert(llvm.ReturnOp.create(operands=values))
+    at.insert(make(llvm.ReturnOp, values))
     return ()
 
 
@@ -91,8 +90,9 @@ def _call(op: func.CallOp, at: Lowerer) -> Values:
         return packed
     return [
         at.value(
-            llvm.ExtractValueOp.create(
-                operands=packed,
+            make(
+                llvm.ExtractValueOp,
+                packed,
                 result_types=(convert_type(type),),
                 properties={"position": DenseArrayBase.from_list(i64, [i])},
             )
@@ -109,7 +109,7 @@ def _cast(op: UnrealizedConversionCastOp, at: Lowerer) -> Values:
 
 
 def _constant(op: func_extras.ConstantOp, at: Lowerer) -> Values:
-    return (at.value(llvm.AddressOfOp.create(result_types=(PTR,), properties={"global_name": op.value})),)
+    return (at.value(make(llvm.AddressOfOp, result_types=(PTR,), properties={"global_name": op.value})),)
 
 
 RULES: Rules = {

@@ -11,6 +11,7 @@ from xdsl.dialects import llvm, math
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_vector
 from .arith import float_intrinsic
@@ -26,15 +27,15 @@ def call_libm(at: Lowerer, name: str, args: Sequence[SSAValue], type: Attribute)
     symbol = name if isinstance(element_type(type), Float64Type) else name + "f"
     if not is_vector(type):
         return at.call(symbol, args, type)[0]
-    result = at.value(llvm_extras.PoisonOp.create(result_types=(type,)))
+    result = at.value(make(llvm_extras.PoisonOp, result_types=(type,)))
     for lane in range(type.get_shape()[0]):
         position = at.integer(lane)
         scalars = [
-            at.value(llvm_extras.ExtractElementOp.create(operands=(a, position), result_types=(element_type(a.type),)))
+            at.value(make(llvm_extras.ExtractElementOp, (a, position), result_types=(element_type(a.type),)))
             for a in args
         ]
         value = at.call(symbol, scalars, element_type(type))[0]
-        result = at.value(llvm.InsertElementOp.create(operands=(result, value, position), result_types=(type,)))
+        result = at.value(make(llvm.InsertElementOp, (result, value, position), result_types=(type,)))
     return result
 
 

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, with_element
 from .core import NSW, Lowerer, Rules, known_integer
 from .floats import from_narrow_bits, narrow_bits
@@ -80,8 +81,12 @@ def load(at: Lowerer, op: Operation, pointer: SSAValue, type: Attribute) -> SSAV
     stored = storage_type(type)
     properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, type)}
     value = at.value(
-        llvm.LoadOp.create(
-            operands=(pointer,), result_types=(stored,), properties=properties, attributes=_access_attributes(op)
+        make(
+            llvm.LoadOp,
+            (pointer,),
+            result_types=(stored,),
+            properties=properties,
+            attributes=_access_attributes(op),
         )
     )
     return from_storage(at, value, type)
@@ -91,7 +96,7 @@ def store(at: Lowerer, op: Operation, value: SSAValue, pointer: SSAValue) -> Non
     """Store a scalar or vector with the alignment that `op` states, by default that of one element."""
     properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, value.type)}
     operands = (to_storage(at, value), pointer)
-    at.insert(llvm.StoreOp.create(operands=operands, properties=properties, attributes=_access_attributes(op)))
+    at.insert(make(llvm.StoreOp, operands, properties=properties, attributes=_access_attributes(op)))
 
 
 def from_storage(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
@@ -136,14 +141,14 @@ def _alloca(op: memref.AllocaOp, at: Lowerer) -> Values:
         assert isinstance(size, SSAValue)
         return (at.value(_make_alloca(size, i8, alignment)),)
     one = at.insert_at_entry(
-        llvm.ConstantOp.create(result_types=(i64,), properties={"value": IntegerAttr(1, i64)})
+        make(llvm.ConstantOp, result_types=(i64,), properties={"value": IntegerAttr(1, i64)})
     ).results[0]
     return (at.insert_at_entry(_make_alloca(one, array_type(type), alignment)).results[0],)
 
 
 def _make_alloca(size: SSAValue, element: Attribute, alignment: Attribute) -> llvm.AllocaOp:
     properties: dict[str, Attribute] = {"alignment": alignment, "elem_type": element}
-    return llvm.AllocaOp.create(operands=(size,), result_types=(PTR,), properties=properties)
+    return make(llvm.AllocaOp, (size,), result_types=(PTR,), properties=properties)
 
 
 def _alloc(op: memref.AllocOp, at: Lowerer) -> Values:
@@ -174,7 +179,7 @@ def _dim(op: memref.DimOp, at: Lowerer) -> Values:
 
 def _get_global(op: memref.GetGlobalOp, at: Lowerer) -> Values:
     properties: dict[str, Attribute] = {"global_name": op.name_}
-    return (at.value(llvm.AddressOfOp.create(result_types=(PTR,), properties=properties)),)
+    return (at.value(make(llvm.AddressOfOp, result_types=(PTR,), properties=properties)),)
 
 
 def _same_pointer(op: Operation, at: Lowerer) -> Values:
@@ -182,14 +187,14 @@ def _same_pointer(op: Operation, at: Lowerer) -> Values:
 
 
 def _assume_alignment(op: memref.AssumeAlignmentOp, at: Lowerer) -> Values:
-    bits = at.value(llvm.PtrToIntOp.create(operands=(op.memref,), result_types=(i64,)))
+    bits = at.value(make(llvm.PtrToIntOp, (op.memref,), result_types=(i64,)))
     low = at.integer_binary(llvm.AndOp, bits, at.integer(op.alignment.value.data - 1))
     at.intrinsic("llvm.assume", (at.icmp("eq", low, at.integer(0), i1),), None)
     return (op.memref,)
 
 
 def _as_index(op: memref.ExtractAlignedPointerAsIndexOp, at: Lowerer) -> Values:
-    return (at.value(llvm.PtrToIntOp.create(operands=op.operands, result_types=(i64,))),)
+    return (at.value(make(llvm.PtrToIntOp, op.operands, result_types=(i64,))),)
 
 
 def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[SSAValue | int]:
@@ -242,8 +247,8 @@ def lower_global(op: memref.GlobalOp) -> llvm.GlobalOp:
     value = None if isinstance(op.initial_value, UnitAttr) else op.initial_value
     body = Region()
     if value is None and private:
-        zero = llvm.ZeroOp.create(result_types=(type,))
-        body = Region(Block([zero, llvm.ReturnOp.create(operands=zero.results)]))
+        zero = make(llvm.ZeroOp, result_types=(type,))
+        body = Region(Block([zero, make(llvm.ReturnOp, zero.results)]))
     return llvm.GlobalOp(
         type,
         op.sym_name,

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras.type_guards import is_integer_attr
 from .core import dense_i32
 
@@ -103,7 +104,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _less(block: Block, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    compare = arith.CmpiOp.create(operands=(lhs, rhs), result_types=(i1,), properties={"predicate": _SLT})
+    compare = make(arith.CmpiOp, (lhs, rhs), result_types=(i1,), properties={"predicate": _SLT})
     block.add_op(compare)
     return compare.result
 
@@ -123,9 +124,7 @@ def _for(op: scf.ForOp, block: Block) -> None:
         passed = []
     else:
         _cond_branch(block, _less(block, lower, upper), (first, [lower, *initial]), (end, initial))
-    step = arith.AddiOp.create(
-        operands=(first.args[0], op.step), result_types=(lower.type,), properties={"overflowFlags": _NSW}
-    )
+    step = make(arith.AddiOp, (first.args[0], op.step), result_types=(lower.type,), properties={"overflowFlags": _NSW})
     last.add_op(step)
     kept = op.attributes.get(LOOP_ANNOTATION)
     attributes = {} if kept is None else {LOOP_ANNOTATION: kept}

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, Vecto
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
 from .core import Lowerer, Rules, dense_i32, fastmath_of
@@ -60,7 +61,7 @@ def _lanes(type: Attribute) -> int:
 def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
     """A vector with `value` in each lane."""
     bits = narrow_bits(at, value)
-    poison = at.value(llvm_extras.PoisonOp.create(result_types=(with_element(type, bits.type),)))
+    poison = at.value(make(llvm_extras.PoisonOp, result_types=(with_element(type, bits.type),)))
     first = insert_lane(at, bits, poison, at.integer(0))
     return from_narrow_bits(at, shuffle(at, first, poison, [0] * _lanes(type)), type)
 
@@ -69,15 +70,13 @@ def insert_lane(at: Lowerer, value: SSAValue, lanes: SSAValue, position: SSAValu
     """`lanes` with `value` at a position."""
     bits = narrow_bits(at, lanes)
     operands = (bits, narrow_bits(at, value), position)
-    return from_narrow_bits(
-        at, at.value(llvm.InsertElementOp.create(operands=operands, result_types=(bits.type,))), lanes.type
-    )
+    return from_narrow_bits(at, at.value(make(llvm.InsertElementOp, operands, result_types=(bits.type,))), lanes.type)
 
 
 def extract_lane(at: Lowerer, lanes: SSAValue, position: SSAValue) -> SSAValue:
     """The lane at a position."""
     bits = narrow_bits(at, lanes)
-    lane = llvm_extras.ExtractElementOp.create(operands=(bits, position), result_types=(element_type(bits.type),))
+    lane = make(llvm_extras.ExtractElementOp, (bits, position), result_types=(element_type(bits.type),))
     return from_narrow_bits(at, at.value(lane), element_type(lanes.type))
 
 
@@ -88,7 +87,7 @@ def shuffle(at: Lowerer, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> S
     bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
     properties: dict[str, Attribute] = {"mask": dense_i32(tuple(mask))}
     result = with_element(type, element_type(bits[0].type))
-    shuffled = llvm.ShuffleVectorOp.create(operands=bits, result_types=(result,), properties=properties)
+    shuffled = make(llvm.ShuffleVectorOp, bits, result_types=(result,), properties=properties)
     return from_narrow_bits(at, at.value(shuffled), type)
 
 

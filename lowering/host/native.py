@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import i64 as I64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import ShapeError
+from ...dialects.quick import make
 from ...dialects.sym.analyzer import EVERYTHING, EXTENT, ExtentBounds, Interval
 from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
 from ...dialects.xdsl_extras.arith_extras import INTEGER_PREDICATES
@@ -77,7 +78,7 @@ class Native(Emitter):
         properties: dict[str, Attribute] | None = None,
     ) -> SSAValue:
         """The result of a new operation: the blocks written before need not dominate the current one."""
-        return self.value(cls.create(operands=operands, result_types=(result,), properties=properties or {}))
+        return self.value(make(cls, operands, result_types=(result,), properties=properties or {}))
 
     def value(self, op: Operation) -> SSAValue:
         """Append an operation; its only result."""
@@ -120,7 +121,7 @@ class Native(Emitter):
     def null(self) -> SSAValue:
         """The null pointer."""
         if self._null is None:
-            op = llvm.ZeroOp.create(result_types=(PTR,))
+            op = make(llvm.ZeroOp, result_types=(PTR,))
             self.at_head(op)
             self._null = op.results[0]
         return self._null
@@ -136,7 +137,7 @@ class Native(Emitter):
         return self.pure(llvm.LoadOp, (pointer,), type, {"ordering": _ORDERING})
 
     def store(self, value: SSAValue, pointer: SSAValue) -> None:
-        self.append(llvm.StoreOp.create(operands=(value, pointer), properties={"ordering": _ORDERING}))
+        self.append(make(llvm.StoreOp, (value, pointer), properties={"ordering": _ORDERING}))
 
     def address(self, base: SSAValue, index: int | SSAValue, element: Attribute = I8) -> SSAValue:
         """The address of element `index` of the array at `base`; bytes by default."""
@@ -173,7 +174,7 @@ class Native(Emitter):
         if symbol not in self.declared:
             self.declared[symbol] = FunctionType.from_lists([a.type for a in args], list(types))
         properties: dict[str, Attribute] = {"callee": _symbol(symbol)}
-        op = self.append(func.CallOp.create(operands=args, result_types=types, properties=properties))
+        op = self.append(make(func.CallOp, args, result_types=types, properties=properties))
         return op.results[0] if types else self.null
 
     def call_pointer(self, function: SSAValue, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
@@ -231,7 +232,7 @@ class Native(Emitter):
         block = Block()
         with self.inside(block):
             value = build()
-            self.append(scf.YieldOp.create(operands=(value,) if yields else ()))
+            self.append(make(scf.YieldOp, (value,) if yields else ()))
         return Region(block)
 
     def repeat(self, count: int, build: Callable[[SSAValue], object]) -> None:

@@ -32,6 +32,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.dtypes import float_attr
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type
 
@@ -125,7 +126,7 @@ class Emitter:
         earlier = self._pure.get(key)
         if earlier is not None:
             return earlier[0]
-        op = cls.create(operands=operands, result_types=(result,), properties=properties or {}, location=self.place)
+        op = make(cls, operands, result_types=(result,), properties=properties or {}, location=self.place)
         self.block.add_op(op)
         self._pure[key] = op.results[0], operands  # which live as long as their numbers are in the key
         self.scopes[-1].pure.append(key)
@@ -158,7 +159,7 @@ class Emitter:
         return result
 
     def _head(self, value: Attribute, type: Attribute) -> SSAValue:
-        op = arith.ConstantOp.create(result_types=(type,), properties={"value": value})
+        op = make(arith.ConstantOp, result_types=(type,), properties={"value": value})
         self.at_head(op)
         return op.results[0]
 
@@ -278,7 +279,7 @@ class Emitter:
         key = (operands[0], (cls, tuple(operands[1:]), result))
         loaded = loads.get(key)
         if loaded is None:
-            op = cls.create(operands=operands, result_types=(result,))
+            op = make(cls, operands, result_types=(result,))
             self.block.add_op(op)
             loaded = loads[key] = op.results[0]
         return loaded

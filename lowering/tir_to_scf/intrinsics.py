@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of, scalar_of
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.llvm_names import is_llvm_intrinsic
@@ -346,7 +347,7 @@ def call_llvm_intrinsic(emit: Emitter, name: str, args: Sequence[SSAValue], resu
         "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(args), 0)),
     }
     types = () if result is None else (result,)
-    op = llvm.CallIntrinsicOp.create(operands=args, result_types=types, properties=properties)
+    op = make(llvm.CallIntrinsicOp, args, result_types=types, properties=properties)
     emit.append(op)
     return op.results[0] if op.results else emit.constant(0, i32)
 

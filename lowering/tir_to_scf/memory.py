@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import byte_size
+from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
 from .casts import pointer_to
 from .emitter import INDEX, Emitter, element_of, lane_count, vector_type
@@ -129,7 +130,7 @@ class Memory:
         buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
         value = self.values.value(op.value)
         if not isinstance(index.type, VectorType):
-            self._append(memref.StoreOp.create(operands=(value, buffer, self.values.index(index))), buffer)
+            self._append(make(memref.StoreOp, (value, buffer, self.values.index(index))), buffer)
         elif self._slope(index) != 1:
             self._scatter(value, buffer, index)
         else:
@@ -148,7 +149,7 @@ class Memory:
             raise UnsupportedError("a masked store of places that do not lie side by side", expected="tir.ramp %at, 1")
         at = self.values.index(cast(tir.RampOp, op.index.owner).base)
         if not self._may_overrun(buffer, at, lane_count(value.type)):
-            self._append(vector.MaskedStoreOp.create(operands=(buffer, at, mask, value)), buffer)
+            self._append(make(vector.MaskedStoreOp, (buffer, at, mask, value)), buffer)
             return
         old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
         self._append(_vector_store(self.emit.select(mask, value, old), buffer, at), buffer)
@@ -185,7 +186,7 @@ class Memory:
     def _scatter(self, value: SSAValue, buffer: SSAValue, index: SSAValue) -> None:
         for lane, at in enumerate(self._lane_indices(index, lane_count(index.type))):
             element = self.emit.append(vector.ExtractOp(value, [lane], element_of(buffer))).results[0]
-            self._append(memref.StoreOp.create(operands=(element, buffer, at)), buffer)
+            self._append(make(memref.StoreOp, (element, buffer, at)), buffer)
 
     def _slope(self, index: SSAValue) -> int | None:
         """By how much an index grows from lane to lane, if that is one constant."""
@@ -213,8 +214,11 @@ def _is_streamed(op: tir.StoreOp) -> bool:
 def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue, aligned: int = 0) -> vector.StoreOp:
     """A store; past the caches where the address is known to be `aligned` to so many bytes."""
     attributes: dict[str, Attribute] = {"alignment": IntegerAttr(aligned, i64)} if aligned else {}
-    return vector.StoreOp.create(
-        operands=(value, buffer, at), properties={"nontemporal": _STREAMS[bool(aligned)]}, attributes=attributes
+    return make(
+        vector.StoreOp,
+        (value, buffer, at),
+        properties={"nontemporal": _STREAMS[bool(aligned)]},
+        attributes=attributes,
     )
 
 

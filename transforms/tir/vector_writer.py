@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import make
 from ...dialects.tir import ForKind
 from .vector_plan import VectorPlan
 from .walk import copied, folded
@@ -96,8 +97,9 @@ class VectorWriter:
         operands = [self.vector(o) for o in op.operands]
         if isinstance(op, tir.LtOp) and self.plan.slope(op.lhs) == 1 and self.plan.slope(op.rhs) == 0:
             operands[0] = self._ramp(self.first(op.lhs), 1)
-        new = type(op).create(
-            operands=operands,
+        new = make(
+            type(op),
+            operands,
             result_types=self._types(op),
             properties=op.properties,
             attributes={k: a for k, a in op.attributes.items() if k == tir.LLVMCall.COUNTED},

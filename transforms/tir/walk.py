@@ -14,6 +14,7 @@ from xdsl.traits import Pure, is_side_effect_free
 from ...dialects import tir
 from ...dialects.attributes import PyValue, function_attrs
 from ...dialects.dtypes import bit_width, lanes_of, scalar_of
+from ...dialects.quick import make
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, as_expr
@@ -164,8 +165,13 @@ def _reads_operands_alone(kind: type[Operation]) -> bool:
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     """An operation without regions on other operands."""
     types = [r.type for r in op.results]
-    copy = type(op).create(
-        operands=operands, result_types=types, properties=op.properties, attributes=op.attributes, location=op.location
+    copy = make(
+        type(op),
+        operands,
+        result_types=types,
+        properties=op.properties,
+        attributes=op.attributes,
+        location=op.location,
     )
     for old, new in zip(op.results, copy.results, strict=True):
         new.name_hint = old.name_hint

@@ -1,0 +1,85 @@
+"""`make`, `fill` and `replace_uses` do what xDSL's own ways do, which they are written out of."""
+
+import pytest
+from xdsl.dialects import arith, llvm, test
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnitAttr, i32
+from xdsl.ir import Block, Operation, SSAValue
+
+from tirax.dialects import tir
+from tirax.dialects.quick import make, replace_uses
+
+
+def _state(op: Operation) -> tuple[object, ...]:
+    types = [r.type for r in op.results]
+    where = [(r.op is op, r.index, r.name_hint) for r in op.results]
+    links = (op.parent, op.next_op, op.prev_op, list(op.regions), list(op.successors))
+    return (list(op.operands), types, where, op.properties, op.attributes, op.location, links)
+
+
+def _uses(value: SSAValue) -> list[tuple[Operation, int]]:
+    forth = list(value.uses)
+    back = []
+    use = forth[-1] if forth else None
+    while use is not None:
+        back.append(use)
+        use = use._prev_use
+    assert back == forth[::-1], "the list of uses reads the same both ways"
+    return [(use.operation, use.index) for use in forth]
+
+
+@pytest.mark.parametrize("cls", [arith.AddiOp, arith.AddfOp, llvm.GEPOp, test.TestOp, tir.AddOp])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_an_operation_is_made_as_xdsl_makes_it(cls: type[Operation], count: int) -> None:
+    block = Block(arg_types=[i32, i32])
+    operands = [block.args[0], block.args[1], block.args[0]][:count]
+    given = {"operands": operands, "result_types": [i32] * count, "properties": {"a": UnitAttr()}}
+    place = FileLineColLoc(StringAttr("x"), IntAttr(1), IntAttr(2))
+    given |= {"attributes": {"b": UnitAttr()}, "location": place}
+    assert _state(make(cls, **given)) == _state(cls.create(**given))
+    assert _state(make(cls)) == _state(cls.create())
+
+
+def test_what_is_made_shares_nothing_with_what_it_is_made_of() -> None:
+    properties = {"a": UnitAttr()}
+    one, other = (make(arith.AddiOp, (), (i32,), properties) for _ in range(2))
+    one.properties["c"] = UnitAttr()
+    assert "c" not in other.properties and "c" not in properties
+    assert "c" not in make(arith.AddiOp).properties
+
+
+def test_uses_of_what_is_made_are_known() -> None:
+    a, b = Block(arg_types=[i32, i32]).args
+    made = make(arith.AddiOp, (a, a), (i32,))
+    also = make(arith.AddiOp, (b, a), (i32,))
+    assert _uses(a) == [(also, 1), (made, 1), (made, 0)]
+    assert _uses(b) == [(also, 0)]
+    made.drop_all_references()
+    assert _uses(a) == [(also, 1)]
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_uses_go_over_as_they_do_in_xdsl(count: int, before: int) -> None:
+    def users(replace: object) -> tuple[list[list[int]], list[tuple[int, int]], list[tuple[int, int]]]:
+        old, new, third = values = Block(arg_types=[i32, i32, i32]).args
+        ops = [make(test.TestOp, (new,)) for _ in range(before)]
+        ops += [make(test.TestOp, (old, third, old, new)) for _ in range(count)]
+        replace(old, new)  # type: ignore[operator]
+        numbers = {value: i for i, value in enumerate(values)}
+        operands = [[numbers[v] for v in op.operands] for op in ops]
+        return operands, *([(ops.index(op), i) for op, i in _uses(v)] for v in (old, new))
+
+    assert users(replace_uses) == users(lambda old, new: old.replace_all_uses_with(new))
+
+
+def test_a_name_goes_over_where_there_is_none() -> None:
+    old, new = Block(arg_types=[i32, i32]).args
+    old.name_hint = "x"
+    replace_uses(old, new)
+    assert new.name_hint == "x"
+    named = Block(arg_types=[i32]).args[0]
+    named.name_hint = "y"
+    replace_uses(old, named)
+    assert named.name_hint == "y"
+    replace_uses(named, named)
+    assert not list(named.uses)
