@@ -14,10 +14,10 @@ from ..ir.passes.extern import check_calls
 from ..ir.passes.transform import PassContext, new_context, no_gc
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
-from .host.convert import SITES, ConvertHostToFunc, host_data
-from .object_cache import object_of_modules
+from .host.symbols import name_kernels
+from .object_cache import Begun, begin, object_of_modules
 from .part_workers import PartWorkers
-from .parts import Part, divide, lowered_text
+from .parts import Part, divide, kernels_by_part, lowered_text
 from .pipelines import TO_HOST, make_passes
 from .run import run_passes
 from .timings import stage
@@ -33,9 +33,16 @@ def from_host(
 ) -> Executable:
     """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
     at = named.index(TO_HOST)
-    passes = [*make_passes(named[:at], target.text), ConvertHostToFunc(profile)]
-    run_passes(passes, new_context(), op, verify_each=False)
-    return assemble(op, target, opt_level, named[at + 1 :], workers)
+    below = named[at + 1 :]
+    run_passes(make_passes(named[:at], target.text), new_context(), op, verify_each=False)
+    begun = None
+    if workers is not None and workers.count:  # which begin with the kernels while this process writes entry points
+        name_kernels(op)
+        begun = begin(kernels_by_part(op), below, target, opt_level, workers)
+    from .host.convert import ConvertHostToFunc  # what it imports is imported while workers work
+
+    run_passes([ConvertHostToFunc(profile)], new_context(), op, verify_each=False)
+    return assemble(op, target, opt_level, below, workers, begun)
 
 
 def instrumented(
@@ -52,10 +59,14 @@ def assemble(
     opt_level: int = 3,
     passes: Sequence[str] = (),
     workers: PartWorkers | None = None,
+    begun: Begun | None = None,
 ) -> Executable:
     """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
-    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run.
+    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run. `begun` is
+    what was begun with its kernels before.
     """
+    from .host.convert import SITES, host_data
+
     target = target or Target.host()
     data = host_data(op)
     check_calls(op)
@@ -68,7 +79,7 @@ def assemble(
     def text_of(number: int) -> str:
         return lowered_text(parts[number], lowering, exported)
 
-    code = object_of_modules([part.module for part in parts], text_of, target, opt_level, passes, workers)
+    code = object_of_modules([part.module for part in parts], text_of, target, opt_level, passes, workers, begun)
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
         return Executable(

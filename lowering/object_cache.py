@@ -18,13 +18,15 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ..ir.digest import digest
 from ..ir.passes.additions import are_any
@@ -35,11 +37,23 @@ from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.engine import join_objects
 from ..target import Target
 from .llvm_thread import Compiler
-from .part_workers import PartWorkers
+from .part_workers import Kernels, PartWorkers
 from .timings import add_stages, stage
 
 _cache = ObjectCache()
 _ROOMS = ("dialects", "ir", "transforms", "schedule", "lowering")
+
+
+Codes = dict[int, tuple[str, "bytes | Future[bytes]"]]
+"""Keys of LLVM text with their objects, by the numbers of modules."""
+
+
+@dataclass
+class Begun:
+    """What is known of the modules behind the first one before that one is: their keys, and what the cache has."""
+
+    keys: list[str] = field(default_factory=list[str])
+    codes: Codes = field(default_factory=dict[int, tuple[str, "bytes | Future[bytes]"]])
 
 
 @cache
@@ -90,16 +104,20 @@ def object_of_modules(
     opt_level: int,
     passes: Sequence[str] = (),
     workers: PartWorkers | None = None,
+    begun: Begun | None = None,
 ) -> bytes:
     """The objects of modules as one; `text_of` lowers the module of a number to LLVM text by `passes`, if it must.
 
-    Without passes all are lowered here, else `workers` may do others than the first one.
+    Without passes all are lowered here, else `workers` may do others than the first one; `begun` says which they do.
     """
-    keys = _keys(modules, target, opt_level) if passes and is_plain(PassContext.current()) else []
-    codes = _known(keys)
+    keyed = bool(passes) and is_plain(PassContext.current())
+    if begun is None:
+        begun = begin([list(m.ops) for m in modules[1:]], passes, target, opt_level, workers) if keyed else Begun()
+    keys = [*_keys([modules[0].ops], target, opt_level), *begun.keys] if keyed else []
+    codes = {**_known(keys[:1]), **begun.codes}
     missing = [number for number in range(len(modules)) if number not in codes]
     with Compiler(target, opt_level) as compiler:
-        for number in _left(missing, modules, passes, workers if keys else None):
+        for number in _left(missing, workers if keyed else None):
             text = text_of(number)
             key = text_key(text, target, opt_level)
             with stage("object"):
@@ -116,33 +134,44 @@ def object_of_modules(
     return join_objects(objects)
 
 
-def _left(
-    missing: list[int], modules: Sequence[ModuleOp], passes: Sequence[str], workers: PartWorkers | None
-) -> Iterator[int]:
+def begin(
+    parts: Sequence[Kernels], passes: Sequence[str], target: Target, opt_level: int, workers: PartWorkers | None
+) -> Begun:
+    """Look up the modules behind the first one, of which these are the kernels, and have workers do those that are new.
+
+    `passes` lower them.
+    """
+    begun = Begun(_keys(parts, target, opt_level))
+    begun.codes.update(_known(begun.keys, first=1))
+    if workers is not None:
+        workers.offer({i: part for i, part in enumerate(parts, 1) if i not in begun.codes}, passes)
+    return begun
+
+
+def _left(missing: list[int], workers: PartWorkers | None) -> Iterator[int]:
     """The numbers of missing modules that are to be lowered here."""
     if workers is None:
         yield from missing
         return
-    workers.offer({number: modules[number] for number in missing if number}, passes)
     yield from (number for number in missing if not number)
     yield from workers.left()
 
 
-def _keys(modules: Sequence[ModuleOp], target: Target, opt_level: int) -> list[str]:
-    """The keys under which the cache has the keys of the modules' objects.
+def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int) -> list[str]:
+    """The keys under which the cache has the keys of the objects of modules, by what is in these.
 
     Constants are attributes of the module, and no part of the object.
     """
     with stage("look-up"):
         common = (*machine_parts(target, opt_level), sources(_ROOMS))
-        return [cache_key("module", digest(module.ops), *common) for module in modules]
+        return [cache_key("module", digest(ops), *common) for ops in modules]
 
 
-def _known(keys: list[str]) -> dict[int, tuple[str, bytes | Future[bytes]]]:
-    """The key of its object and the object of each module, by its number, for which the cache has both."""
-    known: dict[int, tuple[str, bytes | Future[bytes]]] = {}
+def _known(keys: list[str], first: int = 0) -> Codes:
+    """The key of its object and the object of each module, by its number from `first` on, if the cache has both."""
+    known: Codes = {}
     with stage("look-up"):
-        for number, place in enumerate(keys):
+        for number, place in enumerate(keys, first):
             key = (_cache.get(place) or b"").decode()
             code = _cache.get(key) if key else None
             if code is not None:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ..hardware import build_threads
 from ..ir.rewriting.walk import operations
@@ -29,6 +30,10 @@ _MOST = 3
 """Workers: each takes about 100 MiB."""
 _LARGE = 40
 """So many different operators are several parts, and lowering these takes longer than it does to start a process."""
+
+
+Kernels = Sequence[Operation]
+"""The tensor functions of a part."""
 
 
 def useful_workers(op: ModuleOp) -> int:
@@ -91,9 +96,14 @@ class PartWorkers:
         for process in self._processes:
             process.communicate()  # closes its pipes
 
-    def offer(self, parts: Mapping[int, ModuleOp], passes: Sequence[str]) -> None:
-        """Have parts lowered, by their numbers; the longest first."""
-        sizes = {number: len(operations(part)) for number, part in parts.items()}
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return len(self._processes)
+
+    def offer(self, parts: Mapping[int, Kernels], passes: Sequence[str]) -> None:
+        """Have parts lowered, by their numbers; the longest first. Their kernels stay as they are until then."""
+        sizes = {number: sum(len(operations(kernel)) for kernel in part) for number, part in parts.items()}
         self._pending = sorted(parts, key=sizes.__getitem__)
         for process in self._processes:
             thread = Thread(target=self._serve, args=(process, parts, passes), name="tirax-part", daemon=True)
@@ -114,12 +124,12 @@ class PartWorkers:
         except IndexError:
             return None
 
-    def _serve(self, process: subprocess.Popen[bytes], parts: Mapping[int, ModuleOp], passes: Sequence[str]) -> None:
+    def _serve(self, process: subprocess.Popen[bytes], parts: Mapping[int, Kernels], passes: Sequence[str]) -> None:
         """Have a process do one part after the other; what it fails to do is left for others."""
         while (number := self._take()) is not None:
             answer = None
             try:
-                answer = _asked(process, str(parts[number]), passes)
+                answer = _asked(process, _text(parts[number]), passes)
             finally:
                 if answer is None:
                     self._pending.append(number)
@@ -130,6 +140,11 @@ class PartWorkers:
     def _wait(self) -> None:
         while self._threads:
             self._threads.pop().join()
+
+
+def _text(kernels: Kernels) -> str:
+    """The text of a module of kernels."""
+    return "\n".join(("builtin.module {", *map(str, kernels), "}"))
 
 
 def _asked(process: subprocess.Popen[bytes], text: str, passes: Sequence[str]) -> Answer | None:

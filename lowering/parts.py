@@ -14,7 +14,7 @@ from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
-from ..dialects import tir
+from ..dialects import relax, tir
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.passes.transform import PassContext, new_context
@@ -32,7 +32,7 @@ FEWEST_PARTS = 3
 """A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
 
 _CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
-_KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp)
+_KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp, relax.FuncOp)
 
 _ENTRY_POINTS = (
     "PyBool_FromLong PyCallable_Check PyErr_CheckSignals PyErr_Clear PyErr_NoMemory PyErr_Occurred "
@@ -99,19 +99,26 @@ def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list
     Kernels that call others or packed functions stay, and so do those that they call; all do where they are less than
     `fewest`.
     """
-    if not all(isinstance(inner, _KNOWN) for inner in op.ops):
-        return [Part(op)]
-    alone = _independent([f for f in op.ops if isinstance(f, tir.FuncOp)])
-    if len(alone) < fewest:
-        return [Part(op)]
     parts = [Part(op)]
-    for first in range(0, len(alone), KERNELS_IN_A_PART):
-        kernels = alone[first : first + KERNELS_IN_A_PART]
+    for kernels in kernels_by_part(op, fewest):
         op.body.block.add_ops([_declaration(f) for f in kernels])
         for f in kernels:
             f.detach()
         parts.append(Part(ModuleOp(list[Operation](kernels)), frozenset(f.sym_name.data for f in kernels)))
     return parts
+
+
+def kernels_by_part(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[list[tir.FuncOp]]:
+    """The kernels of the parts behind the first one, in which `divide` puts what else there is.
+
+    They are the same before `convert-host-to-func` as after it, where the kernels have their names (`name_kernels`).
+    """
+    if not all(isinstance(inner, _KNOWN) for inner in op.ops):
+        return []
+    alone = _independent([f for f in op.ops if isinstance(f, tir.FuncOp)])
+    if len(alone) < fewest:
+        return []
+    return [alone[first : first + KERNELS_IN_A_PART] for first in range(0, len(alone), KERNELS_IN_A_PART)]
 
 
 def _independent(kernels: Sequence[tir.FuncOp]) -> list[tir.FuncOp]:

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError
-from ...dialects import relax, tir
+from ...dialects import relax
 from ...dialects.relax.data import TensorDataAttr
 from ...ir.functions.lookup import callee_names
 from ...ir.passes.transform import Pass
@@ -37,7 +37,7 @@ from .entry import packed_entries, relax_entry, tir_entry
 from .function import HostModule
 from .kernels import kernel_of
 from .native import PTR
-from .symbols import rename_kernels
+from .symbols import NAMED, kernels_of, name_kernels
 
 FUNCTIONS, SLOTS, CONSTANTS, SITES = "host.functions", "host.slots", "host.constants", "host.sites"
 
@@ -54,21 +54,22 @@ class ConvertHostToFunc(Pass):
     profile: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp)}
+        public = name_kernels(op)
+        kernels = kernels_of(op)
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relax.FuncOp)}
-        known = {name: kernel_of(f, self.profile) for name, f in kernels.items()}
+        known = {name: kernel_of(name, f, self.profile) for name, f in kernels.items()}
         module = HostModule(known, recursive_functions(functions), sites=[] if self.profile else None)
         entries = [relax_entry(module, f) for f in functions.values()]
-        entries += [tir_entry(module, f) for f in kernels.values() if not f.private]
-        entries += [entry for f in kernels.values() for entry in packed_entries(module, f)]
+        entries += [tir_entry(module, name, kernels[name]) for name in public]
+        entries += [entry for name, f in kernels.items() for entry in packed_entries(module, name, f)]
         block = op.body.block
         for function in functions.values():
             block.erase_op(function)
-        rename_kernels(op, kernels)
         block.add_ops([*_globals(module), *entries])
         present = {f.sym_name.data for f in block.ops if isinstance(f, func.FuncOp | llvm.FuncOp)}
         called = [(name, t) for name, t in module.declared.items() if name not in present]
         block.add_ops([func.FuncOp.external(name, t.inputs.data, t.outputs.data) for name, t in called])
+        del op.attributes[NAMED]
         op.attributes |= _attributes(module)
 
 

@@ -60,9 +60,8 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
     return _entry(f, op, types, accesses, run)
 
 
-def tir_entry(module: HostModule, op: tir.FuncOp) -> func.FuncOp:
-    """The entry point of a tir function: inputs and outputs are arguments, the result is None."""
-    name = op.sym_name.data
+def tir_entry(module: HostModule, name: str, op: tir.FuncOp) -> func.FuncOp:
+    """The entry point of a tir function of this name: inputs and outputs are arguments, the result is None."""
     accesses = module.kernels[name].accesses
     types = [param_struct_info(p) for p in op.params]
     params = list(zip(op.params, types, accesses, strict=True))
@@ -148,14 +147,14 @@ def _checked_arguments(
     return values
 
 
-def packed_entries(module: HostModule, kernel: tir.FuncOp) -> list[func.FuncOp]:
-    """The functions for the calls in a kernel, which are noted at the calls.
+def packed_entries(module: HostModule, called: str, kernel: tir.FuncOp) -> list[func.FuncOp]:
+    """The functions for the calls in a kernel of this name, which are noted at the calls.
 
     Raises `UnsupportedError` for an argument that is neither a number, a string nor a buffer.
     """
     entries: list[func.FuncOp] = []
     for call in [op for op in operations(kernel) if isinstance(op, tir.CallPackedOp)]:
-        name = f"{kernel.sym_name.data}.packed.{len(entries)}"
+        name = f"{called}.packed.{len(entries)}"
         call.attributes[PACKED_ENTRY] = StringAttr(ENTRY_PREFIX + name)
         call.attributes[PACKED_DIMS] = ArrayAttr([_dims(call, a) for a in call.call_args])
         entries.append(_packed_entry(HostFunction(module, name), call))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import cast
@@ -24,7 +24,7 @@ from ...ir.rewriting.walk import operations
 from ...runtime import result_pool
 from ...runtime.abi import Slot
 from ...transforms.tir.guard_indices import OUTSIDE
-from ...transforms.tir.index_bounds import Reach, check_indices, least_extents
+from ...transforms.tir.index_bounds import Reach, least_extents
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
 from .cost import cost_of
 from .function import HostFunction, Kernel, Shape
@@ -220,10 +220,12 @@ def _costs(kernel: Kernel) -> tuple[SymExpr, ...]:
     return () if kernel.cost is None else (kernel.cost.operations, kernel.cost.bytes)
 
 
-def kernel_of(func: tir.FuncOp, costs: bool = False) -> Kernel:
-    """What is known of the kernel of a tir function; with `costs` also what it does."""
-    signature = kernel_signature(func)
-    check_indices(func)
+def kernel_of(name: str, func: tir.FuncOp, costs: bool = False) -> Kernel:
+    """What is known of the kernel of a tir function, which calls know by a name; with `costs` also what it does.
+
+    Raises `ShapeError` for an access that is outside of its buffer whenever the function runs.
+    """
+    signature = replace(kernel_signature(func), name=name)
     names = {*signature.names, *signature.symbolic_vars}
     least = {
         k: reach for k, reach in least_extents(func).items() if {v.name for e in k for v in e.free_vars()} <= names

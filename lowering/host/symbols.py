@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
@@ -25,6 +26,28 @@ ENTRY_PREFIX = "entry_"
 def kernel_symbol(name: str) -> str:
     """The symbol of a kernel: no C function is called so."""
     return KERNEL_PREFIX + name
+
+
+NAMED = "host.named"
+"""The attribute of a module whose kernels have their names already: those by which public ones are known."""
+
+
+def kernels_of(op: ModuleOp) -> dict[str, tir.FuncOp]:
+    """The tir functions of a module, by the names by which it calls them."""
+    cut = len(KERNEL_PREFIX) if NAMED in op.attributes else 0
+    return {f.sym_name.data[cut:]: f for f in op.ops if isinstance(f, tir.FuncOp)}
+
+
+def name_kernels(op: ModuleOp) -> tuple[str, ...]:
+    """Give the tir functions of a module the names that they keep (`rename_kernels`) before entry points are written,
+    which call them by the former ones; those of public ones. To do it again changes nothing.
+    """
+    if NAMED not in op.attributes:
+        kernels = kernels_of(op)
+        public = ArrayAttr(StringAttr(name) for name, f in kernels.items() if not f.private)
+        rename_kernels(op, kernels)
+        op.attributes[NAMED] = public
+    return tuple(name.data for name in cast("ArrayAttr[StringAttr]", op.attributes[NAMED]))
 
 
 def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:

@@ -11,11 +11,13 @@ from xdsl.printer import Printer
 from tirax.ir.passes.transform import PassContext, module_op, new_context
 from tirax.lowering import part_workers
 from tirax.lowering.build import build
+from tirax.lowering.host.symbols import name_kernels
 from tirax.lowering.machine import compile_object
 from tirax.lowering.part_worker import serve
 from tirax.lowering.part_workers import Answer, PartWorkers, read_message, useful_workers, write_message
-from tirax.lowering.parts import divide, lowered_text
+from tirax.lowering.parts import divide, kernels_by_part, lowered_text
 from tirax.lowering.pipelines import HOST, LOWERING, TO_HOST, make_passes
+from tirax.lowering.timings import Timings
 from tirax.target import Target
 from tirax.tvm_api.script import from_source
 
@@ -94,6 +96,55 @@ def test_a_worker_gives_the_object_of_a_part():
     header, code = read_message(BytesIO(out.getvalue()))
     assert code == compile_object(lowered_text(part, make_passes(KERNEL_PASSES, target.text)), target, 3)
     assert {"default-schedule", "object"} <= set(header["stages"])
+
+
+def test_kernels_are_given_to_workers_before_entry_points_are_written(monkeypatch, expected):
+    order = []
+
+    class Watched(Timings):
+        def started(self, name):
+            order.append(name)
+
+    offered = PartWorkers.offer
+    monkeypatch.setattr(PartWorkers, "offer", lambda *args: order.append("offered") or offered(*args))
+    with Watched():
+        assert build(module()).code == expected
+    assert order.count("offered") == 1
+    assert order.index("plan-memory") < order.index("offered") < order.index(TO_HOST)
+
+
+MIXED = """from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def shared(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("y"):
+                v = T.axis.spatial(4, i)
+                T.evaluate(T.call_packed("told", x[v]))
+                y[v] = x[v]
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.call_tir(Module.shared, (x,), out_sinfo=R.Tensor((4,), "float32"))
+        return R.add(y, y)
+"""
+
+
+def test_kernels_that_are_named_before_have_the_same_entry_points():
+    texts, parts = [], []
+    for ahead in (False, True):
+        op = module_op(from_source(MIXED)).clone()
+        for p in make_passes(["legalize-ops", *HOST[:-1]]):
+            p.apply(new_context(), op)
+        if ahead:
+            assert name_kernels(op) == name_kernels(op) == ("shared",)
+        parts.append([[str(f) for f in kernels] for kernels in kernels_by_part(op, 1)] if ahead else [])
+        make_passes(HOST[-1:])[0].apply(new_context(), op)
+        texts.append(str(op))
+        assert not ahead or parts[-1] == [[str(f) for f in kernels] for kernels in kernels_by_part(op, 1)]
+    assert texts[0] == texts[1]
+    assert "entry_shared.packed.0" in texts[0] and "@kernel.shared" in texts[0] and "host.named" not in texts[0]
+    assert parts[1]
 
 
 def test_which_modules_have_workers(monkeypatch):

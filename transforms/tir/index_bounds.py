@@ -51,23 +51,26 @@ class Reach:
 def check_indices(func: tir.FuncOp) -> None:
     """Raise `ShapeError`, with its place, for an access outside of a buffer of constant extents."""
     for reach in _reaches(func):
-        extent = reach.extent.constant
-        if reach.counts:
-            continue
-        if reach.indices.low < 0 or (extent is not None and reach.indices.high >= extent):
-            found = f"{reach.indices.low if reach.indices.low < 0 else reach.indices.high}"
-            raise ShapeError(
-                reach.text, location=location_of(reach.op), expected=f"0 to {reach.extent - 1}", found=found
-            )
+        _check(reach)
+
+
+def _check(reach: Reach) -> None:
+    extent = reach.extent.constant
+    if reach.counts:
+        return
+    if reach.indices.low < 0 or (extent is not None and reach.indices.high >= extent):
+        found = f"{reach.indices.low if reach.indices.low < 0 else reach.indices.high}"
+        raise ShapeError(reach.text, location=location_of(reach.op), expected=f"0 to {reach.extent - 1}", found=found)
 
 
 def least_extents(func: tir.FuncOp) -> dict[tuple[SymExpr, ...], Reach]:
     """What extents that only the run knows have to be more than: the access that reaches farthest in each.
 
-    Behind the extent are the reach's `counts`.
+    Behind the extent are the reach's `counts`. Raises as `check_indices`.
     """
     found: dict[tuple[SymExpr, ...], Reach] = {}
     for reach in _reaches(func):
+        _check(reach)
         key = reach.extent, *reach.counts
         if reach.extent.constant is None and (key not in found or found[key].indices.high < reach.indices.high):
             found[key] = reach
