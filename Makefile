@@ -16,13 +16,16 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo example-filetypes chat course docs test test-all test-models lint format checks types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo example-filetypes chat course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
 PACKAGE := $(filter-out ./tests/% ./examples/% ./benchmarks/%,$(SOURCES))
 
 # ---- set up: .venv with tirax itself (editable), then with what the checks need
+
+# Python compiles what is imported: pip would compile all of it, which takes a minute for PyTorch and transformers.
+QUICKLY := -q --disable-pip-version-check --no-compile
 
 # Where Python came without ensurepip (Debian's python3), pip itself fills the environment.
 $(VENV)/python.stamp:
@@ -36,13 +39,13 @@ $(VENV)/demo.stamp: $(VENV)/python.stamp pyproject.toml
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/python.stamp pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install $(QUICKLY) -e '.[test]'
 	@touch $@
 
 # The version that the tests were written with; any that pip finds will do: make test-models TORCH=torch
 TORCH ?= torch==2.13.0
 $(VENV)/models.stamp: $(VENV)/test.stamp
-	$(BIN)/python -m pip install -q --disable-pip-version-check '$(TORCH)' onnxruntime onnxscript transformers safetensors
+	$(BIN)/python -m pip install $(QUICKLY) '$(TORCH)' onnxruntime onnxscript transformers safetensors
 	@touch $@
 
 # ---- what a user asks for
@@ -82,7 +85,10 @@ train: $(VENV)/demo.stamp
 
 # ---- checks; each leaves its result in build/test, from which the closing line is counted
 
-test: checks pytest lit
+# Types keep one core busy for a minute: beside what builds the wheel, and the first of the tests.
+test: $(VENV)/test.stamp
+	@code=0; $(MAKE) --no-print-directory types & \
+	$(MAKE) --no-print-directory wheel lint pytest lit || code=$$?; wait $$! && exit $$code
 	@$(BIN)/python tests/packaging/summary.py $(OUT) lint.ok types.ok pytest.xml lit.xml wheel.ok
 
 # What these tests leave out in `make test`, and nothing else: see tests/helpers/strength.py.
@@ -91,10 +97,6 @@ test-all: pytest-full
 
 test-models: pytest-models
 	@$(BIN)/python tests/packaging/summary.py $(OUT) pytest-models.xml
-
-# Each keeps one core busy: they run beside each other.
-checks: $(VENV)/test.stamp
-	@$(MAKE) --no-print-directory -j2 types wheel lint
 
 lint: $(OUT)/lint.ok
 types: $(OUT)/types.ok
@@ -109,7 +111,7 @@ $(OUT)/lint.ok: $(VENV)/test.stamp $(SOURCES)
 $(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE) tests/typed/names_of_tables.py
 	@mkdir -p $(OUT); rm -f $@
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pyright --pythonpath $(BIN)/python tests/typed/names_of_tables.py
+	$(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/typed.pyright.json
 	@touch $@
 
 pytest: $(VENV)/test.stamp
@@ -123,8 +125,9 @@ pytest-full: $(VENV)/test.stamp
 # What `make test` skips where torch, transformers and ONNX Runtime are not installed: see tests/helpers/packages.py.
 pytest-models: $(VENV)/models.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-models.xml
-	$(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/models.pyright.json
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --models --junitxml=$(OUT)/pytest-models.xml
+	@code=0; $(BIN)/pyright --pythonpath $(BIN)/python -p tests/packaging/models.pyright.json & \
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --models --junitxml=$(OUT)/pytest-models.xml || code=$$?; \
+	wait $$! && exit $$code
 
 lit: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml

@@ -46,10 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--models`, files without such tests are not read."""
-    if not config.getoption("--models") or collection_path.suffix != ".py":
+    """With `--models` and `--rest`, files that cannot have such tests are not read."""
+    if collection_path.suffix != ".py" or not (config.getoption("--models") or config.getoption("--rest")):
         return None
-    return not packages.names_one(collection_path) or None
+    can = packages.names_one if config.getoption("--models") else strength.names_one
+    return not can(collection_path) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

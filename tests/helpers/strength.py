@@ -8,8 +8,10 @@ these, at full strength, without the rows of tables that `make test` has run (`p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -39,6 +41,11 @@ def only_full(test: Test) -> Test:
 def without_only_full(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Of the tests that were collected, those that run at this strength."""
     return [item for item in items if is_full() or item.get_closest_marker("only_full") is None]
+
+
+def names_one(path: Path) -> bool:
+    """Whether a file of tests can have one that is thinned: no other need be read for `--rest -m thinned`."""
+    return re.search(r"\b(?:strength|thinned)\b", path.read_text()) is not None
 
 
 def without_quick_rows(items: Sequence[pytest.Item]) -> list[pytest.Item]:
