@@ -187,6 +187,7 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
     "llvm.aarch64.neon.sdot.v4i32": _dot("int8", "int8"),
     "llvm.aarch64.neon.udot.v4i32": _dot("uint8", "uint8"),
     "llvm.aarch64.neon.usdot.v4i32": _dot("uint8", "int8"),
+    "llvm.arithmetic.fence": lambda x: x,
     "llvm.prefetch": lambda *_: None,
     "llvm.assume": lambda *_: None,
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import VectorType, i8, i16
+from xdsl.dialects.builtin import VectorType, f32, i8, i16
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
@@ -21,6 +21,7 @@ from ..loop_builder import LoopBuilder
 
 BYTES, _PAIRS = VectorType(i8, [32]), VectorType(i16, [16])
 _WORDS, _SIGN = "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.psign.b"
+_FENCE = "llvm.arithmetic.fence"
 _LARGEST_SUM, _LARGEST_X = 32767, 127
 
 
@@ -33,6 +34,13 @@ def add_words(loops: LoopBuilder, total: SSAValue, sums: SSAValue) -> SSAValue:
     """`total`, eight int32, and in each lane two of the sums of pairs."""
     one = loops.op(tir.BroadcastOp(loops.const(1, i16), 16))
     return loops.op(tir.AddOp(total, loops.op(tir.CallLLVMIntrinOp(_WORDS, [sums, one], total.type))))
+
+
+def in_order(loops: LoopBuilder, total: SSAValue) -> SSAValue:
+    """`total`, to which LLVM adds what comes next, and not to that first: a fence, which is for floats, and no code."""
+    floats = VectorType(f32, [8])
+    value = loops.op(tir.ReinterpretOp(total, floats))
+    return loops.op(tir.ReinterpretOp(loops.op(tir.CallLLVMIntrinOp(_FENCE, [value], floats)), total.type))
 
 
 @dataclass(frozen=True)

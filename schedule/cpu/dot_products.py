@@ -27,7 +27,7 @@ other kind, and one row more, of 128 everywhere, gives what is too much: sums wr
 Pairs of bytes (`vpmaddubsw`) are summed in 16 bits first, in panels of which a block says that these sums fit; 16 bytes
 of A are put into the order of the panel's rows by `vpshufb`.
 
-The sums that `vpmaddwd` gives are added by an instruction of its own. Steps stay loops then: LLVM would add sums of
+The sums that `vpmaddwd` gives are added by an instruction of its own, each behind a fence: LLVM would add sums of
 neighbouring steps to each other first, which takes more registers than there are.
 
 Sums of bfloat16 are float32 here, whatever dtype they are stored in: rounded once, at the end. Targets without the
@@ -55,7 +55,7 @@ from ...transforms.operators.byte_pairs import ROWS
 from ...transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
-from .byte_pairs import BYTES, add_words, sums_of_pairs
+from .byte_pairs import BYTES, add_words, in_order, sums_of_pairs
 from .epilogue import Epilogue, hoist_uniform
 from .misfit import misfit
 from .panels import FEWEST_ROWS
@@ -127,6 +127,11 @@ class DotProductPlan(mk.StagePlan):
         inside = [self.lane, *self.shared]
         ones = [it for it in self.stage.reduce if it.extent.constant == 1]
         return [*(it for it in self.stage.spatial if it not in inside), *ones]
+
+    @property
+    def in_a_row(self) -> bool:
+        """Whether several steps stand one after the other in machine code: those of words have no register to spare."""
+        return self.dot.is_plain or self.dot is PAIRED
 
     @property
     def is_turned(self) -> bool:
@@ -470,7 +475,7 @@ class _Strip:
         if before is None:
             loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
         else:
-            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size), self.plan.dot.is_plain)
+            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size), self.plan.in_a_row)
         if end is not None:
             return
         if left.constant is None:
@@ -622,7 +627,7 @@ class _Tile:
                 self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
 
         self.rows.elements(strip.strip, clear, strip.padded, every)
-        strip.each_step(step, before=self._ask_for_next if self._asks or dot.is_plain else None)
+        strip.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
         self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
 
     @property
@@ -681,9 +686,10 @@ class _Tile:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
             factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
         if dot is PAIRED:
-            return add_words(loops, old, sums_of_pairs(loops, *factors))
+            return in_order(loops, add_words(loops, old, sums_of_pairs(loops, *factors)))
         if not dot.adds:
-            return loops.op(tir.AddOp(old, loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))))
+            products = loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))
+            return in_order(loops, loops.op(tir.AddOp(old, products)))
         return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))
 
     def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:

@@ -376,3 +376,22 @@ def test_rows_that_do_not_fit_the_cache_are_in_blocks(case):
         given = values(tuple(x.values()), "int16")
         found = np.asarray(relax.build(bound, target="llvm -mcpu=haswell -l2-size=32768")["main"](given))
         check(found, given, weights, "NHWC", "HWIO", **options)
+
+
+def test_pairs_of_bytes_are_summed_step_by_step():
+    """Four steps stand in a row; each sum of a tile is added to by its products at once: no sums of sums."""
+    module = convolution(image(1, 8, 8, 32), taps(3, 3, 32, 32), MIXED)
+    weights = RNG.integers(-60, 61, (3, 3, 32, 32)).astype("int8")
+    bound = relax.transform.BindParams("main", {"w": weights})(module)
+    if HAS_AVX2:
+        given = values((1, 8, 8, 32), "uint8")
+        check(
+            np.asarray(relax.build(bound, target="llvm -mcpu=haswell")["main"](given)), given, weights, "NHWC", "HWIO"
+        )
+    lines = assembly(bound, HASWELL).splitlines()
+    count = {name: sum(name in line for line in lines) for name in ("vpmaddubsw", "vpmaddwd", "vpaddd", "vpshufb")}
+    assert count["vpmaddubsw"] == count["vpmaddwd"] == count["vpaddd"] == 2 * count["vpshufb"]
+    between = [at for at, line in enumerate(lines) if "vpmaddubsw" in line]
+    assert len(between) >= 4 * 6 and not any(
+        lines[at].lstrip().startswith("j") for at in range(between[0], between[23])
+    )
