@@ -8,7 +8,7 @@ of public functions and global symbols count, those of private functions only in
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import isnan
@@ -60,7 +60,9 @@ Entry = tuple[Hashable, "Operation | None"]
 class Reader:
     """Reads ops as entries; one for each program that is compared."""
 
-    def __init__(self) -> None:
+    def __init__(self, apart: Sequence[Operation] = ()) -> None:
+        self.apart = set(apart)
+        self.places: dict[Operation, int] = {}
         self.values: dict[SSAValue, int] = {}
         self.trees: dict[Hashable, int] = {}
         self.tree_of: dict[SSAValue, Hashable] = {}
@@ -154,6 +156,9 @@ class Reader:
 
     def tree(self, op: Operation) -> Hashable:
         """The number of an expression's content; equal content has one number, new content is read once."""
+        if op in self.apart:
+            place = self.places.setdefault(op, len(self.places))
+            return self.numbered(("apart", place, self.types(op)), op)
         op = _written_out(op)
         expr = self.symbolic(op.results[0])
         if expr is not None:
@@ -334,6 +339,13 @@ def structural_hash(op: Operation) -> int:
 def fingerprint(op: Operation) -> Hashable:
     """The contents as one hashable value, equal for structurally equal ops: a key for a table of functions."""
     return tuple(e for e, _ in _entries(op))
+
+
+def fingerprint_but_for(op: Operation, constants: Sequence[Operation]) -> tuple[Hashable, list[Operation]]:
+    """The contents of a function with constants each of which may be any, and these in the order of their places."""
+    reader = Reader(constants)
+    reader.top_level(op)
+    return tuple(e for e, _ in reader.entries), list(reader.places)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ are equal in all functions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, nan
+from math import isfinite
+from typing import cast
 
 from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
@@ -23,7 +24,7 @@ from xdsl.ir import Operation
 from ...dialects import relax, tir
 from ...dialects.names import set_name
 from ...dialects.sched import SequenceOp
-from ...ir.equality import fingerprint
+from ...ir.equality import fingerprint_but_for
 from ...ir.rewriting.walk import operations
 
 _USERS = (tir.AddOp, tir.SubOp, tir.MulOp)
@@ -34,69 +35,63 @@ Numbers = tuple[FloatAttr, ...]
 
 
 @dataclass(frozen=True)
-class _Function:
-    """A tensor function, what calls it, and the numbers in it that may become parameters."""
+class Contents:
+    """A tensor function without the numbers in it that may become parameters, and these."""
 
     op: tir.FuncOp
-    calls: Sequence[relax.CallTIROp]
+    form: Hashable
     constants: Sequence[tir.ConstOp]
+
+    @staticmethod
+    def of(op: tir.FuncOp) -> Contents:
+        """What is in a function."""
+        form, constants = fingerprint_but_for(op, [c for c in operations(op) if _may_be_parameter(c)])
+        return Contents(op, form, cast("list[tir.ConstOp]", constants))
+
+    @property
+    def name(self) -> str:
+        """The function's symbol."""
+        return self.op.sym_name.data
 
     @cached_property
     def numbers(self) -> Numbers:
         """The numbers, in their order."""
         return tuple(c.value for c in self.constants if isinstance(c.value, FloatAttr))
 
-    def with_numbers(self, numbers: Sequence[FloatAttr]) -> Hashable:
-        """The function's contents with other numbers."""
-        own = self.numbers
-        self._put(numbers)
-        contents = fingerprint(self.op)
-        self._put(own)
-        return contents
 
-    def _put(self, numbers: Sequence[FloatAttr]) -> None:
-        for constant, number in zip(self.constants, numbers, strict=True):
-            constant.properties["value"] = number
+@dataclass(frozen=True)
+class _Function:
+    """A function with numbers, and what calls it."""
+
+    contents: Contents
+    calls: Sequence[relax.CallTIROp]
 
     @cached_property
     def inputs(self) -> int | None:
         """How many arguments come before the results; None where it is not the same everywhere."""
+        params = len(self.contents.op.params)
         counts = {
-            len(c.args) if len(c.args) + len(c.output_types) + len(c.tir_vars or ()) == len(self.op.params) else None
+            len(c.args) if len(c.args) + len(c.output_types) + len(c.tir_vars or ()) == params else None
             for c in self.calls
         }
         return counts.pop() if len(counts) == 1 else None
 
 
-def merge_but_for_numbers(op: ModuleOp, said: Callable[[str], Hashable], contents: Mapping[str, Hashable]) -> None:
-    """Make private functions of a module one where they differ in numbers alone.
+def merge_but_for_numbers(op: ModuleOp, said: Callable[[str], Hashable], contents: Sequence[Contents]) -> None:
+    """Make private functions of a module, with `contents`, one where they differ in numbers alone.
 
-    By their names: `said` is what is said of their schedules, `contents` what they contain.
+    `said` is what is said of their schedules, by their names.
     """
+    groups: dict[Hashable, list[_Function]] = defaultdict(list)
+    for f in _candidates(op, contents):
+        groups[f.contents.form, f.inputs, said(f.contents.name)].append(f)
     gone: set[str] = set()
-    for first, *others in _groups(_candidates(op), said):
-        name = first.op.sym_name.data
-        alike = [f for f in others if first.with_numbers(f.numbers) == contents[f.op.sym_name.data]]
-        if alike:
-            _share([first, *alike], name)
-            gone |= {f.op.sym_name.data for f in alike}
+    for alike in groups.values():
+        if len(alike) > 1:
+            _share(alike)
+            gone.update(f.contents.name for f in alike[1:])
     if gone:
         erase_functions(op, gone)
-
-
-def _groups(functions: Sequence[_Function], said: Callable[[str], Hashable]) -> Iterable[list[_Function]]:
-    """Functions that may be alike. What is quickly compared comes first, since most are like no other."""
-    outlines: dict[Hashable, list[_Function]] = defaultdict(list)
-    for f in functions:
-        types = tuple(p.type for p in f.op.params)
-        numbers = tuple(n.type for n in f.numbers)
-        outlines[types, numbers, tuple(map(type, operations(f.op))), f.inputs].append(f)
-    groups: dict[Hashable, list[_Function]] = defaultdict(list)
-    for outline in outlines.values():
-        for f in outline if len(outline) > 1 else ():
-            blank = f.with_numbers([FloatAttr(nan, n.type) for n in f.numbers])
-            groups[blank, said(f.op.sym_name.data)].append(f)
-    return groups.values()
 
 
 def erase_functions(op: ModuleOp, names: Container[str | None]) -> None:
@@ -107,11 +102,10 @@ def erase_functions(op: ModuleOp, names: Container[str | None]) -> None:
             op.body.block.erase_op(inner)
 
 
-def _candidates(op: ModuleOp) -> list[_Function]:
-    """Private functions with numbers that may become parameters, which nothing but `call_tir` names."""
-    private = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp) and f.private}
-    constants = {name: found for name, f in private.items() if (found := _constants(f))}
-    if len(constants) < 2:
+def _candidates(op: ModuleOp, contents: Sequence[Contents]) -> list[_Function]:
+    """Functions with numbers that may become parameters, which nothing but `call_tir` names."""
+    numbered = [each for each in contents if each.constants]
+    if len(numbered) < 2:
         return []
     calls: dict[str, list[relax.CallTIROp]] = defaultdict(list)
     others: set[str] = set()
@@ -120,9 +114,7 @@ def _candidates(op: ModuleOp) -> list[_Function]:
             calls[inner.callee_name].append(inner)
         elif not isinstance(inner, SequenceOp):
             others |= _named(inner)
-    functions = [
-        _Function(private[name], calls[name], found) for name, found in constants.items() if name not in others
-    ]
+    functions = [_Function(each, calls[each.name]) for each in numbered if each.name not in others]
     return [f for f in functions if f.inputs is not None]
 
 
@@ -132,38 +124,34 @@ def _named(op: Operation) -> set[str]:
     return names | {a.data for key, a in op.properties.items() if isinstance(a, StringAttr) and key != "sym_name"}
 
 
-def _constants(f: tir.FuncOp) -> list[tir.ConstOp]:
-    return [c for c in operations(f) if type(c) is tir.ConstOp and _may_be_parameter(c)]
-
-
-def _may_be_parameter(constant: tir.ConstOp) -> bool:
-    number = constant.value
+def _may_be_parameter(op: Operation) -> bool:
+    number = op.value if type(op) is tir.ConstOp else None
     if not isinstance(number, FloatAttr) or not isinstance(number.type, Float32Type | Float64Type):
         return False
     value = number.value.data
     known = not isfinite(value) or abs(value) in _KEPT
-    return not known and all(isinstance(use.operation, _USERS) for use in constant.result.uses)
+    return not known and all(isinstance(use.operation, _USERS) for use in op.results[0].uses)
 
 
-def _share(functions: Sequence[_Function], name: str) -> None:
+def _share(functions: Sequence[_Function]) -> None:
     """Have all that call these functions call the first one, with the numbers that differ."""
-    first = functions[0]
-    block = first.op.body.block
-    columns = list(zip(*(f.numbers for f in functions), strict=True))
+    first, own = functions[0], functions[0].contents
+    block = own.op.body.block
+    columns = list(zip(*(f.contents.numbers for f in functions), strict=True))
     different = [c for c in dict.fromkeys(columns) if len(set(c)) > 1]
     assert first.inputs is not None
     params = {c: block.insert_arg(c[0].type, first.inputs + i) for i, c in enumerate(different)}
-    first.op.properties.pop("handle_names", None)  # nobody reads them from here on, and they would be too few
+    own.op.properties.pop("handle_names", None)  # nobody reads them from here on, and they would be too few
     for i, param in enumerate(params.values()):
         set_name(param, f"number.{i}")
-    for constant, column in zip(first.constants, columns, strict=True):
+    for constant, column in zip(own.constants, columns, strict=True):
         if column in params:
             constant.result.replace_all_uses_with(params[column])
             constant.detach()
             constant.erase()
     for f, numbers in zip(functions, zip(*different, strict=True), strict=True):
         for call in f.calls:
-            _pass(call, numbers, name)
+            _pass(call, numbers, own.name)
 
 
 def _pass(call: relax.CallTIROp, numbers: Sequence[FloatAttr], callee: str) -> None:

@@ -13,10 +13,9 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
 from ...dialects.sched import SequenceOp
-from ...ir.equality import fingerprint
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
-from .scalars import erase_functions, merge_but_for_numbers
+from .scalars import Contents, erase_functions, merge_but_for_numbers
 
 KERNEL_PREFIX = "kernel."
 ENTRY_PREFIX = "entry_"
@@ -112,11 +111,11 @@ class MergeKernels(Pass):
             s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)
         }
         private = [f for f in op.ops if isinstance(f, tir.FuncOp) and f.private]
-        contents = {f.sym_name.data: fingerprint(f) for f in private}
-        names = _duplicates(contents, said)
+        contents = [Contents.of(f) for f in private]
+        names = _duplicates({each.name: (each.form, each.numbers) for each in contents}, said)
         if names:
             _merge(op, names)
-        merge_but_for_numbers(op, said.get, contents)
+        merge_but_for_numbers(op, said.get, [each for each in contents if each.name not in names])
 
 
 def _merge(op: ModuleOp, names: dict[str, str]) -> None:

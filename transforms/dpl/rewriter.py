@@ -283,8 +283,7 @@ def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> b
         if not any(changed):
             return rounds > 1 and before != first
         verify(func)
-        clean_up(func)
-        after = fingerprint(func)
+        after = clean_up(func)
         if after == before:
             return before != first
         if hash(after) in seen:
@@ -320,14 +319,17 @@ def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
     )
 
 
-def clean_up(func: relax.FuncOp) -> None:
-    """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes."""
+def clean_up(func: relax.FuncOp) -> Hashable:
+    """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes; what is left
+    as a fingerprint.
+    """
     forget_discarded(func)
     before: Hashable = None
     while before != (before := fingerprint(func)):
         canonicalize_function(func)
         eliminate_in_function(func)
         remove_dead_bindings(func)
+    return before
 
 
 def forget_discarded(func: Operation) -> None:
