@@ -40,12 +40,19 @@ class Module:
 """
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "model.py").write_text(SCRIPT)
+    return folder
+
+
 @pytest.fixture
-def model(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = tmp_path / "model.py"
-    path.write_text(SCRIPT)
-    return path
+def model(folder, monkeypatch):
+    """The program, which the first test builds and the others find built."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("TIRAX_CACHE", "1")
+    return folder / "model.py"
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5])
@@ -113,7 +120,9 @@ def test_a_library_and_its_header(cli, model, tmp_path):
     assert result.code == 2 and "are for libraries" in result.err
 
 
-def test_env_and_cache(cli, model):
+def test_env_and_cache(cli, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TIRAX_CACHE", "objects")
     assert "xdsl 0.74" in cli("env").out
     assert cli("run", model).code == 0
     assert " 2 objects" in cli("cache", "show").out  # the object, and the module by which it is found
