@@ -1,17 +1,32 @@
 """Decoders of all families against numpy in float64, step by step and at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from decoder_reader import Reader, tokens_of
 from decoder_reference import logits_of
-from strength import is_full, thinned
+from strength import thinned
 from tiny_language_models import SPEAKING
 from tiny_models import LLAMA, TINY, as_file_has, random_weights
 
 from tirax.diagnostics import ShapeError
+from tirax.frontend.language import Rope
 from tirax.frontend.nn.llm.decoder import Decoder, layout_of
 from tirax.lowering.build import build
 from tirax.runtime.kv_cache import PAGE_SIZE
+
+MIXED = replace(
+    LLAMA,
+    attention_bias=True,
+    attention_output_bias=True,
+    mlp_bias=True,
+    qk_norm=True,
+    head_size=8,
+    rope=Rope(10000.0, 4, factors=(1.0, 8.0)),
+    rope_layers=(True, False),
+)
+"""What llama_pairs, smollm3, qwen3 and biased have besides the order of pairs, which `SPEAKING` has."""
 
 
 def reader_of(config, **options):
@@ -22,9 +37,9 @@ def reader_of(config, **options):
     return reader
 
 
-@thinned("family", TINY, 2)
+@thinned("family", [*TINY, "mixed"], 2)
 def test_each_family_is_what_numpy_says(family):
-    reader = reader_of(TINY[family])
+    reader = reader_of(MIXED if family == "mixed" else TINY[family])
     tokens = tokens_of(reader.config, 12)
     expected = logits_of(reader.config, reader.weights, tokens)
     for begin, end in ((0, 9), (9, 10), (10, 12)):
@@ -41,22 +56,26 @@ def compiled(config, **options):
     return reader
 
 
-COMPILED = ["llama_pairs", "smollm3", "qwen3", "gemma2", "gemma3", "biased", "llama/f16", "speaking/f16"]
-"""All that families differ in; those left out have nothing of their own but numbers, and are interpreted above."""
+COMPILED = {
+    # As tests of `tirax chat` compile it, so that one of them does.
+    "speaking/f16": (SPEAKING, {"dtype": "float16", "page": PAGE_SIZE}),
+    "gemma2": (TINY["gemma2"], {}),
+    "gemma3": (TINY["gemma3"], {}),
+    "mixed": (MIXED, {}),
+}
+"""All that families differ in, in few decoders, as each takes a quarter of a minute; all are interpreted above."""
+
+of_compiled = thinned("reader", COMPILED, 1, indirect=True)
 
 
-def chosen():
-    return COMPILED if is_full() else ["speaking/f16"]
-
-
-@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.thinned) for n in chosen()])
+@pytest.fixture(scope="module")
 def reader(request):
     """A decoder, compiled, in f16 where the name says so."""
-    if request.param == "speaking/f16":  # as tests of `tirax chat` compile it, so that one of them does
-        return compiled(SPEAKING, dtype="float16", page=PAGE_SIZE)
-    return compiled(TINY[request.param.removesuffix("/f16")], dtype="float16" if "f16" in request.param else "float32")
+    config, options = COMPILED[request.param]
+    return compiled(config, **options)
 
 
+@of_compiled
 def test_compiled_code_reads_at_once_and_token_by_token(reader):
     """Lengths up to beyond pages, and the tile of keys that attention takes at once."""
     tokens = tokens_of(reader.config, 80)
@@ -69,6 +88,7 @@ def test_compiled_code_reads_at_once_and_token_by_token(reader):
         reader.cache.popn(0, sum(parts))
 
 
+@of_compiled
 def test_what_was_forked_goes_on_apart(reader):
     """Two sequences that begin alike, one of which is taken back behind a page that they share."""
     cache = reader.cache
