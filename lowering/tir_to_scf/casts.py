@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp, VectorType, f32, i1, i64
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    MemRefType,
+    UnrealizedConversionCastOp,
+    VectorType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
-from .emitter import INDEX, Emitter, like
+from .emitter import Emitter, like
 from .signature import POINTER, scalar_type
 
 _Ops = tuple[type[Operation], type[Operation]]
@@ -59,9 +71,7 @@ def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target:
 
 def pointer_to(emit: Emitter, value: SSAValue) -> SSAValue:
     """A memref as the bare pointer that it is below."""
-    if not isinstance(value.type, MemRefType):
-        return value
-    return emit.append(UnrealizedConversionCastOp.get([value], [POINTER])).results[0]
+    return emit.pure(UnrealizedConversionCastOp, (value,), POINTER) if isinstance(value.type, MemRefType) else value
 
 
 def as_memref(emit: Emitter, value: SSAValue, type: MemRefType[Attribute]) -> SSAValue:
@@ -70,13 +80,20 @@ def as_memref(emit: Emitter, value: SSAValue, type: MemRefType[Attribute]) -> SS
 
 
 def moved(emit: Emitter, base: SSAValue, elements: SSAValue, size: int) -> SSAValue:
-    """The address so many elements (an index) of `size` bytes after a memref or pointer."""
-    distance = emit.mul(elements, emit.index(size))
-    if emit.known.get(distance) == 0:
-        return pointer_to(emit, base)
-    if isinstance(base.type, MemRefType):
-        op = memref.ExtractAlignedPointerAsIndexOp.build(operands=[base], result_types=[INDEX])
-        address = emit.append(op).results[0]
-    else:
-        address = emit.to_index(emit.append(llvm.PtrToIntOp(base)).results[0])
-    return emit.append(llvm.IntToPtrOp(emit.from_index(emit.add(address, distance), i64))).results[0]
+    """The address so many elements (an index) of `size` bytes after a memref or pointer, also outside of its memory."""
+    pointer = pointer_to(emit, base)
+    if emit.known.get(elements) == 0:
+        return pointer
+    element = _OF_SIZE.get(size, i8)
+    if size not in _OF_SIZE:
+        elements = emit.mul(elements, emit.index(size))
+    properties: dict[str, Attribute] = {"elem_type": element, **_ONE_INDEX}
+    return emit.pure(llvm.GEPOp, (pointer, emit.from_index(elements, i64)), POINTER, properties)
+
+
+_OF_SIZE: dict[int, Attribute] = {1: i8, 2: i16, 4: i32, 8: i64}
+"""What stands for an element of so many bytes, whatever it is."""
+_ONE_INDEX: dict[str, Attribute] = {
+    "rawConstantIndices": DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL]),
+    "noWrapFlags": IntegerAttr(0, i32),
+}

@@ -263,7 +263,13 @@ def _let_in(op: tir.LetInOp, at: KernelLowerer) -> None:
 
 
 def _load(op: tir.LoadOp, at: KernelLowerer) -> None:
-    at.values.bind(op.result, at.memory.load(op))
+    """Nothing is read where all that is asked for is the address."""
+    if op.result.first_use is None or not all(_asks_where(use.operation) for use in op.result.uses):
+        at.values.bind(op.result, at.memory.load(op))
+
+
+def _asks_where(user: Operation) -> bool:
+    return isinstance(user, tir.CallIntrinOp) and user.func.data == "address_of"
 
 
 def _masked_load(op: tir.MaskedLoadOp, at: KernelLowerer) -> None:

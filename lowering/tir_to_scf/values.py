@@ -1,14 +1,16 @@
 """Values: what each value of tir has become, and how an expression is lowered where it is needed.
 
 `Values.value` gives a scalar or a vector; `Values.index` gives an integer as an `index` for addresses and bounds,
-computed as if nothing overflowed.
+computed as if nothing overflowed. What is constant in it is added last, so that neighbours share all the rest:
+
+    (x + 2) * 4 + y  ->  (x * 4 + y) + 8
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1, i64
@@ -30,15 +32,19 @@ from .intrinsics import build_intrinsic, reinterpret
 from .signature import scalar_type
 from .symbolic import Symbolic, divided, floor_mod
 
+LoweredT = TypeVar("LoweredT")
+Shifted = tuple[SSAValue | None, int]
+"""An index as what it is besides a constant, None for nothing, and that constant."""
 
-class _Scoped(dict[SSAValue, SSAValue]):
+
+class _Scoped(dict[SSAValue, LoweredT]):
     """What values are; what is `set` in a scope holds to its end."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: list[list[tuple[SSAValue, SSAValue | None]]] = [[]]
+        self._before: list[list[tuple[SSAValue, LoweredT | None]]] = [[]]
 
-    def set(self, value: SSAValue, lowered: SSAValue) -> None:
+    def set(self, value: SSAValue, lowered: LoweredT) -> None:
         self._before[-1].append((value, self.get(value)))
         self[value] = lowered
 
@@ -59,8 +65,8 @@ class Values:
     def __init__(self, emit: Emitter, symbols: dict[str, SSAValue]):
         self.emit = emit
         self.symbols = symbols
-        self._env = _Scoped()
-        self._indices = _Scoped()
+        self._env = _Scoped[SSAValue]()
+        self._indices = _Scoped[Shifted]()
         self._nonnegative: set[SSAValue] = set()
         self.packed_results: dict[SSAValue, SSAValue] = {}
         """What calls of packed functions gave as pointers, null where they raised."""
@@ -82,7 +88,7 @@ class Values:
 
     def bind_index(self, value: SSAValue, lowered: SSAValue, nonnegative: bool = False) -> None:
         """`value`, an integer, is `lowered`, an index."""
-        self._indices.set(value, lowered)
+        self._indices.set(value, self._shifted(lowered))
         if nonnegative:
             self._nonnegative.add(value)
 
@@ -103,9 +109,8 @@ class Values:
         return () if reads_them_itself else v.op.operands
 
     def _lower(self, v: SSAValue) -> SSAValue:
-        bound = self._indices.get(v)
-        if bound is not None:
-            return self.emit.from_index(bound, scalar_type(v.type))
+        if v in self._indices:
+            return self.emit.from_index(self.index(v), scalar_type(v.type))
         if not isinstance(v, OpResult):
             raise UnsupportedError(f"a value of {v.type} has no meaning here", found=str(v))
         return self._lowered(v.op)
@@ -143,6 +148,13 @@ class Values:
 
     def index(self, v: SSAValue) -> SSAValue:
         """An integer of tir as an index."""
+        base, offset = self.shifted(v)
+        if base is None:
+            return self.emit.index(offset)
+        return self.emit.add(base, self.emit.index(offset)) if offset else base
+
+    def shifted(self, v: SSAValue) -> Shifted:
+        """An integer of tir as an index, of which no operation is made that only adds a constant."""
         if v in self._indices:
             return self._indices[v]
         for each in operands_first(v, self._needed_as_index):
@@ -157,17 +169,21 @@ class Values:
             return (v.op.value,)
         return v.op.operands if _has_index_rule(v.op, v.type) else ()
 
-    def _lower_index(self, v: SSAValue) -> SSAValue:
+    def _lower_index(self, v: SSAValue) -> Shifted:
         op = v.owner
         if type(op) is tir.ConstOp and isinstance(op.value, IntegerAttr):
-            return self.emit.index(int(op.py_value))
+            return None, int(op.py_value)
         if type(op) is ValueOp:
-            return self.symbolic(op.expr.data)
+            return self._shifted(self.symbolic(op.expr.data))
         if isinstance(v, OpResult) and _has_index_rule(v.op, v.type):
             return _INDEX_RULES[type(v.op)](self, v.op)
         if type(op) is tir.CastOp and _keeps_value(op):
-            return self.index(op.value)
-        return self.emit.to_index(self._widened(v))
+            return self.shifted(op.value)
+        return self._shifted(self.emit.to_index(self._widened(v)))
+
+    def _shifted(self, lowered: SSAValue) -> Shifted:
+        known = self.emit.known.get(lowered)
+        return (lowered, 0) if known is None else (None, known)
 
     def _widened(self, v: SSAValue) -> SSAValue:
         value = self.value(v)
@@ -232,27 +248,53 @@ def _is_size(value: SSAValue) -> bool:
     return expr.constant != 0 and all(isinstance(v.name, str) for v in expr.free_vars())
 
 
-def _index_binary(build: Callable[[Emitter, SSAValue, SSAValue], SSAValue]) -> Callable[[Values, Operation], SSAValue]:
-    return lambda values, op: build(values.emit, values.index(op.operands[0]), values.index(op.operands[1]))
+def _index_sum(values: Values, op: Operation) -> Shifted:
+    (a, x), (b, y) = map(values.shifted, op.operands)
+    return (a if b is None else b if a is None else values.emit.add(a, b)), x + y
 
 
-def _index_division(values: Values, op: Operation) -> SSAValue:
+def _index_difference(values: Values, op: Operation) -> Shifted:
+    (a, x), (b, y) = map(values.shifted, op.operands)
+    if a is None and b is not None:
+        return values.emit.sub(values.emit.index(x - y), b), 0
+    return (a if a is None or b is None else values.emit.sub(a, b)), x - y
+
+
+def _index_product(values: Values, op: Operation) -> Shifted:
+    (a, x), (b, y) = sorted(map(values.shifted, op.operands), key=lambda f: f[0] is None)
+    if a is None:
+        return None, x * y
+    if b is None:
+        return (values.emit.mul(a, values.emit.index(y)) if y else None), x * y
+    first, second = map(values.index, op.operands)
+    return values.emit.mul(first, second), 0
+
+
+def _index_division(values: Values, op: Operation) -> Shifted:
     a, b = (values.index(o) for o in op.operands)
     nonnegative = all(values.nonnegative(o) for o in op.operands)
     if isinstance(op, tir.FloorModOp):
-        return divided(values.emit, b, lambda d: floor_mod(values.emit, a, d, nonnegative), quotient=False)
+        return divided(values.emit, b, lambda d: floor_mod(values.emit, a, d, nonnegative), quotient=False), 0
     division = arith.DivUIOp if nonnegative else arith.FloorDivSIOp
-    return divided(values.emit, b, lambda d: values.emit.binary(division, a, d), quotient=True)
+    return divided(values.emit, b, lambda d: values.emit.binary(division, a, d), quotient=True), 0
 
 
-_INDEX_RULES: dict[type[Operation], Callable[[Values, Operation], SSAValue]] = {
-    tir.AddOp: _index_binary(Emitter.add),
-    tir.SubOp: _index_binary(Emitter.sub),
-    tir.MulOp: _index_binary(Emitter.mul),
+def _index_extremum(cls: type[Operation]) -> Callable[[Values, Operation], Shifted]:
+    def build(values: Values, op: Operation) -> Shifted:
+        a, b = map(values.index, op.operands)
+        return values.emit.binary(cls, a, b), 0
+
+    return build
+
+
+_INDEX_RULES: dict[type[Operation], Callable[[Values, Operation], Shifted]] = {
+    tir.AddOp: _index_sum,
+    tir.SubOp: _index_difference,
+    tir.MulOp: _index_product,
     tir.FloorDivOp: _index_division,
     tir.FloorModOp: _index_division,
-    tir.MinOp: _index_binary(lambda e, a, b: e.binary(arith.MinSIOp, a, b)),
-    tir.MaxOp: _index_binary(lambda e, a, b: e.binary(arith.MaxSIOp, a, b)),
+    tir.MinOp: _index_extremum(arith.MinSIOp),
+    tir.MaxOp: _index_extremum(arith.MaxSIOp),
 }
 
 

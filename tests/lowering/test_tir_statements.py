@@ -1,5 +1,6 @@
 """Kernels by meaning: dtypes, arithmetic, statements, loops of each kind, ways of calling."""
 
+import ast
 import ctypes
 import math
 from itertools import product
@@ -240,6 +241,54 @@ def test_loops_of_each_kind(kind, size):
     a, y = values("f32", size), np.zeros(size, "float32")
     Kernel(text)(a, y)
     np.testing.assert_array_equal(y, a + np.arange(size, dtype="float32"))
+
+
+_INDICES = {
+    "(i + 3) * 2 - 1": lambda i: (i + 3) * 2 - 1,
+    "2 * (i - 3) + 20": lambda i: 2 * (i - 3) + 20,
+    "(i + 1) - 1": lambda i: i,
+    "40 - (i + 2)": lambda i: 38 - i,
+    "(i + 2) - (3 - i)": lambda i: max(2 * i - 1, 0),
+    "(i + 2) * (i + 3)": lambda i: (i + 2) * (i + 3),
+    "(i + 1) * 0 + 4": lambda i: 4,
+    "(i + 7) // 3 + 5": lambda i: (i + 7) // 3 + 5,
+    "(i + 7) % 3 + (i * 3 + 1)": lambda i: (i + 7) % 3 + i * 3 + 1,
+    "min(i + 4, 6) + max(2, i - 1)": lambda i: min(i + 4, 6) + max(2, i - 1),
+}
+
+
+def _statements(node, lines):
+    """The operations of an index, written as Python has it; the name of its value."""
+    names = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floordiv", ast.Mod: "floormod"}
+    if isinstance(node, ast.Name):
+        return f"%{node.id}"
+    operands = (
+        node.args if isinstance(node, ast.Call) else [] if isinstance(node, ast.Constant) else [node.left, node.right]
+    )
+    reads = [_statements(o, lines) for o in operands]
+    value = f"%v{len(lines)}"
+    if isinstance(node, ast.Constant):
+        lines.append(f"{value} = tir.const {node.value} : i64")
+    else:
+        name = node.func.id if isinstance(node, ast.Call) else names[type(node.op)]
+        lines.append(f"{value} = tir.{name} {', '.join(reads)} : i64")
+    return value
+
+
+@pytest.mark.parametrize("index", _INDICES)
+@pytest.mark.parametrize("size", [0, 1, 6])
+def test_constants_in_indices(index, size):
+    """Wherever a constant stands in an index, the place is the same."""
+    lines = []
+    at = _statements(ast.parse(index, mode="eval").body, lines)
+    guard = [] if "(3 - i)" not in index else ["%zero = tir.const 0 : i64", f"%at = tir.max {at}, %zero : i64"]
+    body = "\n".join([*lines, *guard, f"tir.store %i, %Y[{'%at' if guard else at}]"])
+    y = np.full(80, -1)
+    Kernel(function("Y:80:i64", f"tir.for %i = 0 to {size} {{\n{body}\n}}"))(y)
+    expected = np.full(80, -1)
+    for i in range(size):
+        expected[_INDICES[index](i)] = i
+    np.testing.assert_array_equal(y, expected)
 
 
 def test_a_vectorized_loop_that_cannot_be_vectors_means_the_same():

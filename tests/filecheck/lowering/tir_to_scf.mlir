@@ -80,3 +80,44 @@ tir.func @fill(%Y: !tir.buffer<[n], f32>) {
     tir.store %o, %Y[%i]
   }
 }
+
+// What is constant in an index is added last: neighbours share all the rest.
+// CHECK-LABEL: func.func @neighbours
+// CHECK-DAG:     %[[OFFSET:.*]] = arith.constant 24 : index
+// CHECK:         scf.for %i =
+// CHECK-NEXT:      scf.for %j =
+// CHECK-NEXT:        %[[ROW:.*]] = arith.muli %i, %{{.*}} overflow<nsw> : index
+// CHECK-NEXT:        %[[AT:.*]] = arith.addi %[[ROW]], %j overflow<nsw> : index
+// CHECK-NEXT:        %[[A:.*]] = memref.load %A[%[[AT]]]
+// CHECK-NEXT:        %[[NEXT:.*]] = arith.addi %[[AT]], %[[OFFSET]] overflow<nsw> : index
+// CHECK-NEXT:        memref.store %[[A]], %A[%[[NEXT]]]
+tir.func @neighbours(%A: !tir.buffer<[256], f32>) {
+  tir.for %i = 0 to 4 {
+    tir.for %j = 0 to 8 {
+      %three = tir.const 3 : i64
+      %eight = tir.const 8 : i64
+      %row = tir.mul %i, %eight : i64
+      %at = tir.add %row, %j : i64
+      %a = tir.load %A[%at] : f32
+      %k = tir.add %i, %three : i64
+      %other = tir.mul %eight, %k : i64
+      %next = tir.add %other, %j : i64
+      tir.store %a, %A[%next]
+    }
+  }
+}
+
+// Of what only its address is asked for nothing is read, wherever it lies.
+// CHECK-LABEL: func.func @ahead
+// CHECK-NOT:     memref.load
+// CHECK:         %[[FROM:.*]] = builtin.unrealized_conversion_cast %A : memref<?xf32> to !llvm.ptr
+// CHECK:         %[[PLACE:.*]] = llvm.getelementptr %[[FROM]][%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.prefetch"(%[[PLACE]],
+tir.func @ahead(%A: !tir.buffer<[256], f32>, %i: i64) {
+  %a = tir.load %A[%i] : f32
+  %p = tir.call_intrin "address_of"(%a) : !tir.handle<f32>
+  %read = tir.const 0 : i32
+  %p3 = tir.const 3 : i32
+  %p1 = tir.const 1 : i32
+  tir.call_llvm_effect "llvm.prefetch"(%p, %read, %p3, %p1) : none
+}
