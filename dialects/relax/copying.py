@@ -6,6 +6,7 @@ The system gives new memory page by page when it is first written to, which take
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...hardware import build_threads
@@ -16,26 +17,28 @@ if TYPE_CHECKING:
 _LARGE = 1 << 20
 """Bytes. A thread costs more than a smaller copy."""
 
+Write = Callable[["np.ndarray[Any, Any]", bool], object]
+
 _order = threading.Lock()
 _last: threading.Thread | None = None
 
 
 class Copy:
-    """What `source` holds is written to `target`, an array of the same shape and dtype, now or by a thread.
+    """What `write` puts into an array, now or by a thread: it gets the array, and whether the compiler goes on.
 
-    Copies are made one after the other: they share the one core that is not busy with compiling.
+    Then few calls of numpy should do it: between these it waits for the compiler, which gives way every 5 ms. Copies
+    are made one after the other: they share the one core that is not busy with compiling.
     """
 
-    def __init__(self, target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]):
+    def __init__(self, target: np.ndarray[Any, Any], write: Write):
         global _last
-        assert target.shape == source.shape and target.dtype == source.dtype
         self._thread: threading.Thread | None = None
         if target.nbytes < _LARGE or build_threads() == 1:
-            target[...] = source
+            write(target, False)
             return
         with _order:
             before = _last if _last is not None and _last.is_alive() else None
-            self._thread = _last = threading.Thread(target=_copy, args=(target, source, before), name="tirax-copy")
+            self._thread = _last = threading.Thread(target=_copy, args=(target, write, before), name="tirax-copy")
             self._thread.start()
 
     def wait(self) -> None:
@@ -44,7 +47,7 @@ class Copy:
             self._thread.join()
 
 
-def _copy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], before: threading.Thread | None) -> None:
+def _copy(target: np.ndarray[Any, Any], write: Write, before: threading.Thread | None) -> None:
     if before is not None:
         before.join()
-    target[...] = source
+    write(target, True)

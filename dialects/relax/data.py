@@ -22,7 +22,7 @@ from xdsl.printer import Printer
 
 from ..assembly import kind_of_part
 from ..dtypes import dtype_name, float_text, is_float, numpy_dtype
-from .copying import Copy
+from .copying import Copy, Write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,13 +141,25 @@ class TensorDataAttr(Data[TensorData]):
         return cls(TensorData(dtype, tuple(shape), _bytes_of(own)))
 
     @classmethod
+    def written(cls, shape: Sequence[int], dtype: Attribute, write: Write) -> TensorDataAttr:
+        """As `filled`, but `write` may run while the compiler goes on (`copying.Copy`).
+
+        Nobody may write to what it reads afterwards.
+        """
+        own = _aligned(shape, dtype)
+        return cls(TensorData(dtype, tuple(shape), _bytes_of(own), copy=Copy(own, write)))
+
+    @classmethod
     def rearranged(cls, array: np.ndarray[Any, Any], dtype: Attribute) -> TensorDataAttr:
         """The contents of `array`, whose numpy dtype is that of `dtype`, row major and aligned.
 
         Nobody may write to the array afterwards: it may be copied while the compiler goes on.
         """
-        own = _aligned(array.shape, dtype)
-        return cls(TensorData(dtype, array.shape, _bytes_of(own), copy=Copy(own, array)))
+
+        def copy(own: np.ndarray[Any, Any], _: bool) -> None:
+            own[...] = array
+
+        return cls.written(array.shape, dtype, copy)
 
     @classmethod
     def sharing(cls, array: np.ndarray[Any, Any], dtype: Attribute, key: str | None = None) -> TensorDataAttr:

@@ -33,6 +33,8 @@ _FEWEST_PANELS = 4
 """So many panels there are at least where the last one is padded: it is not much of the whole then."""
 
 _CACHE_LINE = 64
+_AT_ONCE = 1 << 24
+"""Bytes that are copied by one call of numpy while the compiler goes on."""
 
 
 @dataclass(frozen=True)
@@ -94,36 +96,33 @@ def _width(target: Target, element: Attribute) -> int:
 def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
     """[K, N] -> [N / width, K, width], rounded up; zeros where no columns are left."""
     rows, columns = matrix.shape
-    count = -(-columns // width)
-    strip = _strip(matrix, width)
+    whole = columns // width
 
-    def fill(panels: np.ndarray[Any, Any]) -> None:
-        for panel, first in zip(panels, range(0, columns, width), strict=True):
-            part = strip(first)
-            panel[:, : part.shape[1]] = part
-            if part.shape[1] < width:
-                panel[:, part.shape[1] :] = 0
+    def write(panels: np.ndarray[Any, Any], meanwhile: bool) -> None:
+        at_once = max(1, _AT_ONCE // max(1, rows * width * matrix.itemsize)) if meanwhile else 1
+        for first in range(0, whole, at_once):
+            last = min(first + at_once, whole)
+            part = _spaced(matrix[:, first * width : last * width])
+            panels[first:last] = part.reshape(rows, last - first, width).swapaxes(0, 1)
+        if columns % width:
+            panels[-1, :, : columns % width] = matrix[:, whole * width :]
+            panels[-1, :, columns % width :] = 0
 
-    return TensorDataAttr.filled((count, rows, width), element, fill)
+    return TensorDataAttr.written((-(-columns // width), rows, width), element, write)
 
 
-def _strip(matrix: np.ndarray[Any, Any], width: int) -> Callable[[int], np.ndarray[Any, Any]]:
-    """What gives the columns of a matrix from one on, `width` of them or what is left.
+def _spaced(columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Columns of a matrix from which rows can be read.
 
-    Columns that are contiguous are often a multiple of many cache lines apart, so that a row of such a strip does not
-    fit into the cache: they are copied to where their distance is another.
+    Columns that are contiguous are often a multiple of many cache lines apart, so that a row of them does not fit into
+    the cache: they are copied to where their distance is another.
     """
-    if not matrix.flags.f_contiguous:
-        return lambda first: matrix[:, first : first + width]
-    rows = matrix.shape[0]
-    copy = np.empty((width, rows + _CACHE_LINE // matrix.itemsize), matrix.dtype)[:, :rows]
-
-    def strip(first: int) -> np.ndarray[Any, Any]:
-        columns = matrix.T[first : first + width]
-        copy[: len(columns)] = columns
-        return copy[: len(columns)].T
-
-    return strip
+    rows, count = columns.shape
+    if columns.strides[0] != columns.itemsize:
+        return columns
+    copy = np.empty((count, rows + _CACHE_LINE // columns.itemsize), columns.dtype)[:, :rows]
+    copy[...] = columns.T
+    return copy.T
 
 
 def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 from strength import crossed, thinned
+from xdsl.dialects.builtin import f32
 
 from tirax.dialects import relax as ops
+from tirax.dialects.relax.data import TensorDataAttr
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.script import parse_source
 from tirax.target import Target
-from tirax.transforms.operators import te_calls
+from tirax.transforms.operators import pack_weights, te_calls
 from tirax.transforms.operators.pack_weights import PackWeights
 from tirax.transforms.operators.scale_after_product import ScaleAfterProduct
 from tirax.tvm_api import relax
@@ -145,6 +147,23 @@ def test_gelu_behind_a_packed_product_is_recognised():
     after = Sequential(make_passes(OPTIMIZE, AVX512))(mod)
     (call,) = (op for op in after.op.walk() if isinstance(op, ops.CallTIROp))
     assert call.callee_name == "fused_packed_matmul_gelu"
+
+
+@thinned("transposed, columns, meanwhile", [(t, c, m) for t in (False, True) for c in (96, 100, 12) for m in (0, 1)], 4)
+def test_panels_are_the_same_in_one_piece_and_in_several(monkeypatch, transposed, columns, meanwhile):
+    rows, width = 37, 16
+    matrix = np.random.default_rng(0).random((rows, columns)).astype("float32")
+    given = np.asfortranarray(matrix) if transposed else matrix
+    written = []
+    monkeypatch.setattr(pack_weights, "_AT_ONCE", 4 * rows * width * 4 + 1)  # four panels, then two
+    monkeypatch.setattr(TensorDataAttr, "written", lambda shape, dtype, write: written.append((shape, write)))
+    pack_weights._packed(given, width, f32)
+    ((shape, write),) = written
+    out = np.full(shape, np.nan, "float32")
+    write(out, bool(meanwhile))
+    padded = np.zeros((rows, shape[0] * width), "float32")
+    padded[:, :columns] = matrix
+    assert (out == padded.reshape(rows, shape[0], width).swapaxes(0, 1)).all()
 
 
 def test_what_stands_in_the_panels():
