@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
 from ...dialects.sched import SequenceOp
+from ...ir.alike import with_others
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from .scalars import Contents, erase_functions, merge_but_for_numbers
@@ -111,7 +112,7 @@ class MergeKernels(Pass):
             s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)
         }
         private = [f for f in op.ops if isinstance(f, tir.FuncOp) and f.private]
-        contents = [Contents.of(f) for f in private]
+        contents = [Contents.of(f) for f in with_others(private)]
         names = _duplicates({each.name: (each.form, each.numbers) for each in contents}, said)
         if names:
             _merge(op, names)

@@ -28,7 +28,7 @@ from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.relax.registered import LEGALIZE, RESET, own_function, registered
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.equality import fingerprint
+from ...ir.alike import Alike
 from ...ir.locations import location_of
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
@@ -171,23 +171,24 @@ class _Legalizer:
         self.first = module.body.block.first_op
 
     @cached_property
-    def by_structure(self) -> dict[Hashable, str]:
-        """Private tensor functions by what they are, the first of each."""
-        private = [f for f in self.module.body.block.ops if isinstance(f, tir.FuncOp) and f.private]
-        return {fingerprint(f): f.sym_name.data for f in reversed(private)}
+    def alike(self) -> Alike:
+        """The private tensor functions."""
+        found = Alike()
+        for f in self.module.body.block.ops:
+            if isinstance(f, tir.FuncOp) and f.private:
+                found.first_of(f)
+        return found
 
     def add_function(self, func: tir.FuncOp) -> str:
         """The name of `func` in the module, or that of a private function of the same structure."""
-        key = fingerprint(func)
-        found = self.by_structure.get(key)
-        if found is None:
-            found = self.by_structure[key] = self.names.fresh(func.sym_name.data)
-            func.sym_name = StringAttr(found)
+        found = cast(tir.FuncOp, self.alike.first_of(func))
+        if found is func:
+            func.sym_name = StringAttr(self.names.fresh(func.sym_name.data))
             if self.first is None:
                 self.module.body.block.add_op(func)
             else:
                 self.module.body.block.insert_op_before(func, self.first)
-        return found
+        return found.sym_name.data
 
     def fresh_vars(self, func: relax.FuncOp, count: int) -> list[SymExpr]:
         """Symbolic variables `s`, `s_1`, … that a function does not have yet."""

@@ -1,0 +1,54 @@
+"""Functions of equal structure, found without reading most of them: those of other parameters are no candidates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from xdsl.ir import Attribute, Operation
+
+from ..dialects import relax, tir
+from .equality import fingerprint
+
+FunctionT = TypeVar("FunctionT", bound=Operation)
+
+
+@dataclass
+class Alike:
+    """Functions as they were met, which stay as they are for as long as others are compared with them."""
+
+    _groups: dict[Hashable, list[Operation]] = field(default_factory=dict[Hashable, list[Operation]])
+    _firsts: dict[Hashable, Operation] = field(default_factory=dict[Hashable, Operation])
+
+    def first_of(self, func: Operation) -> Operation:
+        """The first function of the structure of `func` that was met: maybe `func` itself."""
+        group = self._groups.setdefault(_outline(func), [])
+        group.append(func)
+        if len(group) == 1:
+            return func
+        if len(group) == 2:  # nothing asked what the first one contains until now
+            self._firsts[fingerprint(group[0])] = group[0]
+        return self._firsts.setdefault(fingerprint(func), func)
+
+
+def with_others(functions: Iterable[FunctionT]) -> list[FunctionT]:
+    """The functions that may be of the structure of another one of them."""
+    outlines = {f: _outline(f) for f in functions}
+    counts = Counter(outlines.values())
+    return [f for f, outline in outlines.items() if counts[outline] > 1]
+
+
+def _outline(func: Operation) -> Hashable:
+    """What a function has in common with all of its structure."""
+    return (type(func), *(_in_common(a.type) for r in func.regions for b in r.blocks for a in b.args))
+
+
+def _in_common(t: Attribute) -> Hashable:
+    """What a type has in common with all that are equal to it up to the names of variables."""
+    if isinstance(t, tir.BufferType):
+        return (t.dtype, *(d.constant for d in t.dims))
+    if isinstance(t, relax.TensorType) and t.dims is not None:
+        return (t.element, *(d.constant for d in t.dims))
+    return type(t)
