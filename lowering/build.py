@@ -56,12 +56,13 @@ def build(
             with stage("apart"):
                 build_apart(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
+        if executable is None and entry is not None:
+            executable = _build(op.clone(), pipeline, resolved, opt_level, profiled=False)
+            entry.store(executable)
         if executable is None:
             executable = _build(op, pipeline, resolved, opt_level)
-            if entry is not None:
-                entry.store(executable)
         else:
-            executable.instrument = lambda: _build(op.clone(), pipeline, resolved, opt_level).instrumented
+            executable.instrument = lambda: _profiled(op, pipeline, resolved, opt_level)
         executable.watch = watch
         return executable
 
@@ -94,8 +95,22 @@ def build_described(
     return executable
 
 
-def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
-    """The executable of a module, which is used up."""
+def _profiled(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
+    """The executable that says what runs when, of a module whose executable the cache may hold: passes run as they do
+    by themselves. That is a build more where it is asked for, but none keeps a copy of the kernels for it.
+    """
+    with no_gc(), PassContext():
+        return _build(op.clone(), pipeline, target, opt_level).instrumented
+
+
+def _build(
+    op: ModuleOp,
+    pipeline: str | Sequence[Any] | Any | None,
+    target: Target,
+    opt_level: int,
+    profiled: bool = True,
+) -> Executable:
+    """The executable of a module, which is used up; `profiled`: that can make another one that says what runs when."""
     from .assemble import assemble, from_host, instrumented
     from .object_cache import is_plain
     from .part_workers import PartWorkers, useful_workers
@@ -105,10 +120,10 @@ def _build(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Tar
     count = useful_workers(op) if is_plain(context) else 0
     with PartWorkers(count, target, opt_level) as workers:
         named = _run_own(op, pipeline, target)
-        before = op.clone() if named else op
+        before = op.clone() if named and profiled else op
         executable = from_host(op, named, target, opt_level, workers) if named else assemble(op, target, opt_level)
     context.notify("end_build")
-    if named:
+    if named and profiled:
         executable.instrument = lambda: instrumented(before, named, target, opt_level, context)
     return executable
 
