@@ -1,18 +1,18 @@
 """What xDSL does for every operation that is made or replaced, written out: large functions have ten thousands of them.
 
-`make` is `cls.create`, `fill` is `Operation.__init__` and `replace_uses` is `SSAValue.replace_all_uses_with`, in a
-third of the time: a new operation has no operands yet that were to be let go of, the defaults of its class are looked
-up once, and the operands of a user are replaced without views on them.
+`make` is `cls.create`, `fill` is `Operation.__init__`, `clone` is `Operation.clone` and `replace_uses` is
+`SSAValue.replace_all_uses_with`, in a third of the time: a new operation has no operands yet that were to be let go of,
+the defaults of its class are looked up once, and the operands of a user are replaced without views on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
@@ -46,6 +46,16 @@ def fill(
     location: LocationAttr = UNKNOWN_LOC,
 ) -> None:
     """Initialise an operation without regions and successors, as `Operation.__init__` does."""
+    _use(op, operands)
+    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
+    own_properties, own_attributes = _defaults(type(op))
+    op.properties = {**own_properties, **properties}
+    op.attributes = {**own_attributes, **attributes}
+    op.location = location
+
+
+def _use(op: Operation, operands: Sequence[SSAValue]) -> None:
+    """Give operands to an operation that has none."""
     op._operands = SSAValues(operands)
     uses: list[Use] = []
     for index, operand in enumerate(op._operands):
@@ -56,11 +66,6 @@ def fill(
         operand.first_use = use
         uses.append(use)
     op._operand_uses = tuple(uses)
-    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
-    own_properties, own_attributes = _defaults(type(op))
-    op.properties = {**own_properties, **properties}
-    op.attributes = {**own_attributes, **attributes}
-    op.location = location
 
 
 @cache
@@ -78,6 +83,71 @@ def _defaults(cls: type[Operation]) -> tuple[dict[str, Attribute], dict[str, Att
         for definitions in (definition.properties, definition.attributes)
     )
     return properties, attributes
+
+
+def clone(op: OpT, values: dict[SSAValue, SSAValue] | None = None) -> OpT:
+    """A copy of an operation and of all inside, which uses `values` in place of their keys; all that is copied is added
+    to these.
+    """
+    copier = _Copier({} if values is None else values)
+    new = copier.operation(op)
+    copier.connect()
+    return new
+
+
+class _Copier:
+    def __init__(self, values: dict[SSAValue, SSAValue]):
+        self.values = values
+        self.blocks: dict[Block, Block] = {}
+        self.copies: list[tuple[Operation, Operation]] = []
+
+    def operation(self, op: OpT) -> OpT:
+        """A copy without operands and successors."""
+        new = make(type(op), (), [r._type for r in op.results], op.properties, op.attributes, op.location)
+        self._stand_for(op.results, new.results)
+        self.copies.append((op, new))
+        if op.regions:
+            new.regions = tuple([self._region(region, new) for region in op.regions])
+        return new
+
+    def _region(self, region: Region, parent: Operation) -> Region:
+        blocks = list(region.blocks)
+        copies = [Block() for _ in blocks]
+        new = Region(copies)
+        new.parent = parent
+        self.blocks.update(zip(blocks, copies, strict=True))
+        for block, copied in zip(blocks, copies, strict=True):
+            args = [BlockArgument(arg._type, copied, index, arg.location) for index, arg in enumerate(block._args)]
+            copied._args = tuple(args)
+            self._stand_for(block._args, args)
+            self._fill(block, copied)
+        return new
+
+    def _fill(self, block: Block, new: Block) -> None:
+        op, last = block._first_op, None
+        while op is not None:
+            copied = self.operation(op)
+            copied.parent, copied._prev_op = new, last
+            if last is None:
+                new._first_op = copied
+            else:
+                last._next_op = copied
+            op, last = op._next_op, copied
+        new._last_op = last
+
+    def _stand_for(self, old: Iterable[SSAValue], new: Iterable[SSAValue]) -> None:
+        for value, copied in zip(old, new, strict=True):
+            self.values[value] = copied
+            copied._name = value._name
+
+    def connect(self) -> None:
+        """Give the copies their operands and successors; a value may be used before the place where it is copied."""
+        values, blocks = self.values, self.blocks
+        for op, new in self.copies:
+            if op._operands:
+                _use(new, [values.get(v, v) for v in op._operands])
+            if op._successors:
+                new.successors = [blocks.get(b, b) for b in op._successors]
 
 
 def replace_uses(old: SSAValue, new: SSAValue) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.quick import clone
 from ..dialects.relax.external import external_functions
 from ..ir.passes.extern import check_calls
 from ..ir.passes.transform import PassContext, new_context, no_gc
@@ -50,7 +51,7 @@ def instrumented(
 ) -> Executable:
     """An executable that says what runs when; kernels are those of the other one."""
     with no_gc(), context:
-        return from_host(op.clone(), named, target, opt_level, profile=True)
+        return from_host(clone(op), named, target, opt_level, profile=True)
 
 
 def assemble(

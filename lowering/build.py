@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
+from ..dialects.quick import clone
 from ..ir.passes.transform import PassContext, module_op, new_context, no_gc
 from ..ir.verification.dominance import check_dominance
 from ..runtime.executable import Executable
@@ -57,7 +58,7 @@ def build(
                 build_apart(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
         if executable is None and entry is not None:
-            executable = _build(op.clone(), pipeline, resolved, opt_level, profiled=False)
+            executable = _build(clone(op), pipeline, resolved, opt_level, profiled=False)
             entry.store(executable)
         if executable is None:
             executable = _build(op, pipeline, resolved, opt_level)
@@ -100,7 +101,7 @@ def _profiled(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: 
     by themselves. That is a build more where it is asked for, but none keeps a copy of the kernels for it.
     """
     with no_gc(), PassContext():
-        return _build(op.clone(), pipeline, target, opt_level).instrumented
+        return _build(clone(op), pipeline, target, opt_level).instrumented
 
 
 def _build(
@@ -120,7 +121,7 @@ def _build(
     count = useful_workers(op) if is_plain(context) else 0
     with PartWorkers(count, target, opt_level) as workers:
         named = _run_own(op, pipeline, target)
-        before = op.clone() if named and profiled else op
+        before = clone(op) if named and profiled else op
         executable = from_host(op, named, target, opt_level, workers) if named else assemble(op, target, opt_level)
     context.notify("end_build")
     if named and profiled:
@@ -156,7 +157,7 @@ def lower(
 def _copy(mod: Any, params: Mapping[str, Any] | None) -> ModuleOp:
     """The module to be lowered, its parameters bound."""
     with stage("copy"):
-        op = module_op(mod).clone()
+        op = clone(module_op(mod))
     with stage("verify"):
         check_dominance(op)
     if params:

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects import tir
+from ..dialects.quick import clone
 from ..ir.passes.transform import new_context, no_gc
 from ..ir.verification.verify import verify_module
 from ..target import Target
@@ -62,7 +63,7 @@ def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool 
 
     `module` stays as it is; its other functions are left out. How a kernel is called: see `lowering.tir_to_scf`.
     """
-    out = ModuleOp([op.clone() for op in module.body.block.ops if isinstance(op, tir.FuncOp)])
+    out = ModuleOp([clone(op) for op in module.body.block.ops if isinstance(op, tir.FuncOp)])
     context = new_context()
     with no_gc():
         for p in tir_passes(target or Target.host(), schedule=schedule):

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of, set_name
+from ..dialects.quick import clone
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
 from ..dialects.tir import BufferType, ForKind
@@ -95,7 +96,7 @@ class Cloner:
         if not isinstance(value, OpResult) or isinstance(value.op, tir.AllocBufferOp):
             return value
         op = value.op
-        new = op.clone({used: used if _declared_outside(used, op) else self(used) for used in captured(op)})
+        new = clone(op, {used: used if _declared_outside(used, op) else self(used) for used in captured(op)})
         self.insert(new)
         if op.regions:
             self._replace_inside(op, new)

@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
+from ..dialects.quick import clone
 from ..dialects.sched import Instruction, SequenceOp
 from ..handles.module import IRModule, set_name_in_module
 from ..handles.tir.prim_expr import PrimExpr
@@ -287,13 +288,13 @@ def _module(mod: Any) -> ModuleOp:
     if isinstance(mod, PrimFunc):
         mod = mod.op
     if isinstance(mod, tir.FuncOp):
-        func = mod.clone()
+        func = clone(mod)
         set_name_in_module(func, "main")
         func.properties.pop("sym_visibility", None)
         return ModuleOp([func])
     if not isinstance(mod, ModuleOp):
         raise TiraxError("what is scheduled is a module or a tensor function", found=type(mod).__name__)
-    return mod.clone()
+    return clone(mod)
 
 
 def _method(primitive: Primitive) -> Any:
@@ -386,7 +387,7 @@ class Checkpoint:
         self.funcs = _functions(targets)
         self.steps: list[Instruction] = []
         self._before = [list(f.walk()) for f in self.funcs]
-        self._copies = [f.clone() for f in self.funcs]
+        self._copies = [clone(f) for f in self.funcs]
         self._values = dict(values)
 
     def serves(self, targets: Mapping[str, Any]) -> bool:

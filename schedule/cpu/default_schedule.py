@@ -25,6 +25,7 @@ from xdsl.ir import Block, Operation, Region
 
 from ...diagnostics import unknown_name
 from ...dialects import tir
+from ...dialects.quick import clone
 from ...dialects.sched import RuleOp, SequenceOp, Version
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
@@ -148,6 +149,6 @@ class PlanSchedule(Pass):
 def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
     """The rules for the blocks of a function, which stays as it is."""
     decisions = Decisions(machine)
-    chosen = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(func.clone(), decisions)]
+    chosen = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(clone(func), decisions)]
     inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]
     return SequenceOp(Region(Block([*inlined, *chosen])), func.sym_name.data)

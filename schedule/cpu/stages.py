@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
+from ...dialects.quick import clone
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
@@ -348,7 +349,7 @@ def _forget_lets(block: tir.BlockOp) -> None:
 def _split(root: Operation, stores: list[tir.StoreOp]) -> None:
     parent = cast(Block, root.parent)
     for store in stores:
-        copy = root.clone()
+        copy = clone(root)
         _keep_only(copy, store.buffer)
         parent.insert_op_before(copy, root)
     erase_with_tree(root)

@@ -1,4 +1,4 @@
-"""`make`, `fill` and `replace_uses` do what xDSL's own ways do, which they are written out of."""
+"""`make`, `fill`, `clone` and `replace_uses` do what xDSL's own ways do, which they are written out of."""
 
 import pytest
 from xdsl.dialects import arith, llvm, test
@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnitAttr,
 from xdsl.ir import Block, Operation, SSAValue
 
 from tirax.dialects import tir
-from tirax.dialects.quick import make, replace_uses
+from tirax.dialects.quick import clone, make, replace_uses
+from tirax.script.mlir_text import parse_mlir
 
 
 def _state(op: Operation) -> tuple[object, ...]:
@@ -83,3 +84,66 @@ def test_a_name_goes_over_where_there_is_none() -> None:
     assert named.name_hint == "y"
     replace_uses(named, named)
     assert not list(named.uses)
+
+
+PROGRAM = """
+builtin.module {
+  func.func @branches(%a: i32, %c: i1) -> i32 {
+    cf.cond_br %c, ^one(%a : i32), ^two
+  ^two:
+    %x = arith.addi %a, %a : i32
+    cf.br ^one(%x : i32)
+  ^one(%y: i32):
+    func.return %y : i32
+  }
+  tir.func @loops(%A: !tir.buffer<[n, 8], f32>, %B: !tir.buffer<[n, 8], f32>) {
+    tir.for %i = 0 for n {
+      tir.for %j = 0 for 8 {
+        tir.block "B" (%v = spatial(%i, n), %w = spatial(%j, 8)) {
+          tir.reads %A[%v, %w]
+          tir.writes %B[%v, %w]
+          %0 = tir.load %A[%v, %w] : f32
+          %1 = tir.mul %0, %0 : f32
+          tir.store %1, %B[%v, %w]
+        }
+      }
+    }
+  }
+}
+"""
+
+
+def _described(op: Operation) -> list[object]:
+    """All operations inside, in order, with numbers for values, and the uses of each in order."""
+    ops = list(op.walk())
+    blocks = [block for each in ops for region in each.regions for block in region.blocks]
+    values = [v for each in ops for v in each.results] + [v for block in blocks for v in block.args]
+    numbers = {v: i for i, v in enumerate(values)}
+    places = {each: i for i, each in enumerate(ops)}
+    described: list[object] = []
+    for each in ops:
+        links = [places.get(o) for o in (each.next_op, each.prev_op, each.parent_op()) if o is not None]
+        operands = [numbers[v] for v in each.operands]
+        targets = [blocks.index(b) for b in each.successors]
+        described.append((type(each), operands, targets, links, each.properties, each.attributes, each.location))
+    described += [(v.type, v.name_hint, [(places[o], i) for o, i in _uses(v)]) for v in values]
+    described += [(b.arg_types, [(places[u.operation], u.index) for u in b.uses]) for b in blocks]
+    ends = [(b.first_op, b.last_op) for b in blocks]
+    return described + [tuple(None if end is None else places[end] for end in pair) for pair in ends]
+
+
+def test_a_copy_is_what_xdsl_clones() -> None:
+    module = parse_mlir(PROGRAM)
+    copied = clone(module)
+    copied.verify()
+    assert _described(copied) == _described(module.clone()) and len(_described(copied)) > 30
+    assert not set(copied.walk()) & set(module.walk())
+
+
+def test_a_copy_uses_what_stands_for_other_values() -> None:
+    a, b = Block(arg_types=[i32, i32]).args
+    op = make(test.TestOp, (a, b), (i32,))
+    values: dict[SSAValue, SSAValue] = {a: b}
+    copied = clone(op, values)
+    assert list(copied.operands) == [b, b] and values == {a: b, op.results[0]: copied.results[0]}
+    assert copied.parent is None and _uses(a) == [(op, 0)]

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import TiraxError, UnsupportedError, VerifyError
 from ...dialects import relax
+from ...dialects.quick import clone
 from ...handles.module import IRModule
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
@@ -85,7 +86,7 @@ class PatternMatchingRewriter:
         """
         if isinstance(obj, Function):
             return _rewritten_copy(self, obj)
-        op = module_op(obj).clone()
+        op = clone(module_op(obj))
         rewrite_module(self, op)
         return like_module(obj, op)
 

@@ -13,6 +13,7 @@ from ...diagnostics import ShapeError
 from ...dialects import relax, tir
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import clone
 from ...dialects.relax import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
@@ -395,7 +396,7 @@ def _inline(call: _Call, block: Block, names: NameSupply, scalars: Mapping[Var, 
     for op in call.callee.body.block.ops:
         if isinstance(op, tir.AllocBufferOp):
             continue
-        copy = op.clone(values)
+        copy = clone(op, values)
         block.add_op(copy)
         if substitution is not None:
             substitution.operation(copy)

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import clone
 from ...dialects.relax import PrimType, ShapeType, TensorType, free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
@@ -378,8 +379,8 @@ def _copy_into_dataflow(
             continue
         for operand in operands_of(op):
             if operand not in values:  # an inline leaf
-                inner.add_op(cast(Operation, operand.owner).clone(values))
-        copy = op.clone(values)
+                inner.add_op(clone(cast(Operation, operand.owner), values))
+        copy = clone(op, values)
         for old, new in zip(op.results, copy.results, strict=True):
             set_name(new, name_of(old))
         inner.add_op(copy)
