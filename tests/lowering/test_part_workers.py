@@ -147,6 +147,19 @@ def test_kernels_that_are_named_before_have_the_same_entry_points():
     assert parts[1]
 
 
+@pytest.mark.parametrize("busy", [True, False])
+def test_while_workers_are_waited_for_garbage_is_collected(monkeypatch, busy):
+    """Their thread ends when that was done, or after seconds; where nobody is waited for nothing is collected."""
+    done, collected = threading.Event(), []
+    monkeypatch.setattr(part_workers.gc, "collect", lambda generation: (collected.append(generation), done.set()))
+    workers = PartWorkers(0, Target.host(), 3)
+    thread = threading.Thread(target=lambda: busy and done.wait(20))
+    workers._threads.append(thread)
+    thread.start()
+    assert list(workers.left()) == []
+    assert collected == [0] * busy and not thread.is_alive()
+
+
 def test_which_modules_have_workers(monkeypatch):
     assert useful_workers(module_op(module(5))) == 0
     assert useful_workers(module_op(module())) == 1
