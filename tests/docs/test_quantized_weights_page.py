@@ -3,12 +3,14 @@
 import re
 
 from pages import DOCS, python_blocks, run_blocks
+from strength import only_full
 
 from tirax.dialects.block_formats import BLOCK_FORMATS
 
 PAGE = DOCS / "quantized_weights.md"
 
 
+@only_full  # tests/transforms/operators/test_quantize_weights.py says the same in detail
 def test_the_examples_of_the_page(tmp_path):
     blocks = python_blocks(PAGE)
     assert blocks

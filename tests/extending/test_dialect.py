@@ -56,6 +56,7 @@ def test_the_check_sees_a_wrong_pass(tmp_path):
     assert code == 1 and "lower-acme" in err
 
 
+@only_full
 def test_lists_say_whose_is_what(tmp_path):
     code, out, _ = run(tmp_path, "tirax-opt --list-passes --list-dialects --list-targets")
     assert code == 0

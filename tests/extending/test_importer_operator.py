@@ -29,6 +29,7 @@ def run_page(folder: Path, converter: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False)
 
 
+@only_full  # tests/frontend/onnx/test_custom.py has converters of users, too
 def test_the_program_of_the_page(tmp_path):
     done = run_page(tmp_path, CONVERTER)
     assert done.returncode == 0, done.stderr

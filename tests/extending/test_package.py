@@ -79,6 +79,7 @@ def test_the_tests_of_a_new_package_can_fail(tmp_path):
     assert set(re.findall(r"^FAILED tests/test_(\w+)\.py", done.stdout, re.MULTILINE)) == set(MUTANTS), done.stdout
 
 
+@only_full  # those of the plug-in of one file are like these
 def test_the_commands_of_the_page(tmp_path):
     commands = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
     done = run(["bash", "-c", f"set -euo pipefail\n{commands}"], tmp_path)

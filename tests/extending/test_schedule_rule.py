@@ -27,6 +27,7 @@ def run_page(folder: Path, rule: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False)
 
 
+@only_full  # tests/schedule/cpu/test_user_rules.py has rules of users, too
 def test_the_program_of_the_page(tmp_path):
     done = run_page(tmp_path, RULE.read_text())
     assert done.returncode == 0, done.stderr

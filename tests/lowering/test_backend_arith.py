@@ -128,20 +128,19 @@ def test_floats(backend, dtypes, op, kind, lanes):
     np.testing.assert_array_equal(got.astype(np.float64), FLOAT_OPS[op](a, b).astype(np.float64))
 
 
-@pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])
-@pytest.mark.parametrize(
-    "predicate, function",
-    [
-        ("oeq", lambda a, b: a == b),
-        ("une", lambda a, b: a != b),
-        ("olt", lambda a, b: a < b),
-        ("oge", lambda a, b: a >= b),
-        ("ult", lambda a, b: ~(a >= b)),
-        ("uno", lambda a, b: np.isnan(a) | np.isnan(b)),
-        ("ord", lambda a, b: ~(np.isnan(a) | np.isnan(b))),
-    ],
-)
-def test_float_comparisons(backend, dtypes, kind, predicate, function, lanes):
+COMPARISONS = {
+    "oeq": lambda a, b: a == b,
+    "une": lambda a, b: a != b,
+    "olt": lambda a, b: a < b,
+    "oge": lambda a, b: a >= b,
+    "ult": lambda a, b: ~(a >= b),
+    "uno": lambda a, b: np.isnan(a) | np.isnan(b),
+    "ord": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+}
+
+
+@crossed("predicate, kind", list(COMPARISONS), ["f64", "f32", "f16", "bf16"])
+def test_float_comparisons(backend, dtypes, predicate, kind, lanes):
     a = np.array([1, 2, 3, np.nan, np.nan, -0.0, np.inf], dtype=dtypes[kind])
     b = np.array([1, 3, 2, 1, np.nan, 0.0, np.inf], dtype=dtypes[kind])
     op = f'arith_extras.cmpf "{predicate}" %0, %1 : {{T0}}, {{T0}} -> {{R}}'
@@ -149,7 +148,7 @@ def test_float_comparisons(backend, dtypes, kind, predicate, function, lanes):
         op = f"arith.cmpf {predicate}, %0, %1 : {{T0}}"
     _, got = apply(backend, dtypes, op, [kind, kind], "i1", [a, b], lanes)
     wide = a.astype(np.float64), b.astype(np.float64)
-    np.testing.assert_array_equal(got, function(*wide))
+    np.testing.assert_array_equal(got, COMPARISONS[predicate](*wide))
 
 
 @pytest.mark.parametrize("predicate, function", [("slt", np.less), ("ult", None), ("ne", np.not_equal)])

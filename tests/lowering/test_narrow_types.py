@@ -127,7 +127,7 @@ def main(x: R.Tensor(("n", 4), "TYPE"), i: R.Tensor((3,), "int64"), c: R.Tensor(
 """
 
 
-@thinned("name", ["float8_e4m3fn", "float8_e5m2", *INTEGERS], 3)
+@thinned("name", ["float8_e4m3fn", "float8_e5m2", *INTEGERS], 2)
 def test_moves(name: str):
     module = parse_source(MOVES.replace("TYPE", name))
     checks.texts(module)

@@ -44,7 +44,7 @@ def test_passes(program: Program) -> None:
         checks.passes_keep_meaning(module, [name])
 
 
-@drawn(15, quick=2)
+@drawn(15, quick=1)
 @given(operator_programs())
 def test_optimize(program: Program) -> None:
     checks.optimize(program.module)

@@ -55,7 +55,7 @@ def test_tensor_passes(program: Program) -> None:
     checks.tensor_passes(program.module)
 
 
-@drawn(25)
+@drawn(25, quick=2)
 @given(tensor_programs())
 def test_native_tensor_functions(program: Program) -> None:
     checks.native_tensor_both(program.module)

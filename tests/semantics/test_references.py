@@ -102,7 +102,7 @@ def test_interpreter_and_torch(case: tuple[Row, int, str], torch: Any) -> None:
 @pytest.mark.thinned
 @thinned("dtype", NUMBERS, 1)
 def test_native_code_and_interpreter(dtype: str) -> None:
-    cases = some(cases_of(dtype), 24)
+    cases = some(cases_of(dtype), 8)
     executable = build(program(dtype, cases), opt_level=1)
     for row, rank in cases:
         for args in inputs(row, rank, dtype):

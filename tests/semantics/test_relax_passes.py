@@ -22,7 +22,7 @@ PASSES = (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-@drawn(12, quick=2)
+@drawn(12, quick=1)
 @given(programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:

@@ -21,8 +21,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONE = ("bring_a_model.md", "how_to.md")
 """The pages whose programs are one together."""
 
-SHORT = ("bring_a_model.md", "editors.md", "from_tvm.md", "graphs.md")
-"""The pages that `make test` runs beside README.md: what the others need seconds for is left to `make test-all`."""
+SHORT = ("editors.md",)
+"""Pages that `make test` runs beside README.md: what the others need seconds for is left to `make test-all`."""
 
 NEEDED_COMMANDS = {"deploying.md": "cc"}
 """What the commands of a page call besides this Python's."""

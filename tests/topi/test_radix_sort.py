@@ -52,6 +52,7 @@ def test_every_type(ascending: bool, dtype: str) -> None:
     np.testing.assert_array_equal(out.numpy(), stable_order(data, 1, ascending))
 
 
+@only_full
 @thinned("axis", [0, 1], quick=1)
 def test_extents_known_when_called(axis: int) -> None:
     bb = relax.BlockBuilder()

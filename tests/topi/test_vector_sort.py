@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strength import only_full, thinned
+from strength import only_full, some, thinned
 
 import tirax.tvm_api as tvm
 from tirax.topi.scan import sort_in_vectors
@@ -61,9 +61,10 @@ def numbers(dtype: str, *shape: int) -> np.ndarray:
     return np.where(rng.random(shape) < 0.1, rng.choice(edges, shape), x)
 
 
+@pytest.mark.thinned  # by `some`, too
 @thinned("dtype,descending", [(t, t in ("float64", "uint32")) for t in TYPES], quick=1)
 def test_sizes_around_those_of_the_networks(dtype: str, descending: bool) -> None:
-    for size in SIZES:
+    for size in some(SIZES, 6):
         check_rows(numbers(dtype, 3, size), descending)
 
 

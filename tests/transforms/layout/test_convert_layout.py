@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strength import drawn, thinned
+from strength import drawn, only_full, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -401,6 +401,7 @@ def test_random_networks(tools: Any, data: st.DataObject) -> None:
     assert_same_meaning(module, again)
 
 
+@only_full
 def test_a_network_compiles(tools: Any) -> None:
     params = (
         'x: R.Tensor(("n", 4, 8, 8), "float32"), w: R.Tensor((4, 4, 3, 3), "float32"), v: R.Tensor((4,), "float32")'

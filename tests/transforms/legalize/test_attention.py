@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -116,6 +116,7 @@ STARTS = [
 ]
 
 
+@only_full  # `test_attention` compiles what this is made of
 @thinned("attrs", MASKS, 1, ids=str)
 def test_attention_var_len(attrs: dict[str, Any]):
     module = parse_source(VAR_LEN.replace("CALL", f"q, k, v, a, c, b{text_of(attrs)}"))
