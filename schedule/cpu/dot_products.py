@@ -76,6 +76,8 @@ _WIDEST_PANEL = 64
 """Columns of a panel, so many at most."""
 _MOST_PAIRED = 4
 """Rows of a tile of pairs of bytes: each takes a register more."""
+_MANY_ROWS = 128
+"""So many rows of windows take long enough for a panel of pairs that the next one need not be asked for."""
 _MOST_SHIFTED = 12
 """Rows of a tile that has one more, of 128s."""
 
@@ -234,7 +236,9 @@ def _plan(
     )
     if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
         return plan
-    return replace(plan, block=block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine))
+    block = block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine)
+    many = dot is PAIRED and bool(taps) and (plan.all_rows.constant or 0) >= _MANY_ROWS
+    return replace(plan, block=block, asks_ahead=ahead and not many)
 
 
 def _pairs_fit(stage: Stage, machine: Machine) -> bool:

@@ -348,6 +348,16 @@ def test_panels_that_are_large_are_asked_for_while_the_one_before_is_read(channe
     assert set(effects) == ({"llvm.prefetch"} if asks else set())
 
 
+@pytest.mark.parametrize(("size", "asks"), [(7, True), (14, False)])
+def test_pairs_of_bytes_ask_for_panels_that_few_windows_read(size, asks):
+    module = convolution(image(1, size, size, 256), taps(3, 3, 256, 64), MIXED, padding=1)
+    bound = relax.transform.BindParams("main", {"w": np.ones((3, 3, 256, 64), "int8")})(module)
+    op = module_op(bound)
+    for step in make_passes((*OPTIMIZE, "lower-narrow-types", "default-schedule"), f"{HASWELL} -l2-size=524288"):
+        step.apply(Context(), op)
+    assert any(isinstance(call, tir.CallLLVMEffectOp) for call in op.walk()) == asks
+
+
 WORDS = ("int16", "int16", "int32")
 ROWS_IN_BLOCKS = {
     "one tap": (image(1, 12, 14, 32), taps(1, 1, 32, 64), {}),
