@@ -56,6 +56,7 @@ from ...transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_do
 from ..loop_builder import Bindings, LoopBuilder
 from . import microkernel as mk
 from .byte_pairs import BYTES, add_words, in_order, sums_of_pairs
+from .bytes_between import keep_floats
 from .epilogue import Epilogue, hoist_uniform
 from .misfit import misfit
 from .panels import FEWEST_ROWS
@@ -335,6 +336,8 @@ def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -
 
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
     """The loops of a plan."""
+    if not plan.dot.adds:
+        keep_floats(plan.epilogue.last)
 
     def blocks(where: Bindings) -> None:
         in_row_blocks(loops, plan.shared, plan.block, lambda block: _strips(loops, plan, where, block))
