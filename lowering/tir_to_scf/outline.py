@@ -39,6 +39,7 @@ from ...dialects.xdsl_extras import func_extras
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from ...target import Target
+from ...transforms.tir.walk import copied
 from .emitter import INDEX
 from .signature import POINTER
 from .work import WorkEstimate
@@ -142,7 +143,7 @@ def _body_function(kernel: func.FuncOp, loop: scf.ParallelOp, name: str, capture
     for value, arg in mapping.items():
         arg.name_hint = value.name_hint
     for op in captured.copied:
-        copy = op.clone(mapping)
+        copy = copied(op, [mapping.get(v, v) for v in op.operands])
         entry.add_op(copy)
         mapping[op.results[0]] = copy.results[0]
     step = mapping.get(loop.step[0])
