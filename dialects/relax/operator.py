@@ -61,6 +61,7 @@ from ..assembly import (
 from ..attributes import PyValue, from_attr, to_attr
 from ..dtypes import dtype_of, is_float, is_narrow
 from ..names import name_of
+from ..quick import make
 from ..sym.expr import Const, SymExpr, minimum
 from .devices import device_text
 from .parameters import PARAMETERS, REQUIRED
@@ -278,11 +279,10 @@ class Operator(IRDLOperation):
             groups.append(() if arg is None else (arg,) if isinstance(arg, SSAValue) else tuple(arg))
         values = {n: s.stored(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
         cls._check_attrs(values)
-        return cls(
-            operands=groups,
-            properties={n: v for n, v in values.items() if v is not None},
-            result_types=[result],
-        )
+        properties = {n: v for n, v in values.items() if v is not None}
+        if not _has_segments(cls):
+            return make(cls, [v for group in groups for v in group], [result], properties)
+        return cls(operands=groups, properties=properties, result_types=[result])
 
     @classmethod
     def _check_attrs(cls, values: Mapping[str, Attribute | None]) -> None:
@@ -548,3 +548,9 @@ def describe(op: Operation, value: SSAValue) -> str:
     """How a diagnostic calls an operand: its name, or its position."""
     name = name_of(value)
     return f"'{name}'" if name else f"operand {list(op.operands).index(value)}"
+
+
+@cache
+def _has_segments(cls: type[Operator]) -> bool:
+    """Whether operations of a class say which of their operands are which."""
+    return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)

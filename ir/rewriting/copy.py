@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import make
 from ...dialects.sym import ValueOp
 from ..origins import carry
 
@@ -92,16 +93,11 @@ class Copier:
 
 
 def _like(op: Operation, operands: list[SSAValue], regions: list[Region]) -> Operation:
-    new = type(op).create(
-        operands=operands,
-        result_types=[r.type for r in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        regions=regions,
-    )
+    new = make(type(op), operands, [r.type for r in op.results], op.properties, op.attributes, op.location)
+    for region in regions:
+        new.add_region(region)
     for old, result in zip(op.results, new.results, strict=True):
         set_name(result, name_of(old))
-    new.location = op.location
     return new
 
 
