@@ -17,7 +17,7 @@ from ..target import Target
 
 Array = np.ndarray[Any, Any]
 _MOST_NOTES = 20
-_TURNED = ("attention.query.", "attention.key.")
+_TURNED = tuple(f"attention.{name}." for name in ("query", "key", "query_norm", "key_norm"))
 
 
 def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
@@ -32,8 +32,9 @@ def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -
 def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
     """What the parameters of a decoder are, by their names: blocks and halves where `formats` says so, else float32.
 
-    Norms have the offset of the config added, and rows of queries and keys whose planes are pairs of neighbours in the
-    file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other formats.
+    Norms have the offset of the config added, and rows of queries, of keys and of their norms whose planes are pairs of
+    neighbours in the file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other
+    formats.
     """
     others = [f"'{name}' is stored as {w.format}" for name, w in weights.items() if _is_of_other_blocks(w)]
     if others:
@@ -59,10 +60,10 @@ def _kind(name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...],
 def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> Array:
     format = formats.names.get(name)
     data = _numbers(weight) if format is None else weight.data
-    if name.endswith("norm.weight"):
-        return data + np.float32(config.norm_offset)
     if config.rope.order == "pairs" and any(part in name for part in _TURNED):
         data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
+    if name.endswith("norm.weight"):
+        return data + np.float32(config.norm_offset)
     rows = formats.interleaved(len(data)) if format in BLOCK_FORMATS else 1
     return data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows)
 

@@ -23,10 +23,10 @@ MIXED = replace(
     mlp_bias=True,
     qk_norm=True,
     head_size=8,
-    rope=Rope(10000.0, 4, factors=(1.0, 8.0)),
+    rope=Rope(10000.0, 4, "pairs", (1.0, 8.0)),
     rope_layers=(True, False),
 )
-"""What llama_pairs, smollm3, qwen3 and biased have besides the order of pairs, which `SPEAKING` has."""
+"""What llama_pairs, smollm3, qwen3 and biased have: norms of queries and keys in the order of pairs, too."""
 
 
 def reader_of(config, **options):
