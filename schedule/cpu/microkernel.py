@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, product
+from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum, product
 from ...dialects.tir import BufferType
 from ...target import tile_vectors
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
@@ -36,6 +36,8 @@ _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
 BLOCK = 4
 """So many steps of a reduction cost one end of a loop, and are asked for at once."""
+_PAIR = 2
+"""Of rows that are left in pairs one at most is single."""
 _SUMS_AT_ONCE, _MOST_LEFT = 8, 4
 """On so many vectors work two units that take four cycles; so many rows at most are a tile where a few are left."""
 
@@ -206,17 +208,26 @@ def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """So many rows of a tile, from `first` of `row` on; both are None where nothing has rows, and there is one."""
+    """So many rows of a tile, from `first` of `row` on; both are None where nothing has rows, and there is one.
+
+    Where there may be less, `repeats` says that the last one stands for those that are missing.
+    """
 
     loops: LoopBuilder
     row: Iter | None
     first: SSAValue | None
     size: int
     dtype: IntegerType
+    repeats: bool = False
 
     def at(self, r: SSAValue) -> Bindings:
         """The iterator's value in a row."""
-        return {} if self.row is None or self.first is None else {self.row: self.loops.sum(self.first, r)}
+        if self.row is None or self.first is None:
+            return {}
+        if not self.repeats:
+            return {self.row: self.loops.sum(self.first, r)}
+        place = minimum(Var(self.first, self.dtype) + Var(r, self.dtype), self.row.extent - 1)
+        return {self.row: self.loops.value(place, self.dtype)}
 
     def each(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
         """`body` for each row, or for so many, one after the other in the code."""
@@ -240,18 +251,36 @@ def row_tiles(
     size: tuple[int, int],
     tile: Callable[[Rows], object],
     far: bool = False,
+    repeats: bool = False,
 ) -> None:
     """Loops over tiles of rows, `size` is (how many at most, how many vectors each has).
 
-    What is `far` is read anew for each tile: of many rows there are tiles nearly as large as fit.
+    What is `far` is read anew for each tile: of many rows there are tiles nearly as large as fit. Where a row may be
+    computed several times (`repeats`), two and more that fill no tile are one, in which the last row stands for others:
+    all that lies along the lanes is read once for them.
     """
     if row is None:
         tile(Rows(loops, None, None, 1, lane.dtype))
         return
     full, count = size
-    sizes = _row_sizes(row, full, count, far)
-    name = tile_name(row, "i")
-    strips(loops, row, sizes, lambda rows: tile(Rows(loops, row, rows.first, rows.size, row.dtype)), name=name)
+    sizes, name = _row_sizes(row, full, count, far), tile_name(row, "i")
+
+    def tiles(first: SymExpr, rows: int) -> None:
+        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype))
+
+    some = sizes[1][0] if len(sizes) > 1 and row.extent.constant is None else 0
+    if not repeats or some <= _PAIR:
+        pieces(loops, row, sizes, tiles, name)
+        return
+    done = pieces(loops, row, sizes[:1], tiles, name)
+    left = row.extent - done
+    number = (left + (some - 2)) // some
+
+    def last(first: SymExpr, rows: int) -> None:
+        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats=True))
+
+    done = run_pieces(loops, row, (done, number, some), last, name)
+    run_pieces(loops, row, (done, maximum(left - number * some, 0), 1), tiles, name)
 
 
 def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:

@@ -34,7 +34,7 @@ from .packed import Panels, panels_of
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .sliding_windows import sliding_tap, sliding_tile
-from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
+from .stages import Iter, Stage, Update, constant_slope, element_type, has_no_aliases, update_of
 from .turns import turn_of
 from .unswitch_padding import Interior, interior_of, range_of
 
@@ -211,7 +211,7 @@ def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter])
         def tile(rows: mk.Rows) -> None:
             _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows).emit())
 
-        mk.row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile)
+        mk.row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile, repeats=_may_repeat(plan))
 
     loops.nest(outer, {}, tiles)
 
@@ -261,7 +261,20 @@ def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
         _rows_in_pieces(plan, strip, where, plan.row, plan.parts.steps)
         return
     size, far = (plan.rows, plan.vectors), plan.panels is None
-    mk.row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit(), far)
+
+    def tile(rows: mk.Rows) -> None:
+        _Tile(plan, strip, where, rows).emit()
+
+    mk.row_tiles(strip.loops, plan.row, plan.lane, size, tile, far, _may_repeat(plan))
+
+
+def _may_repeat(plan: RegisterTilePlan) -> bool:
+    """Whether a row that is computed and stored twice is what it is when that is done once: nothing reads a result."""
+    consumer = plan.epilogue.consumer
+    if plan.stage.init is None or plan.interior is not None:
+        return False
+    reads_own = consumer is not None and any(load.buffer is consumer.buffer for load in consumer.loads)
+    return consumer is None or (not reads_own and has_no_aliases(plan.stage.root))
 
 
 def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, row: Iter, steps: int) -> None:

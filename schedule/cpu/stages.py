@@ -232,6 +232,13 @@ def update_of(stage: Stage) -> Update | None:
     return None
 
 
+def has_no_aliases(op: Operation | None) -> bool:
+    """Whether the function around an operation says `tir.noalias`: no two of its buffers overlap."""
+    while op is not None and not isinstance(op, tir.FuncOp):
+        op = op.parent_op()
+    return op is not None and op.func_attrs is not None and "tir.noalias" in op.func_attrs.data
+
+
 def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
     """Where an access is, in elements from the buffer's first."""
     total: SymExpr = Const(0)

@@ -23,7 +23,7 @@ from ..loop_builder import LoopBuilder
 from ..rewrite import same_tree
 from .misfit import misfit
 from .plan import Machine, NestPlan
-from .stages import Iter, constant_slope, is_expression, tree
+from .stages import Iter, constant_slope, has_no_aliases, is_expression, tree
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
     """The plan for a block of statements of which loops can be vectors, None for any other operation."""
     if not isinstance(root, tir.BlockOp) or root.iter_vars:
         return misfit("it is no block of statements")
-    if not _has_no_aliases(root):
+    if not has_no_aliases(root):
         return misfit("the function does not say tir.noalias: its buffers may overlap")
     numbers = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
     return StatementsPlan(root, numbers) if numbers else misfit("no loop's iterations are independent of each other")
@@ -51,12 +51,6 @@ def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:
     for number in plan.loops:
         every[number].properties["kind_attr"] = StringAttr(ForKind.VECTORIZED.value)
     loops.insert(block)
-
-
-def _has_no_aliases(root: tir.BlockOp) -> bool:
-    func = root.parent_op()
-    attrs = func.func_attrs if isinstance(func, tir.FuncOp) else None
-    return attrs is not None and "tir.noalias" in attrs.data
 
 
 def _loops(root: Operation) -> Iterator[tir.ForOp]:
