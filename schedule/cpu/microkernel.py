@@ -279,8 +279,9 @@ def row_tiles(
     def last(first: SymExpr, rows: int) -> None:
         tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats=True))
 
-    done = run_pieces(loops, row, (done, number, some), last, name)
-    run_pieces(loops, row, (done, maximum(left - number * some, 0), 1), tiles, name)
+    run_pieces(loops, row, (done, number, some), last, name)
+    single = maximum(left - number * some, 0)  # one at most
+    run_pieces(loops, row, (row.extent - 1, single, 1), tiles, name)
 
 
 def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:

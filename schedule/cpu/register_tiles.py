@@ -463,7 +463,9 @@ class _Tile:
 
     def _ask_for_what_is_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
-        plan = self.plan
+        plan, row = self.plan, self.plan.row
+        if row is not None and row.extent.constant is None and self.rows.size == 1:
+            return  # a row alone reads panels in order, which the processor foresees
         if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
             turn = turn_of(self.outer, self.rows)
             if turn is not None:
