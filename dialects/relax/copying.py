@@ -33,21 +33,26 @@ class Copy:
     def __init__(self, target: np.ndarray[Any, Any], write: Write):
         global _last
         self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
         if target.nbytes < _LARGE or build_threads() == 1:
             write(target, False)
             return
         with _order:
             before = _last if _last is not None and _last.is_alive() else None
-            self._thread = _last = threading.Thread(target=_copy, args=(target, write, before), name="tirax-copy")
+            self._thread = _last = threading.Thread(target=self._write, args=(target, write, before), name="tirax-copy")
             self._thread.start()
 
     def wait(self) -> None:
-        """Until it is done."""
+        """Until it is done. Raises what `write` raised."""
         if self._thread is not None:
             self._thread.join()
+        if self._error is not None:
+            raise self._error
 
-
-def _copy(target: np.ndarray[Any, Any], write: Write, before: threading.Thread | None) -> None:
-    if before is not None:
-        before.join()
-    write(target, True)
+    def _write(self, target: np.ndarray[Any, Any], write: Write, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        try:
+            write(target, True)
+        except Exception as error:  # noqa: BLE001 (raised where the array is looked at, which has no contents)
+            self._error = error

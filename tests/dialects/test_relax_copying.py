@@ -41,3 +41,15 @@ def test_a_small_array_is_copied_at_once():
     seen = []
     copying.Copy(target, lambda array, meanwhile: seen.append((array is target, meanwhile)))
     assert seen == [(True, False)]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_what_a_copy_raises_is_raised_where_its_contents_are_asked_for(monkeypatch, threads):
+    """Nobody gets what stood in memory before."""
+    monkeypatch.setenv("TIRAX_BUILD_THREADS", threads)
+
+    def write(target, meanwhile):
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        TensorDataAttr.written((1 << 19,), f32, write).numpy()
