@@ -2,7 +2,7 @@
 
     float(int32(uint8(x)) - int32(p))    ->    trunc(x) - float(int32(p))        0 <= x <= 255, p a byte
 
-Both are exact. What the conversion to bytes does with NaN is not said; trunc keeps it.
+Both are exact; trunc gives -0 for what is between -1 and 0. Which byte a NaN becomes is not said: it stays a NaN here.
 """
 
 from __future__ import annotations

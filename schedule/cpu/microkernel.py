@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
@@ -265,8 +266,8 @@ def row_tiles(
     full, count = size
     sizes, name = _row_sizes(row, full, count, far), tile_name(row, "i")
 
-    def tiles(first: SymExpr, rows: int) -> None:
-        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype))
+    def tiles(first: SymExpr, rows: int, repeats: bool = False) -> None:
+        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats))
 
     some = sizes[1][0] if len(sizes) > 1 and row.extent.constant is None else 0
     if not repeats or some <= _PAIR:
@@ -275,11 +276,7 @@ def row_tiles(
     done = pieces(loops, row, sizes[:1], tiles, name)
     left = row.extent - done
     number = (left + (some - 2)) // some
-
-    def last(first: SymExpr, rows: int) -> None:
-        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats=True))
-
-    run_pieces(loops, row, (done, number, some), last, name)
+    run_pieces(loops, row, (done, number, some), partial(tiles, repeats=True), name)
     single = maximum(left - number * some, 0)  # one at most
     run_pieces(loops, row, (row.extent - 1, single, 1), tiles, name)
 
