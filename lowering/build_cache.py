@@ -71,9 +71,10 @@ def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int
             Printer(out).print_op(op)
         arrays = tuple(np.frombuffer(data.raw, np.uint8) for data in contents)
         try:
-            sums = [checksum(array, secret()) for array in arrays]
+            own = secret()
         except (OSError, RuntimeError):  # there is no home for a secret
             return None
+        sums = [checksum(array, own) for array in arrays]
         program = ("program", out.getvalue(), b"".join(sums), " ".join(passes), version("numpy"))
         return Entry(cache_key(*program, *machine_parts(target, opt_level), sources(_ROOMS)), arrays)
 

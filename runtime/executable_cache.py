@@ -95,9 +95,9 @@ class ExecutableCache(Cache[Mapped]):
 
     def _chunks(self, key: str, header: dict[str, Any], blobs: Sequence[memoryview]) -> Iterator[bytes | memoryview]:
         rows: list[tuple[int, int, str]] = []
-        end = 0
+        end, own = 0, secret()
         for blob in blobs:
-            rows.append((end, len(blob), checksum(blob, secret()).hex()))
+            rows.append((end, len(blob), checksum(blob, own).hex()))
             end = _aligned(end + len(blob))
         text = json.dumps(header | {"blobs": rows}, separators=(",", ":")).encode()
         text += b" " * (_aligned(DIGEST + _SIZE + len(text)) - DIGEST - _SIZE - len(text))
@@ -123,7 +123,8 @@ class ExecutableCache(Cache[Mapped]):
             return None
         header = json.loads(head[_SIZE:])
         blobs = [data[start + at : start + at + size] for at, size, _ in header["blobs"]]
-        sound = all(checksum(b, secret()).hex() == row[2] for b, row in zip(blobs, header["blobs"], strict=True))
+        own = secret()
+        sound = all(checksum(b, own).hex() == row[2] for b, row in zip(blobs, header["blobs"], strict=True))
         return (header, blobs) if sound else None
 
 
