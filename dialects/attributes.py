@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
@@ -31,6 +32,7 @@ def to_attr(value: PyValue) -> Attribute | None:
     return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
 
 
+@lru_cache(maxsize=4096)
 def _integer(value: int) -> Attribute:
     if not -(2**63) <= value < 2**64:
         raise DTypeError("the number does not fit 64 bits", expected="-2**63 <= number < 2**64", found=value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -232,6 +233,7 @@ def byte_size(dtype: Attribute) -> int:
     return max(1, bit_width(dtype) // 8)
 
 
+@cache
 def numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
     """The numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
     import numpy as np

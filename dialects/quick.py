@@ -1,8 +1,9 @@
-"""What xDSL does for every operation that is made or replaced, written out: large functions have ten thousands of them.
+"""What xDSL does for every operation that is made, found or replaced: large functions have ten thousands of them.
 
-`make` is `cls.create`, `fill` is `Operation.__init__`, `clone` is `Operation.clone` and `replace_uses` is
-`SSAValue.replace_all_uses_with`, in a third of the time: a new operation has no operands yet that were to be let go of,
-the defaults of its class are looked up once, and the operands of a user are replaced without views on them.
+`make` is `cls.create`, `fill` is `Operation.__init__`, `clone` is `Operation.clone`, `operations` is a list of
+`Operation.walk` and `replace_uses` is `SSAValue.replace_all_uses_with`, in a third of the time: a new operation has no
+operands yet that were to be let go of, the defaults of its class are looked up once, there are no generators inside of
+generators, and the operands of a user are replaced without views on them.
 """
 
 from __future__ import annotations
@@ -148,6 +149,27 @@ class _Copier:
                 _use(new, [values.get(v, v) for v in op._operands])
             if op._successors:
                 new.successors = [blocks.get(b, b) for b in op._successors]
+
+
+def operations(root: Operation) -> list[Operation]:
+    """`root` and all operations inside of it as they are now, each before those inside of it."""
+    found = [root]
+    if root.regions:
+        _collect(root, found)
+    return found
+
+
+def _collect(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        block = region._first_block
+        while block is not None:
+            inner = block._first_op
+            while inner is not None:
+                found.append(inner)
+                if inner.regions:
+                    _collect(inner, found)
+                inner = inner._next_op
+            block = block._next_block
 
 
 def replace_uses(old: SSAValue, new: SSAValue) -> None:

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from ..diagnostics import UnsupportedError, unknown_name
 from ..dialects import relax, tir
+from ..dialects.quick import operations
 from ..dialects.relax.external import external_functions
 from ..ir.passes.transform import module_op
 from .environment import Environment, TableFunctions
@@ -37,7 +38,7 @@ def make_interpreter(
     functions = RelaxSemantics(env, tensor_functions)
     interpreter = Interpreter(module)
     table = {**tensor_functions.table(), **functions.table()}
-    foreign = {type(op) for op in module.walk() if hasattr(op, "reference")} - table.keys()
+    foreign = {type(op) for op in operations(module) if hasattr(op, "reference")} - table.keys()
     interpreter.register_implementations(TableFunctions({**table, **dict.fromkeys(foreign, _reference)}))
     return interpreter, functions
 

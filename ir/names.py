@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
+from ..dialects.quick import operations
 from ..dialects.relax.signatures import BaseCheckResult, base_check
 from .functions.lookup import binding_blocks
 
@@ -55,7 +56,7 @@ def variable_names(root: Operation, without: Collection[SSAValue] = ()) -> Itera
             if isinstance(func, relax.FuncOp):
                 yield from variable_names(func, without)
         return
-    for op in root.walk():
+    for op in operations(root):
         for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
             if value not in without and (name := name_of(value)) is not None:
                 yield name

@@ -19,11 +19,11 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
+from ..dialects.quick import operations
 from ..dialects.relax.data import collected_contents
 from ..dialects.relax.external import external_functions
 from ..dialects.relax.registered import is_changed
 from ..ir.passes.transform import PassContext
-from ..ir.rewriting.walk import operations
 from ..runtime.cache import cache_enabled, cache_key, secret
 from ..runtime.checksum import checksum
 from ..runtime.executable import Executable

@@ -22,8 +22,8 @@ from typing import IO, Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from ..dialects.quick import operations
 from ..hardware import build_threads
-from ..ir.rewriting.walk import operations
 from ..target import Target
 from .apart import python_process
 
@@ -41,8 +41,13 @@ Kernels = Sequence[Operation]
 
 def useful_workers(op: ModuleOp) -> int:
     """How many workers a module is to have that is not lowered yet: none for a small one, or for one thread."""
-    different = {(o.name, *(v.type for v in (*o.operands, *o.results))) for o in operations(op) if o.results}
-    return min(build_threads() - 1, _MOST) if len(different) >= _LARGE else 0
+    different: set[tuple[object, ...]] = set()
+    for o in operations(op) if build_threads() > 1 else ():
+        if o.results:
+            different.add((o.name, *(v.type for v in (*o.operands, *o.results))))
+        if len(different) >= _LARGE:
+            return min(build_threads() - 1, _MOST)
+    return 0
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
 from ..dialects import relax, tir
+from ..dialects.quick import operations
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.passes.transform import PassContext, new_context
-from ..ir.rewriting.walk import operations
 from ..runtime import abi, result_pool, stack, thread_pool
 from ..runtime.profiling import recorder
 from .llvm_text import print_llvm

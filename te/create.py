@@ -12,6 +12,7 @@ from ..diagnostics import DTypeError, TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
+from ..dialects.quick import operations
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var, retyped
 from ..handles.tir.place import place
@@ -20,7 +21,6 @@ from ..handles.tir.prim_expr import Var as FreeVar
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.edit import replace_op
-from ..ir.rewriting.walk import operations
 from .axis import IterVar
 from .extern_body import Statements
 from .reduction import Reduce

@@ -82,7 +82,7 @@ class _Shaped:
     def dims(self) -> tuple[SymExpr, ...] | None:
         """The extents, None where unknown."""
         known = self._known_shape()
-        return None if known is None else tuple(d.data for d in known)
+        return None if known is None else tuple([d.data for d in known.data])
 
     def _known_shape(self) -> Dims | None:
         shape: object = self.shape

@@ -410,15 +410,20 @@ def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
 def add(a: ExprLike, b: ExprLike) -> SymExpr:
     """a + b."""
     x, y = _like(a, b), _like(b, a)
-    if x.dtype is y.dtype and (x.constant == 0 or y.constant == 0):
-        return x if y.constant == 0 else y
-    return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
+    if x.dtype is not y.dtype:
+        return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
+    if y.constant == 0:
+        return x
+    return y if x.constant == 0 else _sum([(x, 1), (y, 1)], 0, x.dtype)
 
 
 def sub(a: ExprLike, b: ExprLike) -> SymExpr:
     """a - b."""
     x, y = _like(a, b), _like(b, a)
-    return _sum([(x, 1), (y, -1)], 0, _widest((x, y)))
+    dtype = _widest((x, y))
+    if isinstance(x, Const) and isinstance(y, Const):
+        return Const(x.value - y.value, dtype)
+    return _sum([(x, 1), (y, -1)], 0, dtype)
 
 
 def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
@@ -500,13 +505,15 @@ def _factors(e: SymExpr) -> tuple[SymExpr, ...]:
 def mul(a: ExprLike, b: ExprLike) -> SymExpr:
     """a * b, multiplied out."""
     x, y = _like(a, b), _like(b, a)
-    if x.constant is not None:
+    if isinstance(x, Const):
         x, y = y, x
-    dtype = _widest((x, y))
-    if y.constant == 1 and x.dtype is dtype:
-        return x
-    if y.constant is not None:
-        return _sum([(x, y.constant)], 0, dtype) if y.constant else Const(0, dtype)
+    dtype = x.dtype if x.dtype is y.dtype else _widest((x, y))
+    if isinstance(y, Const):
+        if isinstance(x, Const):
+            return Const(x.value * y.value, dtype)
+        if y.value == 1 and x.dtype is dtype:
+            return x
+        return _sum([(x, y.value)], 0, dtype) if y.value else Const(0, dtype)
     left, right = terms_of(x), terms_of(y)
     if len(left) * len(right) > _FEW:
         SymExpr.check_terms(len(left) * len(right))

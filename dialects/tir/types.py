@@ -143,7 +143,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     @property
     def dims(self) -> tuple[SymExpr, ...]:
         """The extents."""
-        return tuple(d.data for d in self.shape)
+        return tuple([d.data for d in self.shape.data])
 
     @property
     def rank(self) -> int:
@@ -152,7 +152,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     @property
     def explicit_strides(self) -> tuple[SymExpr, ...] | None:
         """The strides where they are given."""
-        return None if isinstance(self.strides, NoneAttr) else tuple(s.data for s in self.strides)
+        return None if isinstance(self.strides, NoneAttr) else tuple([s.data for s in self.strides.data])
 
     def layout_strides(self) -> tuple[SymExpr, ...]:
         """The strides in elements, row major and compact where none are given."""

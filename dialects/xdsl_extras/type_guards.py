@@ -1,4 +1,7 @@
-"""Tests for xDSL's generic types that say their parameters, too: after `isinstance` these would be unknown."""
+"""Tests for xDSL's generic types that say their parameters, too: after `isinstance` these would be unknown.
+
+Their classes are final, and `isinstance` asks Python code where it is false.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, MemRefType, VectorTy
 from xdsl.ir import Attribute
 
 
-def is_vector(type: Attribute) -> TypeGuard[VectorType[Attribute]]:
-    """Whether `type` is a vector type."""
-    return isinstance(type, VectorType)
+def is_vector(t: Attribute) -> TypeGuard[VectorType[Attribute]]:
+    """Whether `t` is a vector type."""
+    return type(t) is VectorType
 
 
-def is_memref(type: Attribute) -> TypeGuard[MemRefType[Attribute]]:
-    """Whether `type` is a memref type."""
-    return isinstance(type, MemRefType)
+def is_memref(t: Attribute) -> TypeGuard[MemRefType[Attribute]]:
+    """Whether `t` is a memref type."""
+    return type(t) is MemRefType
 
 
-def is_integer(type: Attribute) -> TypeGuard[IntegerType[int]]:
-    """Whether `type` is an integer type (index is none)."""
-    return isinstance(type, IntegerType)
+def is_integer(t: Attribute) -> TypeGuard[IntegerType[int]]:
+    """Whether `t` is an integer type (index is none)."""
+    return type(t) is IntegerType
 
 
 def is_integer_attr(value: Attribute | None) -> TypeGuard[IntegerAttr[Any]]:
     """Whether `value` is an integer attribute."""
-    return isinstance(value, IntegerAttr)
+    return type(value) is IntegerAttr
 
 
 def element_type(type: Attribute) -> Attribute:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sym.expr import SymExpr
 from ..rewriting.copy import is_expression
-from ..rewriting.walk import operations
 from .values import conjuncts
 
 

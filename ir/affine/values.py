@@ -76,7 +76,7 @@ def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
     op = value.owner
     if type(op) is tir.CastOp:
         return (op.value,) if through_casts and widens(op) else ()
-    if isinstance(op, Block) or type(op) not in _CONSTRUCTORS:
+    if type(op) not in _CONSTRUCTORS:
         return ()
     operands = op.operands
     return operands if all(isinstance(o.type, IntegerType) for o in operands) else ()

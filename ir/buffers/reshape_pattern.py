@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of
+from ...dialects.quick import operations
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, product
@@ -105,15 +106,16 @@ class _Copy:
 
 def _find_copy(func: tir.FuncOp) -> _Copy | None:
     """The load and the store, where the function holds them and nothing else of importance."""
-    loads = [op for op in func.body.walk() if isinstance(op, tir.LoadOp)]
-    stores = [op for op in func.body.walk() if isinstance(op, tir.StoreOp)]
+    inside = operations(func)[1:]
+    loads = [op for op in inside if isinstance(op, tir.LoadOp)]
+    stores = [op for op in inside if isinstance(op, tir.StoreOp)]
     if len(loads) != 1 or len(stores) != 1 or stores[0].value is not loads[0].result:
         return None
     buffers = func.buffer_params
     if len(buffers) < 2 or loads[0].buffer is not buffers[0] or stores[0].buffer is not buffers[-1]:
         return None
     copy = _Copy(loads[0], stores[0], {}, _scalar_params(func), Analyzer())
-    return copy if all(_is_accounted_for(op, copy) for op in func.body.walk()) else None
+    return copy if all(_is_accounted_for(op, copy) for op in inside) else None
 
 
 def _scalar_params(func: tir.FuncOp) -> dict[Var, SymExpr]:

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation
 
 from ...diagnostics import unknown_name
 from ...dialects import relax, tir
+from ...dialects.quick import operations
 from .effects import first_effect
 
 FunctionOp = relax.FuncOp | tir.FuncOp
@@ -45,9 +46,7 @@ _OpT = TypeVar("_OpT", bound=Operation)
 
 def ops_of_type(root: Operation, kind: type[_OpT]) -> Iterator[_OpT]:
     """All ops of a class below `root`."""
-    for op in root.walk():
-        if isinstance(op, kind):
-            yield op
+    return (op for op in operations(root) if isinstance(op, kind))
 
 
 _BY_NAME = (

@@ -9,6 +9,7 @@ from xdsl.traits import SymbolTable
 from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import tir
 from ...dialects.names import name_of
+from ...dialects.quick import operations
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
 from ..locations import location_of
@@ -57,7 +58,7 @@ def note_call_sizes(module: ModuleOp) -> None:
     Raises `NameLookupError` for a callee that is not in the module.
     """
     functions = [f for f in module.ops if isinstance(f, tir.FuncOp)]
-    for call in [op for f in functions for op in f.walk() if isinstance(op, tir.CallOp)]:
+    for call in [op for f in functions for op in operations(f) if isinstance(op, tir.CallOp)]:
         callee = SymbolTable.lookup_symbol(module, call.func.data)
         if not isinstance(callee, tir.FuncOp):
             raise unknown_name("prim_func", call.func.data, (), location_of(call))

@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import SourceLocation, TiraxError
 from ...dialects import tir
+from ...dialects.quick import operations
 from ..functions.lookup import symbol_of
 from ..locations import location_of
-from ..rewriting.walk import operations
 from .transform import PassContext
 
 ALLOW_EXTERN = "tirax.allow_extern"

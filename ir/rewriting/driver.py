@@ -17,13 +17,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import ExprLike
 from ..functions.lookup import relax_functions
 from ..names import NameSupply, name_bindings
 from .dead_bindings import remove_dead_bindings
 from .edit import insert_before, replace_op
-from .walk import operations
 
 
 class Emit:

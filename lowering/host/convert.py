@@ -25,10 +25,10 @@ from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.quick import operations
 from ...dialects.relax.data import TensorDataAttr
 from ...ir.functions.lookup import callee_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.profiling.sites import Site

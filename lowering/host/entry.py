@@ -26,11 +26,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import host, relax, tir
 from ...dialects.dtypes import is_float, lanes_of
+from ...dialects.quick import operations
 from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
 from ...ir.functions.bounds import variable_bounds
 from ...ir.locations import location_of
-from ...ir.rewriting.walk import operations
 from ...runtime import abi
 from ...runtime.abi import Slot
 from ..tir_to_scf.signature import PACKED_DIMS, PACKED_ENTRY

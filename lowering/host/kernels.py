@@ -16,11 +16,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_unsigned, lanes_of, scalar_of
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import OPS, Const, Product, SymExpr, Var, maximum, product, select, terms_of
 from ...dialects.tir import BufferType
 from ...ir.locations import location_of
-from ...ir.rewriting.walk import operations
 from ...runtime import result_pool
 from ...runtime.abi import Slot
 from ...transforms.tir.guard_indices import OUTSIDE

@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import host, relax
 from ...dialects.dtypes import byte_size
+from ...dialects.quick import operations
 from ...dialects.relax.memory import tensor_bytes
 from ...dialects.sym.expr import SymExpr, floormod, product
-from ...ir.rewriting.walk import operations
 from ...runtime import abi, result_pool
 from ...runtime.abi import ArrayLayout, Slot
 from ..memory.plan import ALIGNMENT, escapes

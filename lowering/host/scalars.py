@@ -23,9 +23,9 @@ from xdsl.ir import Operation
 
 from ...dialects import relax, tir
 from ...dialects.names import set_name
+from ...dialects.quick import operations
 from ...dialects.sched import SequenceOp
 from ...ir.equality import fingerprint_but_for
-from ...ir.rewriting.walk import operations
 
 _USERS = (tir.AddOp, tir.SubOp, tir.MulOp)
 _KEPT = (0.0, 1.0)

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
+from ...dialects.quick import operations
 from ...dialects.sched import SequenceOp
 from ...ir.alike import with_others
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .scalars import Contents, erase_functions, merge_but_for_numbers
 
 KERNEL_PREFIX = "kernel."

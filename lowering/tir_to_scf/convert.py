@@ -12,10 +12,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import set_name
+from ...dialects.quick import operations
 from ...ir.locations import location_of
 from ...ir.passes.limits import exceeded, limit
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .calls import CALL_RULES
 from .emitter import INDEX, Emitter
 from .memory import Memory

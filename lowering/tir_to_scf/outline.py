@@ -35,9 +35,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.dtypes import bit_width, is_float, lanes_of, scalar_of
+from ...dialects.quick import operations
 from ...dialects.xdsl_extras import func_extras
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from ...target import Target
 from ...transforms.tir.walk import copied
 from .emitter import INDEX

@@ -24,9 +24,9 @@ from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.quick import operations
 from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 
 Slot = tuple[SSAValue, int]
 """A buffer, and the place of the slot's first element."""

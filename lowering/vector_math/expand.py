@@ -19,9 +19,9 @@ from xdsl.dialects import arith, func, math, vector
 from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, FloatAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.quick import operations
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from ...target import Target
 from ..tir_to_scf.emitter import Emitter, is_vector, like
 from . import exponentials

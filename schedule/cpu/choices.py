@@ -10,8 +10,8 @@ from typing import Any, Generic, cast
 from xdsl.ir import Block, Operation
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sched import Version
-from ...ir.rewriting.walk import operations
 from ...transforms.tir.walk import erase_with_tree, inline_before
 from ..loop_builder import LoopBuilder
 from ..rewrite import erase_if_unread

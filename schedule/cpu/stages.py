@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.quick import clone
+from ...dialects.quick import clone, operations
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
@@ -55,20 +55,25 @@ class Stage:
         return [it for it in self.iters if it.reduce]
 
     @property
+    def _inside(self) -> list[Operation]:
+        """Every operation of the body."""
+        return [inner for op in self.block.body.block.ops for inner in operations(op)]
+
+    @property
     def loads(self) -> list[tir.LoadOp]:
         """Every load of the body (not of the init region)."""
         init = self.block.init
-        loads = [op for op in self.block.body.walk() if type(op) is tir.LoadOp]
+        loads = [op for op in self._inside if type(op) is tir.LoadOp]
         return [op for op in loads if init is None or not init.is_ancestor(op)]
 
     @property
     def accesses(self) -> list[tir.LoadOp | tir.StoreOp]:
         """Every load and store, those of the init region too."""
-        return [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)]
+        return [op for op in self._inside if isinstance(op, tir.LoadOp | tir.StoreOp)]
 
     def inputs(self) -> set[SSAValue]:
         """The buffers that are read, other than the one that is written."""
-        every = {op.buffer for op in self.block.body.walk() if type(op) is tir.LoadOp}
+        every = {op.buffer for op in self._inside if type(op) is tir.LoadOp}
         return every - {self.buffer}
 
 
@@ -193,7 +198,7 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
 
 def is_expression(ops: Iterable[Operation]) -> bool:
     """Whether operations only compute."""
-    return all(type(inner) in _EXPRESSIONS for op in ops for inner in op.walk())
+    return all(type(inner) in _EXPRESSIONS for op in ops for inner in operations(op))
 
 
 def _is_sound(stage: Stage) -> bool:

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import unknown_name
 from ...dialects import relax
+from ...dialects.quick import operations
 from ...ir.functions.lookup import callee_names, functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
-from ...ir.rewriting.walk import operations
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
+from ...dialects.quick import operations
 from ...dialects.relax.registered import MOST_STEPS, endless, normal_form
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import refine_struct_info
-from ...ir.rewriting.walk import operations
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute
 
 from ...dialects import relax, tir
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import EXTENT, Analyzer, Interval
 from ...ir.functions.bounds import bind_bounds, set_bounds, variable_bounds
 from ...ir.functions.lookup import callee_names, functions
 from ...ir.functions.symbolic_vars import definable_vars
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .private import bind_variables
 
 _Call = relax.CallTIROp | relax.CallTIRInplaceOp

@@ -13,7 +13,7 @@ from ...diagnostics import ShapeError
 from ...dialects import relax, tir
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
-from ...dialects.quick import clone
+from ...dialects.quick import clone, operations
 from ...dialects.relax import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
@@ -21,7 +21,6 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.names import NameSupply, fresh_suffix
 from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
-from ...ir.rewriting.walk import operations
 from .outline import PRIMITIVE
 
 FunctionLookup = Callable[[str], Operation | None]

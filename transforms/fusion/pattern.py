@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...ir.affine.values import is_fixed
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 
 ATTRIBUTE = "op_pattern"
 """The function attribute that holds the kind."""

@@ -11,13 +11,13 @@ from xdsl.ir import SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import ui8
+from ...dialects.quick import operations
 from ...dialects.relax.convolution import Convolution
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
-from ...ir.rewriting.walk import operations
 from .convert_layout import convert_function
 from .layout_rules import MORE_RULES, Desired
 

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.relax.registered import LEGALIZE, RESET, own_function, registered
 from ...dialects.relax.types import is_base_of
@@ -34,7 +35,6 @@ from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import infer_users
-from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
 from . import (  # noqa: F401
     base,

@@ -23,11 +23,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import relax, tir
 from ...dialects.dtypes import is_float
 from ...dialects.names import set_name
+from ...dialects.quick import operations
 from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
 from ...handles.tir.prim_expr import max_value, min_value
 from ...ir.rewriting.edit import insert_before, replace_op
-from ...ir.rewriting.walk import operations
 from ...te.tensor import Tensor
 from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize

@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
+from ...dialects.quick import operations
 from ...ir.functions.lookup import relax_functions
 from ...ir.functions.outputs import outputs_to_make
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_to
-from ...ir.rewriting.walk import operations
 from ..bindings.to_non_dataflow import flatten_dataflow
 
 

@@ -15,6 +15,7 @@ from ...dialects import relax
 from ...dialects.block_formats import BlockFormat
 from ...dialects.dtypes import ui8
 from ...dialects.names import name_of
+from ...dialects.quick import operations
 from ...dialects.relax.block_quantization import BlockOperator
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.types import TensorType
@@ -23,7 +24,6 @@ from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass, module_op
 from ...ir.rewriting.driver import Emit, apply_rules
 from ...ir.rewriting.edit import set_type
-from ...ir.rewriting.walk import operations
 from ...target import Target
 from ..params.weights import num_input
 from .rules import Array

@@ -12,13 +12,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import ui8
+from ...dialects.quick import operations
 from ...dialects.relax.elementwise import BINARY, UNARY
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, rewrite_functions
 from ...ir.rewriting.edit import replace_op
-from ...ir.rewriting.walk import operations
 from ...target import Target
 from .dot_products import are_words
 

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
+from ...dialects.quick import operations
 from ...dialects.relax import OPERATORS
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import new_context
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.walk import operations
 from ..legalize import LegalizeOps
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]

@@ -18,10 +18,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
+from ...dialects.quick import operations
 from ...dialects.tir import BufferType, ForKind
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
-from ...ir.rewriting.walk import operations
 from .guard_indices import MESSAGES, REPORTS, messages_of
 from .walk import erase_with_tree, functions, remove_dead
 

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
@@ -26,7 +27,6 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
-from ...ir.rewriting.walk import operations
 from .storage_alignment import align_strides
 from .walk import bind_loop, bound_expr, functions, remove_dead
 

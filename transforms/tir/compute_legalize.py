@@ -15,9 +15,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of, is_float, is_narrow, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
-from ...ir.rewriting.walk import operations
 from .storage_legalize import computes_in, like
 from .walk import erase_with_tree, functions, remove_dead, values_of
 

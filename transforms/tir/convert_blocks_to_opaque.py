@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, i32
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .walk import functions
 
 

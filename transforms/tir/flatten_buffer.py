@@ -18,6 +18,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.sym.expr import Const, SymExpr, add, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -25,7 +26,6 @@ from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
-from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions, integer_type, remove_dead
 
 

@@ -33,13 +33,13 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.affine.values import Materializer, operands_first
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.copy import is_expression, plant
 from ...ir.rewriting.edit import inserter
-from ...ir.rewriting.walk import operations
 from .index_bounds import check_indices
 from .walk import functions, with_attr
 

@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...handles.arith.analyzer import Analyzer
@@ -30,7 +31,6 @@ from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.copy import copied, is_expression, plant
 from ...ir.rewriting.edit import inline_before, inserter, set_type
-from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions, remove_dead
 
 _LONG = 16

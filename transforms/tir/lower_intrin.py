@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import scalar_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
-from ...ir.rewriting.walk import operations
 from .walk import functions, remove_dead
 
 _LLVM = {

@@ -16,12 +16,12 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.buffers.match_buffer import matched_address, replace_layout_variables
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
-from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions
 
 

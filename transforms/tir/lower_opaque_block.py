@@ -19,13 +19,13 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter, take_over
-from ...ir.rewriting.walk import operations
 from .walk import bound_expr, erase_with_tree, functions
 
 PRAGMA = "pragma_"

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const
 from ...handles.arith import analyzer as arith
 from ...handles.arith.ranges import to_sym
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr, const, from_sym, logical_and
-from ...ir.rewriting.walk import operations
 from .walk import bound_expr, erase_with_tree, is_pure
 
 Box = list[arith.IntervalSet]

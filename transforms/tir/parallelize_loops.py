@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
@@ -137,7 +138,7 @@ def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
     """A loop of this kind without annotations, in which nothing has effects but stores."""
     if loop.kind is not kind or loop.annotations is not None or loop.thread is not None:
         return False
-    return all(not _is_refused(op) and (op.results or _is_known(op)) for op in loop.body.walk())
+    return all(not _is_refused(op) and (op.results or _is_known(op)) for op in operations(loop)[1:])
 
 
 def _is_refused(op: Operation) -> bool:

@@ -22,13 +22,13 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, accessed, infer_regions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
-from ...ir.rewriting.walk import operations
 from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, remove_dead
 
 _CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)

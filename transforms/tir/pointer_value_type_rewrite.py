@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_dtype, is_scalable, lanes_of
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import BufferType, HandleType
@@ -24,7 +25,6 @@ from ...handles.arith.analyzer import Analyzer, ModularSet
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
-from ...ir.rewriting.walk import operations
 from .walk import functions, remove_dead
 
 _ANY_POINTER = (tir.CallExternOp, tir.CallPureExternOp, tir.CallPackedOp)

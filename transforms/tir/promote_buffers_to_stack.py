@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from ...dialects import tir
 from ...dialects.dtypes import byte_size, lanes_of, scalar_of
+from ...dialects.quick import operations
 from ...dialects.sym.expr import product
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .walk import functions
 
 ON_STACK = "tirax.on_stack"

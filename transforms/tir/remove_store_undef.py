@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...diagnostics import VerifyError
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions, remove_dead
 
 

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import i32, i64
 from ...handles.arith.rules import Binding, match, pattern_of
@@ -25,7 +26,6 @@ from ...handles.arith.terms import Term, build, const, expression_of, raw, term_
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.copy import plant
 from ...ir.rewriting.edit import inline_before
-from ...ir.rewriting.walk import operations
 from .walk import functions, remove_dead
 
 

@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of
+from ...dialects.quick import operations
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64, logical_not
@@ -41,7 +42,6 @@ from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import plant
 from ...ir.rewriting.edit import inline_before, inserter
-from ...ir.rewriting.walk import operations
 from .known_contents import KnownContents
 from .walk import (
     bind_loop,

@@ -14,11 +14,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, add, floormod, mul
 from ...ir.locations import location_of
 from ...ir.rewriting.edit import set_type
-from ...ir.rewriting.walk import operations
 
 ALIGN = "buffer_dim_align"
 _Alignments = dict[int, tuple[int, int]]

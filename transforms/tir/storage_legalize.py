@@ -26,12 +26,12 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...handles.tir.place import place
 from ...handles.tir.prim_expr import PrimExpr, placeholder_value
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, inline_before, set_type
-from ...ir.rewriting.walk import operations
 from .storage_codecs import BF16_CODECS, FP8_CODECS, NARROW_CODECS, Codec
 from .walk import functions, values_of
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
+from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, Var, terms_of
 from ...dialects.tir import BufferType, ForKind
@@ -28,7 +29,6 @@ from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, take_over
-from ...ir.rewriting.walk import operations
 from .pointer_value_type_rewrite import own_memory, rewrite_value_types
 from .tagged_memory import merge_tagged
 from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_bits

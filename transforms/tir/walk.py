@@ -14,14 +14,13 @@ from xdsl.traits import Pure, is_side_effect_free
 from ...dialects import tir
 from ...dialects.attributes import PyValue, function_attrs
 from ...dialects.dtypes import bit_width, lanes_of, scalar_of
-from ...dialects.quick import make
+from ...dialects.quick import make, operations
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, as_expr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...ir.rewriting.edit import inline_before, insert_all_before
-from ...ir.rewriting.walk import operations
 
 
 def functions(module: ModuleOp) -> list[tir.FuncOp]:

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Block
 
 from tirax.dialects import relax
+from tirax.dialects.quick import operations
 from tirax.ir.passes.transform import module_op, no_gc
 from tirax.ir.rewriting.edit import erase_unused
-from tirax.ir.rewriting.walk import operations
 from tirax.tvm_api.script import from_source
 
 PROGRAM = """
