@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -41,16 +41,20 @@ def _integer(value: int) -> Attribute:
 
 def from_attr(attr: Attribute | None) -> PyValue:
     """The Python value of an attribute: the inverse of `to_attr`."""
-    if isinstance(attr, IntegerAttr):
-        number = cast("IntegerAttr[Any]", attr)
-        return bool(number.value.data) if number.type == i1 else number.value.data
-    if isinstance(attr, FloatAttr):
-        return attr.value.data
-    if isinstance(attr, StringAttr):
-        return attr.data
-    if isinstance(attr, ArrayAttr):
-        return [from_attr(a) for a in cast("ArrayAttr[Attribute]", attr)]
-    return attr
+    read = _VALUES.get(type(attr))
+    return attr if read is None else read(attr)
+
+
+def _number(attr: IntegerAttr[Any]) -> PyValue:
+    return bool(attr.value.data) if attr.type == i1 else attr.value.data
+
+
+_VALUES: dict[type[Attribute | None], Callable[[Any], PyValue]] = {
+    IntegerAttr: _number,
+    FloatAttr: lambda attr: attr.value.data,
+    StringAttr: lambda attr: attr.data,
+    ArrayAttr: lambda attr: [from_attr(a) for a in attr.data],
+}
 
 
 def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:

@@ -16,9 +16,9 @@ from ..ir.passes.transform import PassContext, new_context, no_gc
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.symbols import name_kernels
+from .kernel_parts import kernels_by_part
 from .object_cache import Begun, begin, object_of_modules
 from .part_workers import PartWorkers
-from .parts import Part, divide, kernels_by_part, lowered_text
 from .pipelines import TO_HOST, make_passes
 from .run import run_passes
 from .timings import stage
@@ -67,6 +67,7 @@ def assemble(
     what was begun with its kernels before.
     """
     from .host.convert import SITES, host_data
+    from .parts import Part, divide, lowered_text
 
     target = target or Target.host()
     data = host_data(op)

@@ -122,12 +122,11 @@ def object_of_modules(
             key = text_key(text, target, opt_level)
             with stage("object"):
                 codes[number] = key, _cache.get(key) or compiler.submit(text)
+            gc.collect(0)  # what was lowered is garbage: at the end all would wait until it is collected
         for number, answer in workers.answers.items() if workers is not None else ():
             add_stages(answer.stages)
             codes[number] = answer.key, _completed(answer.code)
         with stage("object"):
-            if any(isinstance(code, Future) and not code.done() for _, code in codes.values()):
-                gc.collect(0)  # what was lowered is garbage: while LLVM works, it costs nothing to collect it
             objects = [_finished(key, code) for key, code in dict(codes[n] for n in range(len(modules))).items()]
     for number in missing if keys else ():
         _cache.put(keys[number], codes[number][0].encode())

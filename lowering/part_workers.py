@@ -9,7 +9,6 @@ raised then. Workers lower as passes do by themselves: where a program has set o
 
 from __future__ import annotations
 
-import gc
 import json
 import subprocess
 import sys
@@ -31,8 +30,6 @@ _MOST = 3
 """Workers: each takes about 100 MiB."""
 _LARGE = 40
 """So many different operators are several parts, and lowering these takes longer than it does to start a process."""
-_SOON = 0.02
-"""Seconds."""
 
 
 Kernels = Sequence[Operation]
@@ -123,7 +120,6 @@ class PartWorkers:
         while self._pending or self._threads:
             while (number := self._take()) is not None:
                 yield number
-            self._clear_up()
             self._wait()
 
     def _take(self) -> int | None:
@@ -145,16 +141,6 @@ class PartWorkers:
             if answer is None:
                 return
             self.answers[number] = answer
-
-    def _clear_up(self) -> None:
-        """Collect what was lowered here, which is garbage: while others work it costs nothing.
-
-        Soon, not at once: LLVM's thread begins with what it was just given, for which it needs Python, too.
-        """
-        if self._threads:
-            self._threads[-1].join(_SOON)
-            if self._threads[-1].is_alive():
-                gc.collect(0)
 
     def _wait(self) -> None:
         while self._threads:

@@ -14,25 +14,17 @@ from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
-from ..dialects import relax, tir
-from ..dialects.quick import operations
+from ..dialects import tir
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.passes.transform import PassContext, new_context
 from ..runtime import abi, result_pool, stack, thread_pool
 from ..runtime.profiling import recorder
+from .kernel_parts import FEWEST_PARTS, KERNELS_IN_A_PART, kernels_by_part
 from .llvm_text import print_llvm
 from .run import run_passes
 from .timings import stage
 from .tir_to_scf.signature import kernel_signature, param_type
-
-KERNELS_IN_A_PART = 3
-"""So many are compiled at once: each further module costs LLVM some milliseconds."""
-FEWEST_PARTS = 3
-"""A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
-
-_CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
-_KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp, relax.FuncOp)
 
 _ENTRY_POINTS = (
     "PyBool_FromLong PyCallable_Check PyErr_CheckSignals PyErr_Clear PyErr_NoMemory PyErr_Occurred "
@@ -106,30 +98,6 @@ def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list
             f.detach()
         parts.append(Part(ModuleOp(list[Operation](kernels)), frozenset(f.sym_name.data for f in kernels)))
     return parts
-
-
-def kernels_by_part(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[list[tir.FuncOp]]:
-    """The kernels of the parts behind the first one, in which `divide` puts what else there is.
-
-    They are the same before `convert-host-to-func` as after it, where the kernels have their names (`name_kernels`).
-    """
-    if not all(isinstance(inner, _KNOWN) for inner in op.ops):
-        return []
-    alone = _independent([f for f in op.ops if isinstance(f, tir.FuncOp)])
-    if len(alone) < fewest:
-        return []
-    return [alone[first : first + KERNELS_IN_A_PART] for first in range(0, len(alone), KERNELS_IN_A_PART)]
-
-
-def _independent(kernels: Sequence[tir.FuncOp]) -> list[tir.FuncOp]:
-    """Those that call no other function of the module, and that none of these calls."""
-    symbols = {f.sym_name.data for f in kernels}
-    tied: set[str] = set()
-    for f in kernels:
-        called = {call.func.data for call in operations(f) if isinstance(call, _CALLS)} & symbols
-        if called or any(isinstance(call, tir.CallPackedOp) for call in operations(f)):
-            tied |= {f.sym_name.data, *called}
-    return [f for f in kernels if f.sym_name.data not in tied]
 
 
 def _declaration(f: tir.FuncOp) -> func.FuncOp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
@@ -94,7 +94,7 @@ class Convolution(Windowed):
             return TensorType.of(None, dtype, rank)
         batch, channels, *extents = dims
         out_channels = self.out_channels(channels, kernel[0], kernel[1])
-        spatial = [self.out_extent(i, e, k) for i, (e, k) in enumerate(zip(extents, kernel[2:], strict=True))]
+        spatial = self.out_extents(extents, kernel[2:])
         return TensorType.of(laid_out(self, out_layout, "NC" + self.letters, [batch, out_channels, *spatial]), dtype)
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
@@ -111,13 +111,16 @@ class Convolution(Windowed):
         )
         return outer
 
-    def out_extent(self, i: int, extent: SymExpr, kernel: SymExpr) -> SymExpr:
+    def out_extents(self, extents: Sequence[SymExpr], kernel: Sequence[SymExpr]) -> list[SymExpr]:
         strides, dilation = integers(self, "strides", self.RANK, 1), integers(self, "dilation", self.RANK, 1)
         padding = self.attr("padding")
-        span = extent + (padding[i] + padding[i + self.RANK]) - (kernel - 1) * dilation[i] - 1
-        if span.constant is not None and span.constant < 0:
-            self.fail_shape("the kernel is greater than the padded data", f"at most {extent}", kernel)
-        return positive_first(span // strides[i] + 1)
+        out: list[SymExpr] = []
+        for i, (extent, size) in enumerate(zip(extents, kernel, strict=True)):
+            span = extent + (padding[i] + padding[i + self.RANK]) - (size - 1) * dilation[i] - 1
+            if span.constant is not None and span.constant < 0:
+                self.fail_shape("the kernel is greater than the padded data", f"at most {extent}", size)
+            out.append(positive_first(span // strides[i] + 1))
+        return out
 
 
 class TransposedConvolution(Convolution):
@@ -131,13 +134,16 @@ class TransposedConvolution(Convolution):
         )
         return outer * groups
 
-    def out_extent(self, i: int, extent: SymExpr, kernel: SymExpr) -> SymExpr:
+    def out_extents(self, extents: Sequence[SymExpr], kernel: Sequence[SymExpr]) -> list[SymExpr]:
         strides, dilation = integers(self, "strides", self.RANK, 1), integers(self, "dilation", self.RANK, 1)
         extra, padding = integers(self, "output_padding", self.RANK, 0), self.attr("padding")
-        if extra[i] >= max(strides[i], dilation[i]):
-            self.fail_shape("output_padding is too great", "less than strides or dilation", extra)
-        span = (extent - 1) * strides[i] + (kernel - 1) * dilation[i] + Const(1)
-        return positive_first(span + (extra[i] - padding[i] - padding[i + self.RANK]))
+        out: list[SymExpr] = []
+        for i, (extent, size) in enumerate(zip(extents, kernel, strict=True)):
+            if extra[i] >= max(strides[i], dilation[i]):
+                self.fail_shape("output_padding is too great", "less than strides or dilation", extra)
+            span = (extent - 1) * strides[i] + (size - 1) * dilation[i] + Const(1)
+            out.append(positive_first(span + (extra[i] - padding[i] - padding[i + self.RANK])))
+        return out
 
 
 def _convolution(rank: int) -> type[Operator]:

@@ -50,12 +50,13 @@ def dims_of_letters(op: Operator, arg: str, name: str, letters: str) -> tuple[Te
     """
     layout = layout_of(op, name, letters)
     t = check_rank(op, arg, len(layout))
-    if t.dims is None:
+    dims = t.dims
+    if dims is None:
         return t, None
-    for axis, extent in zip(layout.axes, t.dims, strict=True):
+    for axis, extent in zip(layout.axes, dims, strict=True):
         if axis.factor is not None:
             op.require_equal(extent, Const(axis.factor), f"argument {arg} has other blocks", axis.factor, extent)
-    return t, [t.dims[layout.index(c)] * (layout.block(c) or 1) for c in letters]
+    return t, [dims[layout.index(c)] * (layout.block(c) or 1) for c in letters]
 
 
 def laid_out(op: Operator, name: str, letters: str, dims: Sequence[SymExpr]) -> list[SymExpr]:

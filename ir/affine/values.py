@@ -78,7 +78,7 @@ def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
         return (op.value,) if through_casts and widens(op) else ()
     if type(op) not in _CONSTRUCTORS:
         return ()
-    operands = op.operands
+    operands = cast(Operation, op).operands
     return operands if all(isinstance(o.type, IntegerType) for o in operands) else ()
 
 

@@ -20,7 +20,7 @@ from .fuse_iters import merged
 from .misfit import told_reasons
 from .plan import DecisionError, Machine
 from .rules import RULES, AnyRule, P, Rule
-from .stages import analyse, function_name
+from .stages import analyse, function_name, remembered_slopes
 
 logger = logging.getLogger("tirax.schedule")
 """Told which rules of one's own write which blocks (info); which of tirax's do, and why others do not fit (debug)."""
@@ -89,7 +89,8 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
                 return _decision(rule, plan, epilogue, rule.least, other)
         return None
 
-    return fit(0)
+    with remembered_slopes():
+        return fit(0)
 
 
 def _tell(rule: AnyRule, epilogue: Epilogue, misfit: str | None) -> None:

@@ -6,7 +6,9 @@ not of this form (several stores, branches, loops with annotations, …) is left
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import cast
 
@@ -275,7 +277,25 @@ def _step(index: SSAValue, it: Iter) -> SymExpr:
 
 def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
     """By how much the address of an access grows with an iterator, None where that is not one number."""
-    return slope(op, it).constant
+    known = _slopes.get()
+    if known is None:
+        return slope(op, it).constant
+    if (op, it.var) not in known:
+        known[op, it.var] = slope(op, it).constant
+    return known[op, it.var]
+
+
+@contextmanager
+def remembered_slopes() -> Generator[None]:
+    """Inside, nothing changes but what is made there: slopes, which one rule after the other asks for, are kept."""
+    token = _slopes.set({})
+    try:
+        yield
+    finally:
+        _slopes.reset(token)
+
+
+_slopes: ContextVar[dict[tuple[Operation, SSAValue], int | None] | None] = ContextVar("slopes", default=None)
 
 
 def is_in_order(op: tir.LoadOp | tir.StoreOp, it: Iter) -> bool:

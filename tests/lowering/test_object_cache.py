@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering import object_cache, parts
+from tirax.lowering import kernel_parts, object_cache, parts
 from tirax.lowering.build import Timings, build
 from tirax.lowering.llvm_text import print_llvm
 from tirax.tvm_api.script import from_source
@@ -55,6 +55,16 @@ def test_the_second_build_schedules_nothing():
         executable, ran = built(module())
         assert ran is scheduled
         check(executable)
+
+
+def test_what_was_lowered_is_collected_part_by_part(monkeypatch):
+    """No build collects what it made at its end, when others wait for it, nor where there was nothing to lower."""
+    collected = []
+    monkeypatch.setattr(object_cache.gc, "collect", collected.append)
+    built(module())
+    assert collected == [0]
+    built(module())
+    assert collected == [0]
 
 
 def test_other_programs_and_targets_are_others():
@@ -131,7 +141,7 @@ def test_damaged_files_are_made_again(own_cache):
 
 def test_a_function_that_changed_is_lowered_again_and_no_other(monkeypatch):
     """Products of other sizes are kernels of their own; here each is a part."""
-    monkeypatch.setattr(parts, "KERNELS_IN_A_PART", 1)
+    monkeypatch.setattr(kernel_parts, "KERNELS_IN_A_PART", 1)
     monkeypatch.setattr(parts.divide, "__defaults__", (2,))
     lowered = []
     monkeypatch.setattr(parts, "print_llvm", lambda op: lowered.append(op) or print_llvm(op))

@@ -12,10 +12,11 @@ from tirax.ir.passes.transform import PassContext, module_op, new_context
 from tirax.lowering import part_workers
 from tirax.lowering.build import build
 from tirax.lowering.host.symbols import name_kernels
+from tirax.lowering.kernel_parts import kernels_by_part
 from tirax.lowering.machine import compile_object
 from tirax.lowering.part_worker import serve
 from tirax.lowering.part_workers import Answer, PartWorkers, read_message, useful_workers, write_message
-from tirax.lowering.parts import divide, kernels_by_part, lowered_text
+from tirax.lowering.parts import divide, lowered_text
 from tirax.lowering.pipelines import HOST, LOWERING, TO_HOST, make_passes
 from tirax.lowering.timings import Timings
 from tirax.target import Target
@@ -145,19 +146,6 @@ def test_kernels_that_are_named_before_have_the_same_entry_points():
     assert texts[0] == texts[1]
     assert "entry_shared.packed.0" in texts[0] and "@kernel.shared" in texts[0] and "host.named" not in texts[0]
     assert parts[1]
-
-
-@pytest.mark.parametrize("busy", [True, False])
-def test_while_workers_are_waited_for_garbage_is_collected(monkeypatch, busy):
-    """Their thread ends when that was done, or after seconds; where nobody is waited for nothing is collected."""
-    done, collected = threading.Event(), []
-    monkeypatch.setattr(part_workers.gc, "collect", lambda generation: (collected.append(generation), done.set()))
-    workers = PartWorkers(0, Target.host(), 3)
-    thread = threading.Thread(target=lambda: busy and done.wait(20))
-    workers._threads.append(thread)
-    thread.start()
-    assert list(workers.left()) == []
-    assert collected == [0] * busy and not thread.is_alive()
 
 
 def test_which_modules_have_workers(monkeypatch):

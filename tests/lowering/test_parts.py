@@ -11,7 +11,8 @@ from tirax.hardware import build_threads
 from tirax.ir.passes.transform import module_op, new_context
 from tirax.lowering import machine
 from tirax.lowering.build import build
-from tirax.lowering.parts import FEWEST_PARTS, KERNELS_IN_A_PART, divide
+from tirax.lowering.kernel_parts import FEWEST_PARTS, KERNELS_IN_A_PART
+from tirax.lowering.parts import divide
 from tirax.lowering.pipelines import HOST, make_passes
 from tirax.runtime.engine import split_objects
 from tirax.tvm_api.script import from_source
