@@ -233,9 +233,13 @@ def byte_size(dtype: Attribute) -> int:
     return max(1, bit_width(dtype) // 8)
 
 
-@cache
 def numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
     """The numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
+    return _numpy_dtype(dtype)  # pyright: ignore[reportUnknownVariableType]
+
+
+@cache
+def _numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
     import numpy as np
 
     if dtype == bf16 or dtype in NARROW:
