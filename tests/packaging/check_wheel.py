@@ -20,6 +20,7 @@ from repository import ROOT, data_files, package_files, packages_in_tree, packag
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that must succeed, away from whatever the caller's environment adds to Python's path."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    env["PIP_COMPILE"] = "0"  # Python compiles what is imported: pip would compile all of numpy and of setuptools
     done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
@@ -49,12 +50,6 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def make_environment(folder: Path) -> None:
-    """A fresh environment with pip in it, also where Python came without ensurepip."""
-    venv.create(folder, with_pip=False)
-    run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "-q", "pip", cwd=folder)
-
-
 def main() -> None:
     """All steps in a temporary folder."""
     compare_packages()
@@ -62,9 +57,9 @@ def main() -> None:
         folder = Path(name)
         wheel = build_wheel(folder)
         compare_files(wheel)
-        make_environment(folder / "venv")
+        venv.create(folder / "venv", with_pip=False)  # this Python's pip fills it, which need not come with ensurepip
         scripts = folder / "venv" / "bin"
-        run(scripts / "python", "-m", "pip", "install", "-q", wheel, cwd=folder)
+        run(sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q", wheel, cwd=folder)
         (folder / "elsewhere").mkdir()
         for command in (("tirax-opt", "--version"), ("tirax-opt", "--list-passes"), ("tirax", "--help")):
             print(run(scripts / command[0], *command[1:], cwd=folder / "elsewhere").splitlines()[0])

@@ -68,6 +68,13 @@ def cases() -> dict[str, Any]:
     return {name: case for module in modules() for name, case in cases_of(module).items()}
 
 
+def kinds_of_nodes(graph: Any) -> set[tuple[str, ...]]:
+    """The operators of a graph and of those inside of it, each with the names of its attributes."""
+    kinds = {(node.op_type, *sorted(a.name for a in node.attribute)) for node in graph.node}
+    inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    return kinds.union(*map(kinds_of_nodes, inner))
+
+
 def group_of(name: str) -> str:
     """The operator that a case is about: its first node's."""
     case = cases()[name]

@@ -25,6 +25,9 @@ MASKS = [
     {"causal_mask": "BottomRight", "scale": 0.5},
     {},
 ]
+WINDOWS = [mask for mask in MASKS if "window_size" in mask]
+"""What is compiled. What the others are legalized to is interpreted; compiled are they in tests/robustness,
+tests/semantics and by ONNX's own cases."""
 
 
 def text_of(attrs: dict[str, Any]) -> str:
@@ -73,13 +76,14 @@ def main(q: R.Tensor((2, "n", 3, 4), "{dtype}"), k: R.Tensor((2, "m", 3, 4), "{d
 """)
     checks.texts(module)
     assert_same_meaning(module, LegalizeOps()(module))
-    run = build(module)["main"]
+    run = build(module)["main"] if attrs in WINDOWS else None
     close = {"float32": 1e-5, "float16": 1e-2}[dtype]
     for n, m in ((4, 7), (5, 5), (6, 2), (1, 1), (0, 3)):
         args = tensors(n, m, dtype=dtype)
         expected = attend(*args, **attrs)
         np.testing.assert_allclose(interpret(module, "main", args), expected, rtol=close, atol=close)
-        np.testing.assert_allclose(run(*args), expected, rtol=close, atol=close)
+        if run is not None:
+            np.testing.assert_allclose(run(*args), expected, rtol=close, atol=close)
 
 
 def test_a_bias_changes_the_name():
@@ -121,7 +125,8 @@ STARTS = [
 def test_attention_var_len(attrs: dict[str, Any]):
     module = parse_source(VAR_LEN.replace("CALL", f"q, k, v, a, c, b{text_of(attrs)}"))
     checks.texts(module)
-    run = build(module)["main"]
+    legal = LegalizeOps()(module)
+    run = build(module)["main"] if attrs in WINDOWS else lambda *args: interpret(legal, "main", args)
     q, k, v = tensors(9, 8, batch=1)
     for a, b in STARTS:
         expected = np.zeros((1, 9, 3, 6))

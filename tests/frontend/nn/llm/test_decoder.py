@@ -28,6 +28,11 @@ MIXED = replace(
 )
 """What llama_pairs, smollm3, qwen3 and biased have: norms of queries and keys in the order of pairs, too."""
 
+GEMMA = replace(TINY["gemma3"], attention_softcap=2.0, logit_softcap=3.0, attention_scale=0.3)
+"""What gemma2 and gemma3 have: limits of scores and logits, norms of queries and keys, two angles and a window."""
+
+CONFIGS = {**TINY, "gemma2 and gemma3": GEMMA, "mixed": MIXED}
+
 
 def reader_of(config, **options):
     """A reader with random weights, which it knows."""
@@ -37,9 +42,9 @@ def reader_of(config, **options):
     return reader
 
 
-@thinned("family", [*TINY, "mixed"], 2)
+@thinned("family", CONFIGS, 2)
 def test_each_family_is_what_numpy_says(family):
-    reader = reader_of(MIXED if family == "mixed" else TINY[family])
+    reader = reader_of(CONFIGS[family])
     tokens = tokens_of(reader.config, 12)
     expected = logits_of(reader.config, reader.weights, tokens)
     for begin, end in ((0, 9), (9, 10), (10, 12)):
@@ -59,8 +64,7 @@ def compiled(config, **options):
 COMPILED = {
     # As tests of `tirax chat` compile it, so that one of them does.
     "speaking/f16": (SPEAKING, {"dtype": "float16", "page": PAGE_SIZE}),
-    "gemma2": (TINY["gemma2"], {}),
-    "gemma3": (TINY["gemma3"], {}),
+    "gemma2 and gemma3": (GEMMA, {}),
     "mixed": (MIXED, {}),
 }
 """All that families differ in, in few decoders, as each takes a quarter of a minute; all are interpreted above."""
