@@ -58,6 +58,8 @@ from . import microkernel as mk
 from .byte_pairs import BYTES, add_words, in_order, sums_of_pairs
 from .bytes_between import keep_floats
 from .epilogue import Epilogue, hoist_uniform
+from .matrix_tiles import MatrixTiles, TiledStrip, matrix_tiles
+from .microkernel import Place
 from .misfit import misfit
 from .panels import FEWEST_ROWS
 from .plan import Machine
@@ -118,6 +120,7 @@ class DotProductPlan(mk.StagePlan):
     tile: int
     asks_ahead: bool = False
     block: int | None = None
+    tiles: MatrixTiles | None = None
 
     @property
     def shared(self) -> list[Iter]:
@@ -232,8 +235,9 @@ def _plan(
     if panels is not None and panels.width != vectors * lanes:
         return misfit("the panels of packed weights are not as wide as the tiles")
     taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
+    tiles = matrix_tiles(dot, load, columns.type, k, shared, machine)
     plan = DotProductPlan(
-        epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead
+        epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead, tiles=tiles
     )
     if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
         return plan
@@ -430,6 +434,9 @@ class _Strip:
     def _tiles(self, panel: SSAValue | None) -> None:
         """The tiles of all rows of the block."""
         plan, size, block = self.plan, (self.plan.tile, self.plan.vectors), self.block
+        if plan.tiles is not None and (panel is not None or plan.panels is not None):
+            self._matrix_tiles(plan.tiles, panel)
+            return
         iters = block.iters
 
         def tiles(outer: Bindings) -> None:
@@ -441,6 +448,44 @@ class _Strip:
             mk.row_tiles(self.loops, iters[-1] if iters else None, plan.lane, size, tile)
 
         self.loops.nest(iters[:-1], {}, tiles)
+
+    def _matrix_tiles(self, tiles: MatrixTiles, panel: SSAValue | None) -> None:
+        """The same with registers that hold matrices."""
+        plan, loops, strip, panels = self.plan, self.loops, self.strip, self.plan.panels
+
+        def column(taps: Bindings, at: SSAValue, vector: int) -> Place:
+            if panel is None:
+                return self._place_in_panels(cast(DotPanels, panels), taps, at, vector)
+            return panel, [*taps.values(), at, loops.const(vector * plan.lanes, plan.lane.dtype)]
+
+        def finish(rows: Bindings, c: SSAValue, value: SSAValue) -> None:
+            self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
+
+        def ask_ahead(taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
+            if panels is not None and plan.asks_ahead:
+                self.ask_for_next(panels, taps, turn, block, size)
+
+        def rest(outer: Bindings, done: SymExpr) -> None:
+            def tile(first: SymExpr, size: int) -> None:
+                rows = mk.Rows(loops, plan.row, loops.value(first), size, cast(Iter, plan.row).dtype)
+                where = {**self.where, **self.block.placed(loops, outer)}
+                _Tile(self, where, self.block.rows_of(loops, rows), panel, turn_of(outer, rows)).emit()
+
+            mk.rest_of_rows(loops, self.block.iters[-1], done, (plan.tile, plan.vectors), tile)
+
+        vectors = self.padded // plan.lanes
+        stride = (self.padded if panels is None else panels.width) * 4
+        TiledStrip(
+            loops, tiles, strip, self.block, self.where, plan.rows, plan.taps, plan.k, plan.dot.group, plan.dot.sums,
+            vectors, stride, column, finish, ask_ahead, rest,
+        ).emit()  # fmt: skip
+
+    def finish(self, where: Bindings, value: SSAValue) -> None:
+        """Finish and store a sum where the iterators have these values."""
+        dtype = element_type(self.plan.stage.buffer)
+        if dtype != value.type:
+            value = self.loops.op(tir.CastOp(value, dtype))
+        self.plan.epilogue.store(self.loops, where, value, self.strip.guard(where))
 
     def each_step(
         self,
@@ -535,17 +580,22 @@ class _Strip:
     def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
         """A vector of panels that are there; of what is not taken the bits are 0."""
         plan, loops, group = self.plan, self.loops, self.plan.dot.group
-        dtype, lanes = panels.load.indices[-1].type, self.plan.lanes * group
-        cloner = loops.cloner({**self.where, **step.taps})
-        middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
-        places = loops.ramp(loops.const(vector * lanes, dtype), lanes)
-        number = loops.value(sym_expr_of(self.strip.first) // panels.width)
-        value = loops.load(panels.load.buffer, [number, *middle, step.at, places])
+        buffer, (*place, first) = self._place_in_panels(panels, step.taps, step.at, vector)
+        value = loops.load(buffer, [*place, loops.ramp(first, plan.lanes * group)])
         value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
         if step.taken == group:
             return value
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
+
+    def _place_in_panels(self, panels: DotPanels, taps: Bindings, at: SSAValue, vector: int) -> Place:
+        """Where a vector of panels that are there is at a step."""
+        loops = self.loops
+        cloner = loops.cloner({**self.where, **taps})
+        middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
+        first = loops.const(vector * self.plan.lanes * self.plan.dot.group, panels.load.indices[-1].type)
+        number = loops.value(sym_expr_of(self.strip.first) // panels.width)
+        return panels.load.buffer, [number, *middle, at, first]
 
     def order(self, step: _Step) -> SSAValue:
         """Where the bytes that a step multiplies are among their 16, in every lane."""
@@ -704,11 +754,7 @@ class _Tile:
         value = loops.load(acc, [r, c])
         if plan.dot.shifted:
             value = loops.op(tir.SubOp(value, loops.load(acc, [self._too_much(), c])))
-        dtype = element_type(plan.stage.buffer)
-        if dtype != value.type:
-            value = loops.op(tir.CastOp(value, dtype))
-        where: Bindings = {**self.where, **self.rows.at(r), plan.lane: strip.at(c)}
-        plan.epilogue.store(loops, where, value, strip.guard(where))
+        self.strip.finish({**self.where, **self.rows.at(r), plan.lane: strip.at(c)}, value)
 
     def _too_much(self) -> SSAValue:
         """The row of what is too much."""

@@ -281,6 +281,15 @@ def row_tiles(
     run_pieces(loops, row, (row.extent - 1, single, 1), tiles, name)
 
 
+def rest_of_rows(
+    loops: LoopBuilder, row: Iter, done: SymExpr, size: tuple[int, int], tile: Callable[[SymExpr, int], object]
+) -> None:
+    """Tiles of an unknown number of rows from one on; `size` as in `row_tiles`, `tile` is given the first, how many."""
+    for rows, _ in _row_sizes(row, *size, far=False):
+        count = (row.extent - done) // rows
+        done = run_pieces(loops, row, (done, count, rows), tile, tile_name(row, "i"))
+
+
 def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:
     """(rows of a tile, how many tiles), where a row has `count` vectors.
 

@@ -86,6 +86,16 @@ DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
 """Dtypes of A, B and of the result -> what may be used, the best first."""
 
 
+TILE_DOTS: dict[tuple[Attribute, Attribute], tuple[str, str]] = {
+    (ui8, i8): ("llvm.x86.tdpbusd", "amx-int8"),
+    (i8, i8): ("llvm.x86.tdpbssd", "amx-int8"),
+    (i8, ui8): ("llvm.x86.tdpbsud", "amx-int8"),
+    (ui8, ui8): ("llvm.x86.tdpbuud", "amx-int8"),
+    (bf16, bf16): ("llvm.x86.tdpbf16ps", "amx-bf16"),
+}
+"""Dtypes of A and B -> the instruction for registers that hold matrices, and the feature that has it."""
+
+
 PAIRED = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),), adds=False)
 """Pairs of unsigned by signed bytes, for a block that says that none of their sums is beyond 16 bits."""
 PAIRS_FIT = "tirax.pairs_fit"
@@ -95,6 +105,12 @@ PAIRS_FIT = "tirax.pairs_fit"
 def best_dot(a: Attribute, b: Attribute, out: Attribute, features: frozenset[str], vector_bits: int) -> Dot | None:
     """The best for these dtypes where there are such features and vectors, None where there is none."""
     return next((dot for dot in DOTS.get((a, b, out), ()) if dot.fits(features, vector_bits)), None)
+
+
+def tile_dot(a: Attribute, b: Attribute, features: frozenset[str]) -> str | None:
+    """The instruction that multiplies registers that hold matrices of these dtypes, None where there is none."""
+    name, feature = TILE_DOTS.get((a, b), (None, ""))
+    return name if feature in features else None
 
 
 def dot_of(a: Attribute, b: Attribute, out: Attribute, target: Target) -> Dot | None:

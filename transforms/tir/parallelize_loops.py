@@ -29,6 +29,7 @@ from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, Ends, accessed, addresses
+from ...ir.matrix_registers import configure_registers, is_tile_instruction
 from ...ir.passes.transform import Pass
 from ...target import Target
 from .chunked_loops import can_be_cut, cut_into_chunks
@@ -138,13 +139,16 @@ def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
     """A loop of this kind without annotations, in which nothing has effects but stores."""
     if loop.kind is not kind or loop.annotations is not None or loop.thread is not None:
         return False
-    return all(not _is_refused(op) and (op.results or _is_known(op)) for op in operations(loop)[1:])
+    inside = operations(loop)[1:]
+    return all(not _is_refused(op) and (op.results or _is_known(op)) for op in inside) and configure_registers(inside)
 
 
 def _is_refused(op: Operation) -> bool:
     if type(op) not in _REFUSED:  # asked of every operation
         return False
-    return not isinstance(op, tir.CallLLVMEffectOp) or op.func.data != "llvm.prefetch"
+    if not isinstance(op, tir.CallLLVMEffectOp):
+        return True
+    return op.func.data != "llvm.prefetch" and not is_tile_instruction(op)
 
 
 def _is_known(op: Operation) -> bool:

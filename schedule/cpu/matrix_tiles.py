@@ -1,0 +1,307 @@
+"""Products in registers that hold matrices (AMX): one instruction multiplies 16 rows by 16 columns, 64 bytes of k each.
+
+    configure the sizes of eight registers
+    for tile in M / 32:
+        for columns in N / 32:
+            C[2, 2] = 0
+            for step in K / 64: A[2] = rows, B[2] = columns of the panel; C[i, j] += A[i] B[j]
+            sums[32, columns] = C
+        result[32, N] = epilogue(sums)
+    release the registers
+
+It is another way to go through the rows of a strip of `dot_products`, in the same panels: a row of a register of B is
+a step there, of 16 columns. Rows of an image that are too short for two registers are taken by twos. What is left of an
+unknown number of rows is left to vectors.
+
+The registers are those of the thread that configures them, and so are all loops between that and the release. It takes
+as long as some products, so it is done once for `_TILES` tiles, which is what threads share out.
+
+Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18: the registers and their sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects.builtin import i8, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, add
+from ...ir.matrix_registers import CONFIGURE, LOAD, RELEASE, STORE, ZERO
+from ...transforms.operators.dot_products import Dot, tile_dot
+from ..loop_builder import Bindings, Iter, LoopBuilder
+from . import microkernel as mk
+from .plan import Machine
+from .row_blocks import Block
+from .stages import constant_slope, element_type, memory_bits
+from .turns import Turn
+
+ROWS, LANES = 16, 16
+"""Of a register: rows, and elements of 32 bits in a row."""
+_TILES = 8
+"""So many tiles of rows between a configuration and the release."""
+_FEWEST_ROWS, _FEWEST_STEPS = 6, 8
+"""With fewer rows, or with shorter ones, the registers of B are loaded for little: vectors take no longer."""
+_SUMS, _A, _B, _REGISTERS = 0, 4, 6, 8
+"""The first registers of sums, of rows and of columns, and how many there are."""
+_BOTH = 2
+"""So many registers of rows, and of columns, are multiplied by each other."""
+_SIZES = 64
+"""Bytes that say how large the registers are: a row's at 16 + 2 r, rows at 48 + r."""
+
+
+@dataclass(frozen=True)
+class MatrixTiles:
+    """The instruction, how many steps of 32 bits of k it takes at once, and how far rows are apart in memory."""
+
+    intrinsic: str
+    steps: int
+    row_bytes: int
+
+
+def matrix_tiles(
+    dot: Dot, load: tir.LoadOp, columns: Attribute, k: Iter, shared: Sequence[Iter], machine: Machine
+) -> MatrixTiles | None:
+    """How a product goes through matrix registers, None where the target has none, or they would be nearly empty.
+
+    `load` reads the rows, the values of `shared`, along `k`.
+    """
+    intrinsic = tile_dot(load.result.type, columns, machine.features)
+    if intrinsic is None or machine.vector_bits != 32 * LANES or not shared or k.extent.constant is None:
+        return None
+    row, steps = shared[-1], _steps_at_once(k.extent.constant, dot.group)
+    step, extent = constant_slope(load, row), row.extent.constant
+    if steps < _FEWEST_STEPS or step is None or step <= 0 or (extent is not None and extent < _FEWEST_ROWS):
+        return None
+    return MatrixTiles(intrinsic, steps, step * memory_bits(load.buffer) // 8)
+
+
+def _steps_at_once(k: int, group: int) -> int:
+    """The most steps, at most as many as a register has rows, that divide those of a sum; 0 where these are not whole."""
+    count = 0 if k % group else k // group
+    return next((steps for steps in range(min(ROWS, count), 0, -1) if count % steps == 0), 0)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of a register: so many values of `row` from `first` on, where the iterators around have values."""
+
+    where: Bindings
+    row: Iter
+    first: SymExpr
+    count: int
+
+    def at(self, loops: LoopBuilder, more: SymExpr) -> Bindings:
+        """The iterators' values in a row."""
+        return {**self.where, self.row: loops.value(add(self.first, more), self.row.dtype)}
+
+
+@dataclass(frozen=True)
+class TiledStrip:
+    """What is multiplied: the rows of `block` that `load` reads by `vectors` of columns, of which `width` are there.
+
+    A sum over `taps` and `k`, `group` of which are a step. `column` says where a vector of columns is at a step: the
+    steps of a panel lie `stride` bytes apart. `finish` is given the iterators' values in a row, a column and its sum.
+    `ask_ahead` may ask for what the next strip reads, given taps, a turn, a number of blocks of steps, and how many
+    steps a block has. `rest` takes the rows from one on that fill no register.
+    """
+
+    loops: LoopBuilder
+    tiles: MatrixTiles
+    strip: mk.Strip
+    block: Block
+    where: Bindings
+    load: tir.LoadOp
+    taps: Sequence[Iter]
+    k: Iter
+    group: int
+    sums: Attribute
+    vectors: int
+    stride: int
+    column: Callable[[Bindings, SSAValue, int], tuple[SSAValue, Sequence[SSAValue]]]
+    finish: Callable[[Bindings, SSAValue, SSAValue], None]
+    ask_ahead: Callable[[Bindings, Turn, SymExpr, int], None]
+    rest: Callable[[Bindings, SymExpr], None]
+
+    def emit(self) -> None:
+        """All rows of the block."""
+        *outer, row = self.block.iters
+        if outer and row.extent.constant is not None and row.extent.constant <= _BOTH * ROWS:
+            self.loops.nest(outer[:-1], {}, lambda where: self._short_rows(where, outer[-1], row))
+        else:
+            self.loops.nest(outer, {}, lambda where: self._long_rows(where, row))
+
+    def _short_rows(self, where: Bindings, around: Iter, row: Iter) -> None:
+        """Rows of an image that are one tile, or the half of one."""
+        counts = _even(row.extent.constant or 0)
+        size = _BOTH // len(counts)
+
+        def parts(begin: SymExpr, number: int) -> list[_Part]:
+            places = [self.loops.value(begin + n, around.dtype) for n in range(number)]
+            return [part for at in places for part in _parts({**where, around: at}, row, Const(0, row.dtype), counts)]
+
+        done: SymExpr = Const(0, around.dtype)
+        for number in (size, *range(1, size)):
+            done = self._run(around, done, number, [count for _ in range(number) for count in counts], parts)
+
+    def _long_rows(self, where: Bindings, row: Iter) -> None:
+        done: SymExpr = Const(0, row.dtype)
+        for number in _row_sizes(row):
+            counts = _even(number)
+
+            def parts(begin: SymExpr, _: int, counts: list[int] = counts) -> list[_Part]:
+                return _parts(where, row, begin, counts)
+
+            done = self._run(row, done, number, counts, parts)
+        if row.extent.constant is None:
+            self.rest(where, done)
+
+    def _run(
+        self, it: Iter, begin: SymExpr, size: int, counts: Sequence[int], parts: Callable[[SymExpr, int], list[_Part]]
+    ) -> SymExpr:
+        """Tiles of so many values of an iterator, as many as there are from one on; where the next begins."""
+        loops, all_tiles = self.loops, (it.extent - begin) // size
+
+        def tiles(first: SymExpr, count: SymExpr) -> None:
+            """So many tiles from a number on."""
+            self._configure(counts)
+            acc = loops.scratch([sum(counts), self.vectors * LANES], self.sums)
+
+            def tile(v: SSAValue) -> None:
+                number = first + Var(v, it.dtype)
+                self._tile(parts(begin + number * size, size), acc, Turn(number, all_tiles))
+
+            loops.loop(count, tile, dtype=it.dtype, name=mk.tile_name(it, "i"))
+            self._call(RELEASE)
+
+        whole, many = all_tiles // _TILES, Const(_TILES, it.dtype)
+        name = mk.tile_name(it, "i", "tiles")
+        loops.loop(whole, lambda v: tiles(Var(v, it.dtype) * _TILES, many), dtype=it.dtype, name=name)
+        left = all_tiles - whole * _TILES
+        loops.branch_if_any(left, lambda: tiles(whole * _TILES, left))
+        return begin + all_tiles * size
+
+    def _tile(self, parts: Sequence[_Part], acc: SSAValue, turn: Turn) -> None:
+        """Sum up and finish the rows of some registers."""
+        for first in range(0, self.vectors, _BOTH):
+            ask = partial(self.ask_ahead, turn=turn) if first == 0 else None
+            self._sums(parts, range(first, min(first + _BOTH, self.vectors)), acc, ask)
+        before = 0
+        for part in parts:
+            self.loops.loop(part.count, partial(self._finish_row, part, acc, before), dtype=part.row.dtype)
+            before += part.count
+
+    def _finish_row(self, part: _Part, acc: SSAValue, before: int, r: SSAValue) -> None:
+        number = Var(r, part.row.dtype)
+        where = self.block.placed(self.loops, part.at(self.loops, number))
+        row = self.loops.value(number + before, part.row.dtype)
+        self.strip.vectors(lambda c: self.finish(where, c, self.loops.load(acc, [row, c])))
+
+    def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, ask: Callable[..., None] | None) -> None:
+        """The sums of some vectors of columns: of each step, and at the end in memory."""
+        loops, k, steps = self.loops, self.k, self.tiles.steps
+        sums = [_SUMS + _BOTH * i + j for i in range(len(parts)) for j in range(len(columns))]
+        for register in sums:
+            self._call(ZERO, register)
+
+        def step(taps: Bindings, v: SSAValue) -> None:
+            block = Var(v, k.dtype)
+            if ask is not None:
+                ask(taps, block=block, size=steps)
+            self._step(parts, columns, taps, block * steps)
+
+        def block(taps: Bindings) -> None:
+            loops.loop(k.extent // (self.group * steps), partial(step, taps), dtype=k.dtype, name=name_of(k.var))
+
+        loops.nest(self.taps, {}, block)
+        self._store(parts, columns, acc)
+
+    def _step(self, parts: Sequence[_Part], columns: range, taps: Bindings, at: SymExpr) -> None:
+        """Multiply some steps, each register as soon as it is loaded."""
+        loops = self.loops
+        for j, vector in enumerate(columns):
+            place = self.column(taps, loops.value(at, self.k.dtype), vector)
+            self._load(_B + j, place, self.stride)
+            for i, part in enumerate(parts):
+                if j == 0:
+                    self._load(_A + i, self._row(part, taps, at), self.tiles.row_bytes)
+                self._call(self.tiles.intrinsic, _SUMS + _BOTH * i + j, _A + i, _B + j)
+
+    def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> tuple[SSAValue, Sequence[SSAValue]]:
+        """Where what a step takes of the first row is."""
+        loops = self.loops
+        rows = self.block.placed(loops, part.at(loops, Const(0, part.row.dtype)))
+        first = loops.value(at * self.group, self.k.dtype)
+        cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, self.k: first})
+        return self.load.buffer, [cloner(index) for index in self.load.indices]
+
+    # instructions
+
+    def _configure(self, counts: Sequence[int]) -> None:
+        """Sizes for registers of rows, of columns and of sums, as bytes of 64 bits."""
+        loops, sizes = self.loops, bytearray(_SIZES)
+        sizes[0] = 1
+        step = 4
+        shapes = {_B + j: (self.tiles.steps, LANES) for j in range(_BOTH)}
+        for i, count in enumerate(counts):
+            shapes |= {_A + i: (count, self.tiles.steps)}
+            shapes |= {_SUMS + _BOTH * i + j: (count, LANES) for j in range(_BOTH)}
+        for register, (rows, columns) in shapes.items():
+            sizes[16 + 2 * register], sizes[48 + register] = columns * step, rows
+        words = loops.scratch([_SIZES // 8], i64)
+        for at in range(_SIZES // 8):
+            word = int.from_bytes(sizes[8 * at : 8 * at + 8], "little")
+            loops.store(loops.const(word, i64), words, [loops.const(at, i32)])
+        self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
+
+    def _load(self, register: int, place: tuple[SSAValue, Sequence[SSAValue]], stride: int) -> None:
+        buffer, indices = place
+        element = self.loops.load(buffer, indices)
+        address = self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+        self._call(LOAD, register, address, self.loops.const(stride, i64))
+
+    def _store(self, parts: Sequence[_Part], columns: range, acc: SSAValue) -> None:
+        loops, width, row = self.loops, self.vectors * LANES, 0
+        for i, part in enumerate(parts):
+            for j, vector in enumerate(columns):
+                pointer = self._pointer(acc, loops.const(row * width + vector * LANES, i32), reads=False)
+                self._call(STORE, _SUMS + _BOTH * i + j, pointer, loops.const(4 * width, i64))
+            row += part.count
+
+    def _pointer(self, buffer: SSAValue, offset: SSAValue, *, reads: bool) -> SSAValue:
+        """Where an instruction reads or writes a buffer from an element on."""
+        loops = self.loops
+        data = loops.op(tir.BufferDataOp(buffer))
+        kind = loops.op(tir.CallIntrinOp("type_annotation", [], element_type(buffer)))
+        extent, how = loops.const(1, i32), loops.const(1 if reads else 2, i32)
+        return loops.op(tir.CallIntrinOp("tvm_access_ptr", [kind, data, offset, extent, how], data.type))
+
+    def _call(self, name: str, *args: SSAValue | int) -> None:
+        """An instruction; numbers are those of registers."""
+        loops = self.loops
+        values = [loops.const(arg, i8) if isinstance(arg, int) else arg for arg in args]
+        loops.insert(tir.EvaluateOp(loops.op(tir.CallLLVMEffectOp(name, values, tir.VOID))))
+
+
+def _row_sizes(row: Iter) -> list[int]:
+    """How many rows tiles have: as many as divide them where that is most of what fits, else full ones and the rest."""
+    extent, full = row.extent.constant, _BOTH * ROWS
+    if extent is None:
+        return [full, ROWS]
+    tiles = -(-extent // full)
+    larger = -(-extent // tiles)
+    return [larger] if extent % larger == 0 else [larger, extent % larger]
+
+
+def _even(rows: int) -> list[int]:
+    """So many rows in as few registers as they need, evenly."""
+    count = -(-rows // ROWS)
+    return [rows // count + (n < rows % count) for n in range(count)]
+
+
+def _parts(where: Bindings, row: Iter, begin: SymExpr, counts: Sequence[int]) -> list[_Part]:
+    return [_Part(where, row, begin + sum(counts[:n]), count) for n, count in enumerate(counts)]
