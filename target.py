@@ -54,6 +54,7 @@ _V4 = _V3 | _names("avx512f avx512bw avx512cd avx512dq avx512vl")
 _VNNI = _V4 | {"avx512vnni"}
 _BF16 = _VNNI | {"avx512bf16"}
 _FP16 = _BF16 | {"avx512fp16"}
+_AMX = _FP16 | _names("amx-tile amx-int8 amx-bf16")
 _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("x86-64 generic k8 athlon64 opteron core2 penryn bonnell btver1 amdfam10 barcelona"), _V1),
     **dict.fromkeys(_names("x86-64-v2 nehalem westmere silvermont goldmont goldmont-plus tremont"), _V2),
@@ -69,7 +70,7 @@ _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("x86-64-v4 skylake-avx512 skx cannonlake knl knm"), _V4),
     **dict.fromkeys(_names("cascadelake icelake-client icelake-server tigerlake rocketlake"), _VNNI),
     **dict.fromkeys(_names("cooperlake znver4 znver5"), _BF16),
-    **dict.fromkeys(_names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"), _FP16),
+    **dict.fromkeys(_names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"), _AMX),
 }
 _KIB, _MIB = 1 << 10, 1 << 20
 _CPU_CACHES: dict[str, Caches] = {

@@ -15,7 +15,7 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_of, numpy_dtype
 from ..ir.locations import location_of
 from ..ir.passes.extern import ExternError, check_extern
-from . import scalars
+from . import matrix_registers, scalars
 from .scalars import InterpreterError
 
 C_TYPES: dict[str, Any] = {
@@ -187,6 +187,7 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
     "llvm.aarch64.neon.sdot.v4i32": _dot("int8", "int8"),
     "llvm.aarch64.neon.udot.v4i32": _dot("uint8", "uint8"),
     "llvm.aarch64.neon.usdot.v4i32": _dot("uint8", "int8"),
+    **matrix_registers.INSTRUCTIONS,
     "llvm.arithmetic.fence": lambda x: x,
     "llvm.prefetch": lambda *_: None,
     "llvm.assume": lambda *_: None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .cache import SilentCache, cache_key
+from .matrix_registers import MATRIX_FEATURES, has_matrix_registers
 
 _objects = SilentCache()
 
@@ -28,7 +29,19 @@ class Host:
 
 @functools.cache
 def host() -> Host:
-    """This machine. What a processor can do changes at most when the machine starts anew: else the disk knows it."""
+    """This machine, with the registers for matrices that this process may use."""
+    found = _host()
+    if any(name.startswith(MATRIX_FEATURES) and present for name, present in found.features):
+        return replace(found, features=tuple((name, on and _is_given(name)) for name, on in found.features))
+    return found
+
+
+def _is_given(name: str) -> bool:
+    return not name.startswith(MATRIX_FEATURES) or has_matrix_registers()
+
+
+def _host() -> Host:
+    """What a processor can do changes at most when the machine starts anew: else the disk knows it."""
     import llvmlite
 
     start = _start()

@@ -17,6 +17,7 @@ import numpy as np
 from ..container import write_atomically
 from ..engine import split_objects
 from ..errors import UnsupportedError
+from ..matrix_registers import MATRIX_FEATURES
 from ..metadata import FunctionInfo
 from ..ndarray import ALIGNMENT
 from ..slots import SlotSpec
@@ -85,7 +86,8 @@ def interface_of(
     if not known:
         notes = [f"{function}: {reason}" for function, reason in left_out.items()]
         raise UnsupportedError("no function of the program has a form in C", notes=notes)
-    return Interface(name, known, left_out, f"{target.triple}, {target.cpu}", weights)
+    matrices = "linux" in target.triple and any(feature.startswith(MATRIX_FEATURES) for feature in target.features)
+    return Interface(name, known, left_out, f"{target.triple}, {target.cpu}", weights, matrices)
 
 
 def _symbol(name: str, taken: set[str]) -> str:

@@ -62,6 +62,7 @@ class Interface:
     left_out: Mapping[str, str]
     target: str
     weights: Weights
+    has_matrix_registers: bool = False
 
     def header(self) -> str:
         """The header for C and C++."""
@@ -131,6 +132,7 @@ class Interface:
                 (_HERE / "python.c").read_text(encoding="utf-8"),
                 (_HERE / "calls.c").read_text(encoding="utf-8"),
                 (_HERE / "halves.c").read_text(encoding="utf-8"),
+                *([(_HERE / "matrix_registers.c").read_text(encoding="utf-8")] if self.has_matrix_registers else []),
                 *_layout(),
                 *_descriptions(),
                 *_constants(slots, constants),

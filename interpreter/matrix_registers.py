@@ -1,0 +1,108 @@
+"""Registers that hold matrices (AMX of x86): what their instructions do, for the interpreter.
+
+Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TDPBUSD, TDPBF16PS, …
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..diagnostics import TiraxError
+from ..ir.matrix_registers import CONFIGURE, LOAD, RELEASE, STORE, ZERO
+
+_ROW_BYTES, _REGISTERS = 64, 8
+_PALETTE = 1
+_KINDS = {"u": np.dtype(np.uint8), "s": np.dtype(np.int8)}
+
+
+class MatrixRegisterError(TiraxError, ValueError):
+    """Instructions that a processor would refuse."""
+
+
+class _Registers(threading.local):
+    """Those of a thread: rows of 64 bytes, and how many rows and bytes of a row each has; none before they are."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, int]] = []
+        self.data = np.zeros((0, 0, 0), np.uint8)
+
+    def configure(self, memory: np.ndarray) -> None:
+        """The sizes that 64 bytes name; all registers are 0."""
+        sizes = memory.view(np.uint8)[:_ROW_BYTES]
+        if sizes[0] != _PALETTE:
+            raise MatrixRegisterError("the sizes of registers are of another kind", expected="1", found=str(sizes[0]))
+        widths = sizes[16 : 16 + 2 * _REGISTERS].view(np.uint16)
+        self.shapes = [(int(rows), int(width)) for rows, width in zip(sizes[48 : 48 + _REGISTERS], widths, strict=True)]
+        self.data = np.zeros((len(self.shapes), _ROW_BYTES // 4, _ROW_BYTES), np.uint8)
+
+    def part(self, number: Any) -> np.ndarray:
+        """A view of the rows and bytes that a register has."""
+        if int(number) >= len(self.shapes) or 0 in self.shapes[int(number)]:
+            raise MatrixRegisterError(f"register {int(number)} is used before it has a size")
+        rows, width = self.shapes[int(number)]
+        return self.data[int(number), :rows, :width]
+
+
+_registers = _Registers()
+
+
+def _configure(memory: Any) -> None:
+    _registers.configure(memory)
+
+
+def _release() -> None:
+    _registers.shapes = []
+
+
+def _zero(number: Any) -> None:
+    _registers.part(number)[:] = 0
+
+
+def _load(number: Any, memory: Any, stride: Any) -> None:
+    register, data = _registers.part(number), memory.view(np.uint8)
+    for row, to in enumerate(register):
+        to[:] = data[row * int(stride) :][: len(to)]
+
+
+def _store(number: Any, memory: Any, stride: Any) -> None:
+    register, data = _registers.part(number), memory.view(np.uint8)
+    for row, line in enumerate(register):
+        data[row * int(stride) :][: len(line)] = line
+
+
+def _multiply(a: np.dtype, b: np.dtype, sums: np.dtype) -> Callable[..., None]:
+    """C[m, n] += the products of all of A[m, …] by B[…, n], groups of as many as 32 bits hold behind each other."""
+    wide = np.dtype(np.int64 if sums.kind == "i" else np.float64)
+
+    def run(to: Any, left: Any, right: Any) -> None:
+        total, x, y = (_registers.part(number) for number in (to, left, right))
+        if x.shape[1] != 4 * len(y) or total.shape != (len(x), y.shape[1]):
+            raise MatrixRegisterError("the sizes of registers do not fit each other")
+        rows = x.copy().view(a).astype(wide)
+        columns = y.copy().view(b).astype(wide).reshape(len(y), y.shape[1] // 4, -1)
+        products = rows @ columns.transpose(0, 2, 1).reshape(rows.shape[1], -1)
+        old = total.copy().view(sums).astype(wide)
+        total[:] = (old + products).astype(sums).view(np.uint8)
+
+    return run
+
+
+_BRAIN, _FLOAT, _INT = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32), np.dtype(np.int32)
+INSTRUCTIONS: dict[str, Callable[..., None]] = {
+    CONFIGURE: _configure,
+    RELEASE: _release,
+    ZERO: _zero,
+    LOAD: _load,
+    STORE: _store,
+    **{f"llvm.x86.tdpb{a}{b}d": _multiply(_KINDS[a], _KINDS[b], _INT) for a in "us" for b in "us"},
+    "llvm.x86.tdpbf16ps": _multiply(_BRAIN, _BRAIN, _FLOAT),
+}
+"""An instruction's name -> what it does, given numbers of registers, memory from an address on, and bytes between rows.
+
+Floats are rounded once, where an instruction may round after each product.
+"""

@@ -1,0 +1,8 @@
+
+/* Linux gives registers that hold matrices to processes that ask for them: before any call, for all threads. */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { REQUEST = 0x1023, TILE_DATA = 18 };
+
+__attribute__((constructor)) static void ask_for_matrix_registers(void) { syscall(SYS_arch_prctl, REQUEST, TILE_DATA); }
