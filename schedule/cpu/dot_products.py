@@ -36,7 +36,7 @@ instruction compute those as float32, with a `group` of one; all else is left to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import cast
@@ -461,9 +461,9 @@ class _Strip:
         def finish(rows: Bindings, c: SSAValue, value: SSAValue) -> None:
             self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
 
-        def ask_ahead(taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
-            if panels is not None and plan.asks_ahead:
-                self.ask_for_next(panels, taps, turn, block, size)
+        def ask_ahead(taps: Bindings, steps: Sequence[SymExpr]) -> None:
+            lines = range(self._lines_of_step(cast(DotPanels, panels)))
+            self._ask_for(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for at in steps for n in lines])
 
         def rest(outer: Bindings, done: SymExpr) -> None:
             def tile(first: SymExpr, size: int) -> None:
@@ -477,7 +477,7 @@ class _Strip:
         stride = (self.padded if panels is None else panels.width) * 4
         TiledStrip(
             loops, tiles, strip, self.block, self.where, plan.rows, plan.taps, plan.k, plan.dot.group, plan.dot.sums,
-            vectors, stride, column, finish, ask_ahead, rest,
+            vectors, stride, column, finish, ask_ahead if panels is not None and plan.asks_ahead else None, rest,
         ).emit()  # fmt: skip
 
     def finish(self, where: Bindings, value: SSAValue) -> None:
@@ -609,18 +609,30 @@ class _Strip:
 
     def ask_for_next(self, panels: DotPanels, taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel in a block of so many steps."""
-        lane, k, loops, group = self.plan.lane, self.plan.k, self.loops, self.plan.dot.group
+        k, group = self.plan.k, self.plan.dot.group
+        lines = turn.lines(self._lines_of_step(panels), k.extent // group, block, size)
+        self._ask_for(panels, taps, lines)
+
+    def _lines_of_step(self, panels: DotPanels) -> int:
+        return max(1, panels.width * self.plan.dot.group // self._line(panels))
+
+    def _line(self, panels: DotPanels) -> int:
+        """Elements of a line of memory."""
+        return LINE_BITS // bit_width(element_type(panels.load.buffer))
+
+    def _ask_for(self, panels: DotPanels, taps: Bindings, lines: Sequence[tuple[SymExpr, SymExpr]]) -> None:
+        """Ask for lines of the next panel: (which line, of which step)."""
+        lane, k, loops = self.plan.lane, self.plan.k, self.loops
         last = floordiv(lane.extent - 1, panels.width)
         if last.constant == 0:
             return
-        line = LINE_BITS // bit_width(element_type(panels.load.buffer))
-        of_step, steps = max(1, panels.width * group // line), k.extent // group
         following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
         cloner = loops.cloner({**self.where, **taps})
         _, *middle, _, _ = panels.load.indices
-        for which, at in turn.lines(of_step, steps, block, size):
+        for which, at in lines:
             place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
-            ask_for(loops.insert, panels.load.buffer, [*place, loops.value(mul(which, line), lane.dtype)])
+            column = loops.value(mul(which, self._line(panels)), lane.dtype)
+            ask_for(loops.insert, panels.load.buffer, [*place, column])
 
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""

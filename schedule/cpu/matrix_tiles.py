@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add
+from ...dialects.sym.expr import Const, SymExpr, Var, add, minimum
 from ...ir.matrix_registers import CONFIGURE, LOAD, RELEASE, STORE, ZERO
 from ...transforms.operators.dot_products import Dot, tile_dot
 from ..loop_builder import Bindings, Iter, LoopBuilder
@@ -44,6 +44,8 @@ ROWS, LANES = 16, 16
 """Of a register: rows, and elements of 32 bits in a row."""
 _TILES = 8
 """So many tiles of rows between a configuration and the release."""
+_FEW_TILES = 4
+"""Of an unknown number of tiles this is the least that ask for all lines."""
 _FEWEST_ROWS, _FEWEST_STEPS = 6, 8
 """With fewer rows, or with shorter ones, the registers of B are loaded for little: vectors take no longer."""
 _SUMS, _A, _B, _REGISTERS = 0, 4, 6, 8
@@ -101,13 +103,41 @@ class _Part:
 
 
 @dataclass(frozen=True)
+class _Run:
+    """`count` tiles of `size` values of an iterator each, from `begin` on; `before` tiles of `tiles` come before."""
+
+    it: Iter
+    begin: SymExpr
+    count: SymExpr
+    size: int
+    before: SymExpr
+    tiles: SymExpr
+
+    def turn(self, number: SymExpr) -> Turn:
+        """That of one of the run's tiles among all."""
+        return Turn(self.before + number, self.tiles)
+
+
+def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
+    """As many tiles of the first size as there are, then of the next; and where what is left begins."""
+    begin: SymExpr = Const(0, it.dtype)
+    before: SymExpr = begin
+    found: list[tuple[SymExpr, SymExpr, int, SymExpr]] = []
+    for size in sizes:
+        count = (it.extent - begin) // size
+        found.append((begin, count, size, before))
+        begin, before = begin + count * size, before + count
+    return [_Run(it, *run, before) for run in found], begin
+
+
+@dataclass(frozen=True)
 class TiledStrip:
     """What is multiplied: the rows of `block` that `load` reads by `vectors` of columns, of which `width` are there.
 
     A sum over `taps` and `k`, `group` of which are a step. `column` says where a vector of columns is at a step: the
     steps of a panel lie `stride` bytes apart. `finish` is given the iterators' values in a row, a column and its sum.
-    `ask_ahead` may ask for what the next strip reads, given taps, a turn, a number of blocks of steps, and how many
-    steps a block has. `rest` takes the rows from one on that fill no register.
+    `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill no
+    register.
     """
 
     loops: LoopBuilder
@@ -124,7 +154,7 @@ class TiledStrip:
     stride: int
     column: Callable[[Bindings, SSAValue, int], tuple[SSAValue, Sequence[SSAValue]]]
     finish: Callable[[Bindings, SSAValue, SSAValue], None]
-    ask_ahead: Callable[[Bindings, Turn, SymExpr, int], None]
+    ask_ahead: Callable[[Bindings, Sequence[SymExpr]], None] | None
     rest: Callable[[Bindings, SymExpr], None]
 
     def emit(self) -> None:
@@ -144,27 +174,20 @@ class TiledStrip:
             places = [self.loops.value(begin + n, around.dtype) for n in range(number)]
             return [part for at in places for part in _parts({**where, around: at}, row, Const(0, row.dtype), counts)]
 
-        done: SymExpr = Const(0, around.dtype)
-        for number in (size, *range(1, size)):
-            done = self._run(around, done, number, [count for _ in range(number) for count in counts], parts)
+        runs, _ = _runs(around, (size, *range(1, size)))
+        for run in runs:
+            self._run(run, counts * run.size, parts)
 
     def _long_rows(self, where: Bindings, row: Iter) -> None:
-        done: SymExpr = Const(0, row.dtype)
-        for number in _row_sizes(row):
-            counts = _even(number)
-
-            def parts(begin: SymExpr, _: int, counts: list[int] = counts) -> list[_Part]:
-                return _parts(where, row, begin, counts)
-
-            done = self._run(row, done, number, counts, parts)
+        runs, done = _runs(row, _row_sizes(row))
+        for run in runs:
+            self._run(run, _even(run.size), lambda begin, size: _parts(where, row, begin, _even(size)))
         if row.extent.constant is None:
             self.rest(where, done)
 
-    def _run(
-        self, it: Iter, begin: SymExpr, size: int, counts: Sequence[int], parts: Callable[[SymExpr, int], list[_Part]]
-    ) -> SymExpr:
-        """Tiles of so many values of an iterator, as many as there are from one on; where the next begins."""
-        loops, all_tiles = self.loops, (it.extent - begin) // size
+    def _run(self, run: _Run, counts: Sequence[int], parts: Callable[[SymExpr, int], list[_Part]]) -> None:
+        """All tiles of a run, which have so many rows in each register."""
+        loops, it = self.loops, run.it
 
         def tiles(first: SymExpr, count: SymExpr) -> None:
             """So many tiles from a number on."""
@@ -173,23 +196,23 @@ class TiledStrip:
 
             def tile(v: SSAValue) -> None:
                 number = first + Var(v, it.dtype)
-                self._tile(parts(begin + number * size, size), acc, Turn(number, all_tiles))
+                self._tile(parts(run.begin + number * run.size, run.size), acc, run.turn(number))
 
             loops.loop(count, tile, dtype=it.dtype, name=mk.tile_name(it, "i"))
             self._call(RELEASE)
 
-        whole, many = all_tiles // _TILES, Const(_TILES, it.dtype)
+        whole, many = run.count // _TILES, Const(_TILES, it.dtype)
         name = mk.tile_name(it, "i", "tiles")
         loops.loop(whole, lambda v: tiles(Var(v, it.dtype) * _TILES, many), dtype=it.dtype, name=name)
-        left = all_tiles - whole * _TILES
+        left = run.count - whole * _TILES
         loops.branch_if_any(left, lambda: tiles(whole * _TILES, left))
-        return begin + all_tiles * size
 
     def _tile(self, parts: Sequence[_Part], acc: SSAValue, turn: Turn) -> None:
         """Sum up and finish the rows of some registers."""
-        for first in range(0, self.vectors, _BOTH):
-            ask = partial(self.ask_ahead, turn=turn) if first == 0 else None
-            self._sums(parts, range(first, min(first + _BOTH, self.vectors)), acc, ask)
+        groups = range(0, self.vectors, _BOTH)
+        for number, first in enumerate(groups):
+            own = Turn(turn.number * len(groups) + number, turn.count * len(groups))
+            self._sums(parts, range(first, min(first + _BOTH, self.vectors)), acc, own)
         before = 0
         for part in parts:
             self.loops.loop(part.count, partial(self._finish_row, part, acc, before), dtype=part.row.dtype)
@@ -201,7 +224,7 @@ class TiledStrip:
         row = self.loops.value(number + before, part.row.dtype)
         self.strip.vectors(lambda c: self.finish(where, c, self.loops.load(acc, [row, c])))
 
-    def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, ask: Callable[..., None] | None) -> None:
+    def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, turn: Turn) -> None:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
         loops, k, steps = self.loops, self.k, self.tiles.steps
         sums = [_SUMS + _BOTH * i + j for i in range(len(parts)) for j in range(len(columns))]
@@ -210,9 +233,11 @@ class TiledStrip:
 
         def step(taps: Bindings, v: SSAValue) -> None:
             block = Var(v, k.dtype)
-            if ask is not None:
-                ask(taps, block=block, size=steps)
-            self._step(parts, columns, taps, block * steps)
+            at = block * steps
+            if self.ask_ahead is not None:
+                first, count = _asked(turn, block, k.extent // (self.group * steps), steps)
+                self.ask_ahead(taps, [first + n for n in range(count)])
+            self._step(parts, columns, taps, at)
 
         def block(taps: Bindings) -> None:
             loops.loop(k.extent // (self.group * steps), partial(step, taps), dtype=k.dtype, name=name_of(k.var))
@@ -285,6 +310,12 @@ class TiledStrip:
         loops = self.loops
         values = [loops.const(arg, i8) if isinstance(arg, int) else arg for arg in args]
         loops.insert(tir.EvaluateOp(loops.op(tir.CallLLVMEffectOp(name, values, tir.VOID))))
+
+
+def _asked(turn: Turn, block: SymExpr, blocks: SymExpr, steps: int) -> tuple[SymExpr, int]:
+    """The first of the steps, and how many, for which a tile asks at a block: in the order of memory, all together all."""
+    count = -(-steps // max(1, min(turn.count.constant or _FEW_TILES, steps)))
+    return minimum((turn.number * blocks + block) * count, blocks * steps - count), count
 
 
 def _row_sizes(row: Iter) -> list[int]:
