@@ -95,6 +95,7 @@ _PASSES: dict[str, str] = {
     "split-layout-rewrite-preproc": "transforms.layout.split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
     "legalize-ops": "transforms.legalize:LegalizeOps",
     "annotate-tir-op-pattern": "transforms.fusion.pattern:AnnotateTIROpPattern",
+    "widen-at-use": "transforms.fusion.widen_at_use:WidenAtUse",
     "fuse-ops": "transforms.fusion.fuse_ops:FuseOps",
     "fuse-tir": "transforms.fusion.fuse_tir:FuseTIR",
     "apply-dpl-patterns": "transforms.dpl.apply_dpl_patterns:ApplyDplPatterns",
