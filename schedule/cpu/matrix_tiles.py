@@ -10,8 +10,9 @@
     release the registers
 
 It is another way to go through the rows of a strip of `dot_products`, in the same panels: a row of a register of B is
-a step there, of 16 columns. Rows of an image that are too short for two registers are taken by twos. What is left of an
-unknown number of rows is left to vectors.
+a step there, of 16 columns. Rows of an image that are too short for two registers are taken by twos, or all as one with
+what lies between them in memory, the sums of which are of no use. What is left of an unknown number of rows is left to
+vectors.
 
 The registers are those of the thread that configures them, and so are all loops between that and the release. It takes
 as long as some products, so it is done once for `_TILES` tiles, which is what threads share out.
@@ -22,8 +23,9 @@ Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from xdsl.dialects.builtin import i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -58,11 +60,15 @@ _SIZES = 64
 
 @dataclass(frozen=True)
 class MatrixTiles:
-    """The instruction, how many steps of 32 bits of k it takes at once, and how far rows are apart in memory."""
+    """The instruction, how many steps of 32 bits of k it takes at once, and how far rows are apart in memory.
+
+    The next value of the iterator around rows is `pitch` rows further; None where that is no whole number.
+    """
 
     intrinsic: str
     steps: int
     row_bytes: int
+    pitch: int | None
 
 
 def matrix_tiles(
@@ -79,7 +85,9 @@ def matrix_tiles(
     step, extent = constant_slope(load, row), row.extent.constant
     if steps < _FEWEST_STEPS or step is None or step <= 0 or (extent is not None and extent < _FEWEST_ROWS):
         return None
-    return MatrixTiles(intrinsic, steps, step * memory_bits(load.buffer) // 8)
+    further = constant_slope(load, shared[-2]) if len(shared) > 1 else None
+    pitch = None if further is None or further % step else further // step
+    return MatrixTiles(intrinsic, steps, step * memory_bits(load.buffer) // 8, pitch)
 
 
 def _steps_at_once(k: int, group: int) -> int:
@@ -90,16 +98,25 @@ def _steps_at_once(k: int, group: int) -> int:
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of a register: so many values of `row` from `first` on, where the iterators around have values."""
+    """The rows of a register: so many values of `row` from `first` on, where the iterators around have values.
+
+    With a `pitch` so many rows are one value of `around`, as many as are in memory: there may be more than `row` has.
+    """
 
     where: Bindings
     row: Iter
     first: SymExpr
     count: int
+    around: Iter | None = None
+    pitch: int = 0
 
     def at(self, loops: LoopBuilder, more: SymExpr) -> Bindings:
         """The iterators' values in a row."""
-        return {**self.where, self.row: loops.value(add(self.first, more), self.row.dtype)}
+        place = add(self.first, more)
+        if self.around is None:
+            return {**self.where, self.row: loops.value(place, self.row.dtype)}
+        outer, inner = place // self.pitch, place % self.pitch
+        return {**self.where, self.around: loops.value(outer), self.row: loops.value(inner)}
 
 
 @dataclass(frozen=True)
@@ -160,10 +177,32 @@ class TiledStrip:
     def emit(self) -> None:
         """All rows of the block."""
         *outer, row = self.block.iters
-        if outer and row.extent.constant is not None and row.extent.constant <= _BOTH * ROWS:
-            self.loops.nest(outer[:-1], {}, lambda where: self._short_rows(where, outer[-1], row))
-        else:
+        if not outer or row.extent.constant is None or row.extent.constant > _BOTH * ROWS:
             self.loops.nest(outer, {}, lambda where: self._long_rows(where, row))
+            return
+        *outer, around = outer
+        rows = self._with_gaps(around, row)
+        if rows is None:
+            self.loops.nest(outer, {}, lambda where: self._short_rows(where, around, row))
+        else:
+            self.loops.nest(outer, {}, lambda where: self._rows_with_gaps(where, around, row, rows))
+
+    def _with_gaps(self, around: Iter, row: Iter) -> Iter | None:
+        """All rows of an image with what lies between them, where that takes fewer tiles; else None."""
+        height, width, pitch = around.extent.constant, row.extent.constant, self.tiles.pitch
+        if height is None or width is None or pitch is None or pitch < width:
+            return None
+        every, full = (height - 1) * pitch + width, _BOTH * ROWS
+        short = -(-height // (_BOTH // len(_even(width))))
+        return replace(around, extent=Const(every, around.dtype)) if -(-every // full) < short else None
+
+    def _rows_with_gaps(self, where: Bindings, around: Iter, row: Iter, rows: Iter) -> None:
+        def parts(begin: SymExpr, size: int) -> list[_Part]:
+            apart = _parts(where, row, begin, _even(size))
+            return [replace(part, around=around, pitch=cast(int, self.tiles.pitch)) for part in apart]
+
+        for run in _runs(rows, _row_sizes(rows))[0]:
+            self._run(run, _even(run.size), parts)
 
     def _short_rows(self, where: Bindings, around: Iter, row: Iter) -> None:
         """Rows of an image that are one tile, or the half of one."""
@@ -219,10 +258,18 @@ class TiledStrip:
             before += part.count
 
     def _finish_row(self, part: _Part, acc: SSAValue, before: int, r: SSAValue) -> None:
-        number = Var(r, part.row.dtype)
-        where = self.block.placed(self.loops, part.at(self.loops, number))
-        row = self.loops.value(number + before, part.row.dtype)
-        self.strip.vectors(lambda c: self.finish(where, c, self.loops.load(acc, [row, c])))
+        loops, number = self.loops, Var(r, part.row.dtype)
+        own = part.at(loops, number)
+        where, row = self.block.placed(loops, own), loops.value(number + before, part.row.dtype)
+
+        def finish() -> None:
+            self.strip.vectors(lambda c: self.finish(where, c, loops.load(acc, [row, c])))
+
+        if part.around is None:
+            finish()
+        else:
+            width = loops.value(part.row.extent, part.row.dtype)
+            loops.branch(loops.op(tir.LtOp(own[part.row], width)), finish)
 
     def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, turn: Turn) -> None:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
