@@ -153,8 +153,8 @@ class TiledStrip:
 
     A sum over `taps` and `k`, `group` of which are a step. `column` says where a vector of columns is at a step: the
     steps of a panel lie `stride` bytes apart. `finish` is given the iterators' values in a row, a column and its sum.
-    `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill no
-    register.
+    `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill
+    no register.
     """
 
     loops: LoopBuilder
@@ -296,20 +296,23 @@ class TiledStrip:
         """Multiply some steps, each register as soon as it is loaded."""
         loops = self.loops
         for j, vector in enumerate(columns):
-            place = self.column(taps, loops.value(at, self.k.dtype), vector)
-            self._load(_B + j, place, self.stride)
+            address = self._address(*self.column(taps, loops.value(at, self.k.dtype), vector))
+            self._load(_B + j, address, self.stride)
             for i, part in enumerate(parts):
                 if j == 0:
                     self._load(_A + i, self._row(part, taps, at), self.tiles.row_bytes)
                 self._call(self.tiles.intrinsic, _SUMS + _BOTH * i + j, _A + i, _B + j)
 
-    def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> tuple[SSAValue, Sequence[SSAValue]]:
-        """Where what a step takes of the first row is."""
-        loops = self.loops
-        rows = self.block.placed(loops, part.at(loops, Const(0, part.row.dtype)))
+    def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
+        """The address of what a step takes of the first row, by its distance from row 0: there may be a gap at the row."""
+        loops, zero = self.loops, Const(0, part.row.dtype)
+        origin = part.where if part.around is None else {**part.where, part.around: loops.value(zero)}
+        rows = self.block.placed(loops, {**origin, part.row: loops.value(zero)})
         first = loops.value(at * self.group, self.k.dtype)
         cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, self.k: first})
-        return self.load.buffer, [cloner(index) for index in self.load.indices]
+        origin_address = self._address(self.load.buffer, [cloner(index) for index in self.load.indices])
+        further = loops.value(part.first * self.tiles.row_bytes)
+        return loops.op(tir.CallIntrinOp("handle_add_byte_offset", [origin_address, further], origin_address.type))
 
     # instructions
 
@@ -330,10 +333,12 @@ class TiledStrip:
             loops.store(loops.const(word, i64), words, [loops.const(at, i32)])
         self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
 
-    def _load(self, register: int, place: tuple[SSAValue, Sequence[SSAValue]], stride: int) -> None:
-        buffer, indices = place
+    def _address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """The address of an element."""
         element = self.loops.load(buffer, indices)
-        address = self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+        return self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+
+    def _load(self, register: int, address: SSAValue, stride: int) -> None:
         self._call(LOAD, register, address, self.loops.const(stride, i64))
 
     def _store(self, parts: Sequence[_Part], columns: range, acc: SSAValue) -> None:
@@ -360,7 +365,7 @@ class TiledStrip:
 
 
 def _asked(turn: Turn, block: SymExpr, blocks: SymExpr, steps: int) -> tuple[SymExpr, int]:
-    """The first of the steps, and how many, for which a tile asks at a block: in the order of memory, all together all."""
+    """The first of the steps, and how many, for which a tile asks at a block: in the order of memory, and all in all."""
     count = -(-steps // max(1, min(turn.count.constant or _FEW_TILES, steps)))
     return minimum((turn.number * blocks + block) * count, blocks * steps - count), count
 
