@@ -58,7 +58,7 @@ from . import microkernel as mk
 from .byte_pairs import BYTES, add_words, in_order, sums_of_pairs
 from .bytes_between import keep_floats
 from .epilogue import Epilogue, hoist_uniform
-from .matrix_tiles import MatrixTiles, TiledStrip, matrix_tiles
+from .matrix_tiles import MatrixTiles, Operands, TiledStrip, matrix_tiles
 from .microkernel import Place
 from .misfit import misfit
 from .panels import FEWEST_ROWS
@@ -235,7 +235,8 @@ def _plan(
     if panels is not None and panels.width != vectors * lanes:
         return misfit("the panels of packed weights are not as wide as the tiles")
     taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
-    tiles = matrix_tiles(dot, load, columns.type, k, shared, machine)
+    read, width = (None, 0) if panels is None else (panels.load, panels.width)
+    tiles = matrix_tiles(dot, Operands(load, columns.type, read, width, taps, k, shared), machine)
     plan = DotProductPlan(
         epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead, tiles=tiles
     )
@@ -462,8 +463,12 @@ class _Strip:
             self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
 
         def ask_ahead(taps: Bindings, steps: Sequence[SymExpr]) -> None:
-            lines = range(self._lines_of_step(cast(DotPanels, panels)))
-            self._ask_for(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for at in steps for n in lines])
+            lines, merged = range(self._lines_of_step(cast(DotPanels, panels))), tiles.merged
+            for at in steps:
+                if merged is not None:
+                    count = plan.k.extent // plan.dot.group
+                    taps, at = {**taps, merged: loops.value(at // count, merged.dtype)}, at % count
+                self._ask_for(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for n in lines])
 
         def rest(outer: Bindings, done: SymExpr) -> None:
             def tile(first: SymExpr, size: int) -> None:
@@ -476,7 +481,7 @@ class _Strip:
         vectors = self.padded // plan.lanes
         stride = (self.padded if panels is None else panels.width) * 4
         TiledStrip(
-            loops, tiles, strip, self.block, self.where, plan.rows, plan.taps, plan.k, plan.dot.group, plan.dot.sums,
+            loops, tiles, strip, self.block, self.where, plan.rows, plan.taps, plan.k, plan.dot.sums,
             vectors, stride, column, finish, ask_ahead if panels is not None and plan.asks_ahead else None, rest,
         ).emit()  # fmt: skip
 

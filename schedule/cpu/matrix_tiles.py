@@ -48,10 +48,11 @@ _TILES = 8
 """So many tiles of rows between a configuration and the release."""
 _FEW_TILES = 4
 """Of an unknown number of tiles this is the least that ask for all lines."""
-_FEWEST_ROWS, _FEWEST_STEPS = 6, 8
+_FEWEST_ROWS, _FEWEST_STEPS = 6, 6
 """With fewer rows, or with shorter ones, the registers of B are loaded for little: vectors take no longer."""
 _SUMS, _A, _B, _REGISTERS = 0, 4, 6, 8
 """The first registers of sums, of rows and of columns, and how many there are."""
+_STEP_BYTES = 4
 _BOTH = 2
 """So many registers of rows, and of columns, are multiplied by each other."""
 _SIZES = 64
@@ -60,40 +61,63 @@ _SIZES = 64
 
 @dataclass(frozen=True)
 class MatrixTiles:
-    """The instruction, how many steps of 32 bits of k it takes at once, and how far rows are apart in memory.
+    """The instruction, how many of `all_steps` of 32 bits it takes at once, and how far rows are apart in memory.
 
-    The next value of the iterator around rows is `pitch` rows further; None where that is no whole number.
+    Steps are those of k, or of `merged` as well, a tap whose values lie behind each other. The next value of the
+    iterator around rows is `pitch` rows further; None where that is no whole number.
     """
 
     intrinsic: str
     steps: int
+    all_steps: int
     row_bytes: int
+    merged: Iter | None
     pitch: int | None
 
 
-def matrix_tiles(
-    dot: Dot, load: tir.LoadOp, columns: Attribute, k: Iter, shared: Sequence[Iter], machine: Machine
-) -> MatrixTiles | None:
-    """How a product goes through matrix registers, None where the target has none, or they would be nearly empty.
+@dataclass(frozen=True)
+class Operands:
+    """A product: `load` reads the rows, the values of `shared`, along `k`; columns are of `dtype`.
 
-    `load` reads the rows, the values of `shared`, along `k`.
+    Where they are in panels, `panels` reads these, which have `width` elements of 32 bits in a row.
     """
-    intrinsic = tile_dot(load.result.type, columns, machine.features)
-    if intrinsic is None or machine.vector_bits != 32 * LANES or not shared or k.extent.constant is None:
+
+    load: tir.LoadOp
+    dtype: Attribute
+    panels: tir.LoadOp | None
+    width: int
+    taps: Sequence[Iter]
+    k: Iter
+    shared: Sequence[Iter]
+
+
+def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles | None:
+    """How a product goes through matrix registers, None where the target has none, or they would be nearly empty."""
+    load, k, shared = operands.load, operands.k, operands.shared
+    intrinsic = tile_dot(load.result.type, operands.dtype, machine.features)
+    if intrinsic is None or machine.vector_bits != 32 * LANES or not shared or (k.extent % dot.group).constant != 0:
         return None
-    row, steps = shared[-1], _steps_at_once(k.extent.constant, dot.group)
-    step, extent = constant_slope(load, row), row.extent.constant
-    if steps < _FEWEST_STEPS or step is None or step <= 0 or (extent is not None and extent < _FEWEST_ROWS):
+    merged, every = _merged(operands, dot.group), (k.extent // dot.group).constant
+    if every is None:
+        return None
+    every *= 1 if merged is None else merged.extent.constant or 1
+    steps = next((steps for steps in range(min(ROWS, every), 0, -1) if every % steps == 0), 0)
+    row, step = shared[-1], constant_slope(load, shared[-1])
+    if steps < _FEWEST_STEPS or step is None or step <= 0 or (row.extent.constant or _FEWEST_ROWS) < _FEWEST_ROWS:
         return None
     further = constant_slope(load, shared[-2]) if len(shared) > 1 else None
     pitch = None if further is None or further % step else further // step
-    return MatrixTiles(intrinsic, steps, step * memory_bits(load.buffer) // 8, pitch)
+    return MatrixTiles(intrinsic, steps, every, step * memory_bits(load.buffer) // 8, merged, pitch)
 
 
-def _steps_at_once(k: int, group: int) -> int:
-    """The most steps, at most as many as a register has rows, that divide those of a sum; 0 where these are not whole."""
-    count = 0 if k % group else k // group
-    return next((steps for steps in range(min(ROWS, count), 0, -1) if count % steps == 0), 0)
+def _merged(operands: Operands, group: int) -> Iter | None:
+    """The innermost tap, where its values are neighbours in memory in the rows and in the panels, as those of k are."""
+    tap = operands.taps[-1] if operands.taps else None
+    if tap is None or tap.extent.constant is None or operands.panels is None:
+        return None
+    count = operands.k.extent.constant
+    slopes = constant_slope(operands.load, tap), constant_slope(operands.panels, tap)
+    return tap if count is not None and slopes == (count, count // group * operands.width * group) else None
 
 
 @dataclass(frozen=True)
@@ -151,7 +175,7 @@ def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
 class TiledStrip:
     """What is multiplied: the rows of `block` that `load` reads by `vectors` of columns, of which `width` are there.
 
-    A sum over `taps` and `k`, `group` of which are a step. `column` says where a vector of columns is at a step: the
+    A sum over `taps` and `k`. `column` says where a vector of columns is at a step: the
     steps of a panel lie `stride` bytes apart. `finish` is given the iterators' values in a row, a column and its sum.
     `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill
     no register.
@@ -165,7 +189,6 @@ class TiledStrip:
     load: tir.LoadOp
     taps: Sequence[Iter]
     k: Iter
-    group: int
     sums: Attribute
     vectors: int
     stride: int
@@ -274,45 +297,50 @@ class TiledStrip:
     def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, turn: Turn) -> None:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
         loops, k, steps = self.loops, self.k, self.tiles.steps
+        blocks = self.tiles.all_steps // steps
         sums = [_SUMS + _BOTH * i + j for i in range(len(parts)) for j in range(len(columns))]
         for register in sums:
             self._call(ZERO, register)
 
         def step(taps: Bindings, v: SSAValue) -> None:
             block = Var(v, k.dtype)
-            at = block * steps
             if self.ask_ahead is not None:
-                first, count = _asked(turn, block, k.extent // (self.group * steps), steps)
+                first, count = _asked(turn, block, blocks, steps)
                 self.ask_ahead(taps, [first + n for n in range(count)])
-            self._step(parts, columns, taps, at)
+            self._step(parts, columns, taps, block * steps)
 
         def block(taps: Bindings) -> None:
-            loops.loop(k.extent // (self.group * steps), partial(step, taps), dtype=k.dtype, name=name_of(k.var))
+            loops.loop(blocks, partial(step, taps), dtype=k.dtype, name=name_of(k.var))
 
-        loops.nest(self.taps, {}, block)
+        loops.nest([tap for tap in self.taps if tap is not self.tiles.merged], {}, block)
         self._store(parts, columns, acc)
 
     def _step(self, parts: Sequence[_Part], columns: range, taps: Bindings, at: SymExpr) -> None:
         """Multiply some steps, each register as soon as it is loaded."""
-        loops = self.loops
+        merged = self.tiles.merged
+        if merged is not None:
+            taps = {**taps, merged: self.loops.const(0, merged.dtype)}
         for j, vector in enumerate(columns):
-            address = self._address(*self.column(taps, loops.value(at, self.k.dtype), vector))
-            self._load(_B + j, address, self.stride)
+            self._load(_B + j, self._column(taps, at, vector), self.stride)
             for i, part in enumerate(parts):
                 if j == 0:
                     self._load(_A + i, self._row(part, taps, at), self.tiles.row_bytes)
                 self._call(self.tiles.intrinsic, _SUMS + _BOTH * i + j, _A + i, _B + j)
 
+    def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
+        """The address of a vector of columns at a step, the distance of which is known from the first one's."""
+        first = self.column(taps, self.loops.const(0, self.k.dtype), vector)
+        return self._address(*first, at * self.stride)
+
     def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
-        """The address of what a step takes of the first row, by its distance from row 0: there may be a gap at the row."""
+        """The address of what a step takes of the first row, which may lie between those of an image."""
         loops, zero = self.loops, Const(0, part.row.dtype)
         origin = part.where if part.around is None else {**part.where, part.around: loops.value(zero)}
         rows = self.block.placed(loops, {**origin, part.row: loops.value(zero)})
-        first = loops.value(at * self.group, self.k.dtype)
+        first = loops.const(0, self.k.dtype)
         cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, self.k: first})
-        origin_address = self._address(self.load.buffer, [cloner(index) for index in self.load.indices])
-        further = loops.value(part.first * self.tiles.row_bytes)
-        return loops.op(tir.CallIntrinOp("handle_add_byte_offset", [origin_address, further], origin_address.type))
+        indices = [cloner(index) for index in self.load.indices]
+        return self._address(self.load.buffer, indices, part.first * self.tiles.row_bytes + at * _STEP_BYTES)
 
     # instructions
 
@@ -320,23 +348,24 @@ class TiledStrip:
         """Sizes for registers of rows, of columns and of sums, as bytes of 64 bits."""
         loops, sizes = self.loops, bytearray(_SIZES)
         sizes[0] = 1
-        step = 4
         shapes = {_B + j: (self.tiles.steps, LANES) for j in range(_BOTH)}
         for i, count in enumerate(counts):
             shapes |= {_A + i: (count, self.tiles.steps)}
             shapes |= {_SUMS + _BOTH * i + j: (count, LANES) for j in range(_BOTH)}
         for register, (rows, columns) in shapes.items():
-            sizes[16 + 2 * register], sizes[48 + register] = columns * step, rows
+            sizes[16 + 2 * register], sizes[48 + register] = columns * _STEP_BYTES, rows
         words = loops.scratch([_SIZES // 8], i64)
         for at in range(_SIZES // 8):
             word = int.from_bytes(sizes[8 * at : 8 * at + 8], "little")
             loops.store(loops.const(word, i64), words, [loops.const(at, i32)])
         self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
 
-    def _address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """The address of an element."""
-        element = self.loops.load(buffer, indices)
-        return self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+    def _address(self, buffer: SSAValue, indices: Sequence[SSAValue], further: SymExpr) -> SSAValue:
+        """The address so many bytes behind an element."""
+        loops = self.loops
+        element = loops.load(buffer, indices)
+        address = loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+        return loops.op(tir.CallIntrinOp("handle_add_byte_offset", [address, loops.value(further)], address.type))
 
     def _load(self, register: int, address: SSAValue, stride: int) -> None:
         self._call(LOAD, register, address, self.loops.const(stride, i64))
@@ -346,7 +375,7 @@ class TiledStrip:
         for i, part in enumerate(parts):
             for j, vector in enumerate(columns):
                 pointer = self._pointer(acc, loops.const(row * width + vector * LANES, i32), reads=False)
-                self._call(STORE, _SUMS + _BOTH * i + j, pointer, loops.const(4 * width, i64))
+                self._call(STORE, _SUMS + _BOTH * i + j, pointer, loops.const(_STEP_BYTES * width, i64))
             row += part.count
 
     def _pointer(self, buffer: SSAValue, offset: SSAValue, *, reads: bool) -> SSAValue:
@@ -364,8 +393,8 @@ class TiledStrip:
         loops.insert(tir.EvaluateOp(loops.op(tir.CallLLVMEffectOp(name, values, tir.VOID))))
 
 
-def _asked(turn: Turn, block: SymExpr, blocks: SymExpr, steps: int) -> tuple[SymExpr, int]:
-    """The first of the steps, and how many, for which a tile asks at a block: in the order of memory, and all in all."""
+def _asked(turn: Turn, block: SymExpr, blocks: int, steps: int) -> tuple[SymExpr, int]:
+    """The first of the steps, and how many, that a tile asks for at a block: in memory's order, and all in all."""
     count = -(-steps // max(1, min(turn.count.constant or _FEW_TILES, steps)))
     return minimum((turn.number * blocks + block) * count, blocks * steps - count), count
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, cast
 
@@ -329,9 +329,11 @@ def _convolution_of_words(x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr |
 def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
     """The same of bytes; None where there is no instruction for it, or the padding is not known."""
     w = _signed(target, x, w)
-    shifted = _padded(x, attrs) if _has_dot(target, x, w) else None
+    missing = _missing_channels(target, x, w, attrs)
+    shifted = _padded(x, attrs, missing) if _has_dot(target, x, w) else None
     if shifted is None:
         return None
+    w = _with_channels(w, attrs["kernel_layout"], missing)
     if attrs["groups"] > 1:
         w = _centred(w, attrs["kernel_layout"])
     axis = (attrs["out_layout"] or attrs["data_layout"]).index("C")
@@ -344,16 +346,37 @@ def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str,
     return sums
 
 
-def _padded(x: _Bytes, attrs: dict[str, Any]) -> Expr | None:
-    """The image with its zero point around it, which is taken out of `attrs`; None where that is not constant."""
+def _missing_channels(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> int:
+    """How many channels an image lacks for the elements of the instructions: those of weights will be 0."""
+    dot, channels = _dot(target, x.q, w.q), x.dims[attrs["data_layout"].index("C")].constant
+    if dot is None or channels is None or attrs["groups"] > 1 or _contents(x.zero) is None or not w.is_centred:
+        return 0
+    return max(0, dot.group - channels)
+
+
+def _padded(x: _Bytes, attrs: dict[str, Any], channels: int = 0) -> Expr | None:
+    """The image with its zero point around it, which is taken out of `attrs`; None where that is not constant.
+
+    It has so many more channels.
+    """
     zeros = _contents(x.zero)
-    if x.is_centred or not any(attrs["padding"]):
+    if not channels and (x.is_centred or not any(attrs["padding"])):
         return x.q
     if zeros is None:
         return None
     widths = _widths(attrs["data_layout"], attrs["padding"])
+    widths[2 * attrs["data_layout"].index("C") + 1] = channels
     attrs["padding"] = [0, 0, 0, 0]
     return call("relax.nn.pad", x.q, pad_width=widths, pad_value=float(zeros.item()))
+
+
+def _with_channels(w: _Bytes, kernel: str, channels: int) -> _Bytes:
+    """Weights with so many more input channels, which are 0."""
+    if not channels:
+        return w
+    widths = [0] * 8
+    widths[2 * kernel.index("I") + 1] = channels
+    return replace(w, q=call("relax.nn.pad", w.q, pad_width=widths, pad_value=0.0))
 
 
 def _centred(w: _Bytes, kernel: str) -> _Bytes:
