@@ -25,6 +25,7 @@ def asked() -> Host:
 
 def test_the_disk_says_what_llvm_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     features = tuple(sorted(dict(llvm.get_host_cpu_features()).items()))
+    monkeypatch.setattr(module, "has_matrix_registers", lambda: True)
     expected = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
     assert asked() == expected and len(list(folder.rglob("*.o"))) == 1
     monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: pytest.fail("LLVM was asked again"))
@@ -47,3 +48,15 @@ def test_where_nothing_tells_starts_apart_nothing_is_kept(folder: Path, monkeypa
 def test_a_cache_that_cannot_be_written_is_no_matter(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
     (folder / "tirax").write_text("no folder")
     assert asked().triple == llvm.get_process_triple() and not recwarn.list
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_registers_that_the_system_does_not_give_are_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: {"avx2": True, "amx-tile": True, "amx-int8": True})
+    monkeypatch.setattr(module, "has_matrix_registers", lambda: given)
+    for _ in range(2):  # from LLVM, then from the disk
+        found = dict(asked().features)
+        assert found == {"avx2": True, "amx-tile": given, "amx-int8": given}
+        assert asked().flags[0] == ("+amx-int8" if given else "-amx-int8")
