@@ -57,7 +57,8 @@ convolutions are, when they have been multiplied by the factors of norms; consta
 channels last then are folded once more. Transposed convolutions without overlaps are convolutions of 1 x 1. Norms and
 Gelu that are written out are operators: they are looked for before weights are packed, which brings reshapes, and once
 more when their constants are computed. Products with a softmax between them are attention. What would be transposed
-when the program runs is multiplied as it stands. Bytes are handed on as bytes from kernel to kernel. Reshapes are no functions in the end, but views.
+when the program runs is multiplied as it stands. Bytes are handed on as bytes from kernel to kernel. Reshapes are no
+functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""

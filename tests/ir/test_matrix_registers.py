@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
-from tirax.ir.matrix_registers import configures_tiles, is_tile_instruction
+from tirax.ir.matrix_registers import configure_registers, is_tile_instruction
 from tirax.ir.passes.transform import module_op
 
 SOURCE = """
@@ -26,9 +26,9 @@ class Module:
 """
 
 
-def test_a_loop_has_its_own_where_it_configures_them_first() -> None:
+def test_they_are_configured_before_they_are_used() -> None:
     op = module_op(tvm.script.from_source(SOURCE))
     names = [inner.func.data.split(".")[-1] for inner in op.walk() if is_tile_instruction(inner)]
     assert names == ["ldtilecfg", "tilezero", "ldtilecfg", "tdpbusd", "tilerelease"]
     loops = [loop for loop in op.walk() if isinstance(loop, tir.ForOp)]
-    assert [configures_tiles(loop) for loop in loops] == [False, True, False]
+    assert [configure_registers(loop.body.walk()) for loop in loops] == [False, True, True]

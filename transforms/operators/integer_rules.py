@@ -348,7 +348,8 @@ def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str,
 
 def _missing_channels(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> int:
     """How many channels an image lacks for the elements of the instructions: those of weights will be 0."""
-    dot, channels = _dot(target, x.q, w.q), x.dims[attrs["data_layout"].index("C")].constant
+    place: int = attrs["data_layout"].index("C")
+    dot, channels = _dot(target, x.q, w.q), x.dims[place].constant
     if dot is None or channels is None or attrs["groups"] > 1 or _contents(x.zero) is None or not w.is_centred:
         return 0
     return max(0, dot.group - channels)

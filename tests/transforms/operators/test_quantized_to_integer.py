@@ -86,6 +86,17 @@ FITS = {
         left=dequantize("x", zero=scalar(0, "uint8")), right=dequantize("w", zero=scalar(5, "int8")),
         options=", padding=[1, 0, 2, 1]",
     ),
+    "three channels": convolution("(1, 7, 6, 3)", "(3, 3, 3, 5)"),
+    "three channels, padded": convolution("(1, 7, 6, 3)", "(3, 3, 3, 5)", options=", padding=1"),
+    "one channel, centred": convolution(
+        "(1, 7, 6, 1)", "(2, 2, 1, 5)", left=dequantize("x", zero=scalar(0, "uint8")), options=", padding=[1, 0, 2, 1]"
+    ),
+    "three channels, shifted weights": convolution(
+        "(1, 7, 6, 3)", "(3, 3, 3, 5)", right=dequantize("w", zero=scalar(5, "int8")), options=", padding=1"
+    ),
+    "three channels, shifted at run time": convolution(
+        "(1, 7, 6, 3)", "(3, 3, 3, 5)", more=[("z", "()", "uint8")], left=dequantize("x", zero="z")
+    ),
     "shifted at run time": convolution(more=[("z", "()", "uint8")], left=dequantize("x", zero="z")),
 }  # fmt: skip
 
@@ -357,6 +368,16 @@ def test_the_largest_sums_that_fit():
     x, w = np.full((1, 131071), -128, "int8"), np.full((131071, 2), -128, "int8")
     (exact,) = {131071 * 2**14 / 16}
     assert (interpret(after.op, "main", [x, w]) == np.float32(exact)).all()
+
+
+@pytest.mark.parametrize(
+    ("case", "channels"), [("three channels", 4), ("one channel, centred", 4), ("three channels, shifted weights", 3)]
+)
+def test_images_have_whole_elements_of_channels(case, channels):
+    """Where weights of more channels can be 0."""
+    ops = QuantizedToInteger(VNNI)(FITS[case]).op.walk()
+    (conv,) = (op for op in ops if op.name == "relax.nn.conv2d")
+    assert [conv.operands[0].type.dims[3].constant, conv.operands[1].type.dims[2].constant] == [channels] * 2
 
 
 def test_channels_of_nchw():
