@@ -3,6 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { REQUEST = 0x1023, TILE_DATA = 18 };
+enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
 
-__attribute__((constructor)) static void ask_for_matrix_registers(void) { syscall(SYS_arch_prctl, REQUEST, TILE_DATA); }
+__attribute__((constructor)) static void ask_for_matrix_registers(void) {
+  syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+}

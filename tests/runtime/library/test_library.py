@@ -17,7 +17,10 @@ from strength import only_full
 from tirax.lowering.build import build
 from tirax.runtime import Executable, load_library, load_module, register_func, remove_global_func
 from tirax.runtime.errors import ArgumentError, LibraryError, NameLookupError, ShapeError, UnsupportedError
+from tirax.runtime.executable import TargetInfo
 from tirax.runtime.library import toolchain
+from tirax.runtime.library.export import interface_of
+from tirax.runtime.library.source import Weights
 from tirax.script import parse_mlir, parse_source
 from tirax.tvm_api import relax as rx
 from tirax.tvm_api.relax import VirtualMachine
@@ -270,6 +273,54 @@ def test_the_header_is_one_of_cpp_too(path, folder):
     source = '#include "some.h"\nint main() { return some_error() == nullptr; }\n'
     (folder / "program.cpp").write_text(source)
     subprocess.run([compiler, "-Wall", "-Werror", "-fsyntax-only", str(folder / "program.cpp")], check=True)
+
+
+MATRICES = (
+    HEAD
+    + """
+    @R.function
+    def main(x: R.Tensor((32, 64), "uint8"), w: R.Tensor((64, 32), "int8")) -> R.Tensor((32, 32), "int32"):
+        return R.matmul(x, w, out_dtype="int32")
+"""
+)
+MATRIX_MAIN = """
+#include "matrices.h"
+#include <stdio.h>
+int main(void) {
+  static uint8_t x[32 * 64];
+  static int8_t w[64 * 32];
+  static int32_t y[32 * 32];
+  for (int i = 0; i < 32 * 64; i++) x[i] = (uint8_t)(i * 7), w[i] = (int8_t)(i * 5);
+  if (matrices_main_raw(x, w, y) != 0) puts(matrices_error());
+  for (int i = 0; i < 32 * 32; i++) printf("%d ", (int)y[i]);
+  return 0;
+}
+"""
+
+
+def test_matrix_registers_are_asked_for_in_c(tmp_path):
+    """By the library itself: a program in C has no other one that would."""
+    matrices = build(parse_source(MATRICES))
+    matrices.export_library(tmp_path / "matrices.so", header=tmp_path / "matrices.h", name="matrices")
+    found = [int(number) for number in run_c(tmp_path, MATRIX_MAIN, tmp_path / "matrices.so").split()]
+    count = np.arange(32 * 64)
+    x, w = (count * 7).astype(np.uint8).reshape(32, 64), (count * 5).astype(np.int8).reshape(64, 32)
+    assert found == (x.astype(np.int64) @ w.astype(np.int64)).reshape(-1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("triple", "features", "asks"),
+    [
+        ("x86_64-pc-linux-gnu", ("avx2", "amx-int8"), True),
+        ("x86_64-pc-linux-gnu", ("avx2",), False),
+        ("x86_64-apple-darwin", ("avx2", "amx-int8"), False),
+    ],
+)
+def test_matrix_registers_are_asked_of_linux(triple, features, asks):
+    matrices = build(parse_source(MATRICES))
+    target = TargetInfo("llvm", triple, "some", features)
+    interface = interface_of("some", matrices.functions.values(), matrices.slots, target, Weights([], 0, b""))
+    assert ("ARCH_REQ" in interface.source(matrices.slots, [], None)) == asks
 
 
 CONSTANT = (

@@ -376,7 +376,7 @@ def test_the_largest_sums_that_fit():
 def test_images_have_whole_elements_of_channels(case, channels):
     """Where weights of more channels can be 0."""
     ops = QuantizedToInteger(VNNI)(FITS[case]).op.walk()
-    (conv,) = (op for op in ops if op.name == "relax.nn.conv2d")
+    conv, *_ = (op for op in ops if op.name == "relax.nn.conv2d")
     assert [conv.operands[0].type.dims[3].constant, conv.operands[1].type.dims[2].constant] == [channels] * 2
 
 
