@@ -1,26 +1,26 @@
-"""Large arrays are copied by threads, while the compiler goes on: most of such a copy is waiting for memory.
+"""Large arrays are copied by a thread, while the compiler goes on: most of such a copy is waiting for memory.
 
 The system gives new memory page by page when it is first written to, which takes longer than the bytes themselves.
 """
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...hardware import build_threads
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     import numpy as np
 
 _LARGE = 1 << 20
 """Bytes. A thread costs more than a smaller copy."""
 
 Write = Callable[["np.ndarray[Any, Any]", bool], object]
-
-_order = threading.Lock()
-_last: threading.Thread | None = None
 
 
 class Copy:
@@ -31,28 +31,22 @@ class Copy:
     """
 
     def __init__(self, target: np.ndarray[Any, Any], write: Write):
-        global _last
-        self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
+        self._done: Future[object] | None = None
         if target.nbytes < _LARGE or build_threads() == 1:
             write(target, False)
-            return
-        with _order:
-            before = _last if _last is not None and _last.is_alive() else None
-            self._thread = _last = threading.Thread(target=self._write, args=(target, write, before), name="tirax-copy")
-            self._thread.start()
+        else:
+            self._done = _copier(os.getpid()).submit(write, target, True)
 
     def wait(self) -> None:
         """Until it is done. Raises what `write` raised."""
-        if self._thread is not None:
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
+        if self._done is not None:
+            self._done.result()
 
-    def _write(self, target: np.ndarray[Any, Any], write: Write, before: threading.Thread | None) -> None:
-        if before is not None:
-            before.join()
-        try:
-            write(target, True)
-        except Exception as error:  # noqa: BLE001 (raised where the array is looked at, which has no contents)
-            self._error = error
+
+@cache
+def _copier(_process: int) -> ThreadPoolExecutor:
+    """The thread of a process (a fork has none of its parent's): starting one for each copy, and waiting until it runs,
+    would take longer than to go on."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, "tirax-copy")
