@@ -5,9 +5,10 @@ Their classes are final, and `isinstance` asks Python code where it is false.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeGuard
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, MemRefType, VectorType
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, IntegerType, MemRefType, VectorType
 from xdsl.ir import Attribute
 
 
@@ -38,4 +39,9 @@ def element_type(type: Attribute) -> Attribute:
 
 def with_element(type: Attribute, element: Attribute) -> Attribute:
     """`type` with its element type replaced: a vector of the same shape, or `element` itself for a scalar."""
-    return VectorType(element, type.shape) if is_vector(type) else element
+    return _vector(element, type.shape) if is_vector(type) else element
+
+
+@cache
+def _vector(element: Attribute, shape: ArrayAttr[IntAttr]) -> VectorType[Attribute]:
+    return VectorType(element, shape)
