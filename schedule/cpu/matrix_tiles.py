@@ -50,9 +50,10 @@ _FEW_TILES = 4
 """Of an unknown number of tiles this is the least that ask for all lines."""
 _FEWEST_ROWS, _FEWEST_STEPS = 6, 6
 """With fewer rows, or with shorter ones, the registers of B are loaded for little: vectors take no longer."""
-_SUMS, _A, _B, _REGISTERS = 0, 4, 6, 8
-"""The first registers of sums, of rows and of columns, and how many there are."""
+_SUMS, _A, _B = 0, 4, 6
+"""The first registers of sums, of rows and of columns."""
 _STEP_BYTES = 4
+"""Of a row, or of a column, that a step multiplies."""
 _BOTH = 2
 """So many registers of rows, and of columns, are multiplied by each other."""
 _SIZES = 64
@@ -173,10 +174,10 @@ def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
 
 @dataclass(frozen=True)
 class TiledStrip:
-    """What is multiplied: the rows of `block` that `load` reads by `vectors` of columns, of which `width` are there.
+    """What is multiplied: the rows of `block` that `load` reads by so many `vectors` of columns, over `taps` and `k`.
 
-    A sum over `taps` and `k`. `column` says where a vector of columns is at a step: the
-    steps of a panel lie `stride` bytes apart. `finish` is given the iterators' values in a row, a column and its sum.
+    `column` says where a vector of columns is at a step: the steps of a panel lie `stride` bytes apart. `finish` is
+    given the iterators' values in a row, a column and its sum.
     `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill
     no register.
     """
@@ -330,7 +331,7 @@ class TiledStrip:
     def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
         """The address of a vector of columns at a step, the distance of which is known from the first one's."""
         first = self.column(taps, self.loops.const(0, self.k.dtype), vector)
-        return self._address(*first, at * self.stride)
+        return self._behind(self._address(*first), at * self.stride)
 
     def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
         """The address of what a step takes of the first row, which may lie between those of an image."""
@@ -339,8 +340,8 @@ class TiledStrip:
         rows = self.block.placed(loops, {**origin, part.row: loops.value(zero)})
         first = loops.const(0, self.k.dtype)
         cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, self.k: first})
-        indices = [cloner(index) for index in self.load.indices]
-        return self._address(self.load.buffer, indices, part.first * self.tiles.row_bytes + at * _STEP_BYTES)
+        origin_of_all = self._address(self.load.buffer, [cloner(index) for index in self.load.indices])
+        return self._behind(self._behind(origin_of_all, part.first * self.tiles.row_bytes), at * _STEP_BYTES)
 
     # instructions
 
@@ -360,12 +361,15 @@ class TiledStrip:
             loops.store(loops.const(word, i64), words, [loops.const(at, i32)])
         self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
 
-    def _address(self, buffer: SSAValue, indices: Sequence[SSAValue], further: SymExpr) -> SSAValue:
-        """The address so many bytes behind an element."""
-        loops = self.loops
-        element = loops.load(buffer, indices)
-        address = loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
-        return loops.op(tir.CallIntrinOp("handle_add_byte_offset", [address, loops.value(further)], address.type))
+    def _address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """The address of an element."""
+        element = self.loops.load(buffer, indices)
+        return self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+
+    def _behind(self, address: SSAValue, bytes_: SymExpr) -> SSAValue:
+        """The address so many bytes behind one."""
+        values = [address, self.loops.value(bytes_)]
+        return self.loops.op(tir.CallIntrinOp("handle_add_byte_offset", values, address.type))
 
     def _load(self, register: int, address: SSAValue, stride: int) -> None:
         self._call(LOAD, register, address, self.loops.const(stride, i64))

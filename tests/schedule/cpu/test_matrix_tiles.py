@@ -208,3 +208,24 @@ def test_each_thread_configures_its_own_registers():
     for loop in parallel:
         inside = tile_instructions(loop)
         assert not inside or inside[0] == CONFIGURE
+
+
+MIXED_INDICES = """
+from tvm.script import ir as I, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((64, 64), "uint8"), B: T.Buffer((64, 32), "int8"), C: T.Buffer((64, 32), "int32")):
+        T.func_attr({"tir.noalias": True})
+        for i, j, k in T.grid(64, T.int64(32), T.int64(64)):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vk, vj])
+"""
+
+
+def test_indices_of_two_types():
+    check_meaning(tvm.script.from_source(MIXED_INDICES), (*BYTES[0], "int32"))
