@@ -93,7 +93,8 @@ def test_interpreter_and_torch(case: tuple[Row, int, str], torch: Any) -> None:
     for args in inputs(row, rank, dtype):
         tensors = dict(zip("xy", map(torch.from_numpy, args), strict=False))
         try:
-            wanted = eval(row.torch or "", {"torch": torch}, tensors).numpy()  # noqa: S307 (the table's own text)
+            with torch.backends.mkldnn.flags(enabled=False):  # oneDNN's gelu of infinity is NaN with AVX-512
+                wanted = eval(row.torch or "", {"torch": torch}, tensors).numpy()  # noqa: S307 (the table's own text)
         except IndexError:  # as above
             continue
         close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
