@@ -63,16 +63,23 @@ def _zero(number: Any) -> None:
     _registers.part(number)[:] = 0
 
 
-def _load(number: Any, memory: Any, stride: Any) -> None:
+def _rows(number: Any, memory: Any, stride: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each row of a register, and where it is in memory."""
     register, data = _registers.part(number), memory.view(np.uint8)
-    for row, to in enumerate(register):
-        to[:] = data[row * int(stride) :][: len(to)]
+    rows = [(row, data[at * int(stride) :][: len(row)]) for at, row in enumerate(register)]
+    if int(stride) < 0 or any(len(part) < len(row) for row, part in rows):
+        raise MatrixRegisterError(f"register {int(number)} has rows where there is no memory")
+    return rows
+
+
+def _load(number: Any, memory: Any, stride: Any) -> None:
+    for row, part in _rows(number, memory, stride):
+        row[:] = part
 
 
 def _store(number: Any, memory: Any, stride: Any) -> None:
-    register, data = _registers.part(number), memory.view(np.uint8)
-    for row, line in enumerate(register):
-        data[row * int(stride) :][: len(line)] = line
+    for row, part in _rows(number, memory, stride):
+        part[:] = row
 
 
 def _multiply(a: np.dtype, b: np.dtype, sums: np.dtype) -> Callable[..., None]:

@@ -481,8 +481,8 @@ class _Strip:
         vectors = self.padded // plan.lanes
         stride = (self.padded if panels is None else panels.width) * 4
         TiledStrip(
-            loops, tiles, strip, self.block, self.where, plan.rows, plan.taps, plan.k, plan.dot.sums,
-            vectors, stride, column, finish, ask_ahead if panels is not None and plan.asks_ahead else None, rest,
+            loops, tiles, strip, self.block, self.where, plan.dot.sums, vectors, stride, column, finish,
+            ask_ahead if panels is not None and plan.asks_ahead else None, rest,
         ).emit()  # fmt: skip
 
     def finish(self, where: Bindings, value: SSAValue) -> None:

@@ -61,22 +61,6 @@ _SIZES = 64
 
 
 @dataclass(frozen=True)
-class MatrixTiles:
-    """The instruction, how many of `all_steps` of 32 bits it takes at once, and how far rows are apart in memory.
-
-    Steps are those of k, or of `merged` as well, a tap whose values lie behind each other. The next value of the
-    iterator around rows is `pitch` rows further; None where that is no whole number.
-    """
-
-    intrinsic: str
-    steps: int
-    all_steps: int
-    row_bytes: int
-    merged: Iter | None
-    pitch: int | None
-
-
-@dataclass(frozen=True)
 class Operands:
     """A product: `load` reads the rows, the values of `shared`, along `k`; columns are of `dtype`.
 
@@ -90,6 +74,23 @@ class Operands:
     taps: Sequence[Iter]
     k: Iter
     shared: Sequence[Iter]
+
+
+@dataclass(frozen=True)
+class MatrixTiles:
+    """The instruction, how many of `all_steps` of 32 bits it takes at once, and how far rows are apart in memory.
+
+    Steps are those of k, or of `merged` as well, a tap whose values lie behind each other. The next value of the
+    iterator around rows is `pitch` rows further; None where that is no whole number.
+    """
+
+    operands: Operands
+    intrinsic: str
+    steps: int
+    all_steps: int
+    row_bytes: int
+    merged: Iter | None
+    pitch: int | None
 
 
 def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles | None:
@@ -108,7 +109,7 @@ def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles 
         return None
     further = constant_slope(load, shared[-2]) if len(shared) > 1 else None
     pitch = None if further is None or further % step else further // step
-    return MatrixTiles(intrinsic, steps, every, step * memory_bits(load.buffer) // 8, merged, pitch)
+    return MatrixTiles(operands, intrinsic, steps, every, step * memory_bits(load.buffer) // 8, merged, pitch)
 
 
 def _merged(operands: Operands, group: int) -> Iter | None:
@@ -174,7 +175,7 @@ def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
 
 @dataclass(frozen=True)
 class TiledStrip:
-    """What is multiplied: the rows of `block` that `load` reads by so many `vectors` of columns, over `taps` and `k`.
+    """What is multiplied: the rows of `block` by so many `vectors` of columns.
 
     `column` says where a vector of columns is at a step: the steps of a panel lie `stride` bytes apart. `finish` is
     given the iterators' values in a row, a column and its sum.
@@ -187,9 +188,6 @@ class TiledStrip:
     strip: mk.Strip
     block: Block
     where: Bindings
-    load: tir.LoadOp
-    taps: Sequence[Iter]
-    k: Iter
     sums: Attribute
     vectors: int
     stride: int
@@ -297,7 +295,7 @@ class TiledStrip:
 
     def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, turn: Turn) -> None:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
-        loops, k, steps = self.loops, self.k, self.tiles.steps
+        loops, k, steps = self.loops, self.tiles.operands.k, self.tiles.steps
         blocks = self.tiles.all_steps // steps
         sums = [_SUMS + _BOTH * i + j for i in range(len(parts)) for j in range(len(columns))]
         for register in sums:
@@ -313,7 +311,7 @@ class TiledStrip:
         def block(taps: Bindings) -> None:
             loops.loop(blocks, partial(step, taps), dtype=k.dtype, name=name_of(k.var))
 
-        loops.nest([tap for tap in self.taps if tap is not self.tiles.merged], {}, block)
+        loops.nest([tap for tap in self.tiles.operands.taps if tap is not self.tiles.merged], {}, block)
         self._store(parts, columns, acc)
 
     def _step(self, parts: Sequence[_Part], columns: range, taps: Bindings, at: SymExpr) -> None:
@@ -330,18 +328,18 @@ class TiledStrip:
 
     def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
         """The address of a vector of columns at a step, the distance of which is known from the first one's."""
-        first = self.column(taps, self.loops.const(0, self.k.dtype), vector)
+        first = self.column(taps, self.loops.const(0, self.tiles.operands.k.dtype), vector)
         return self._behind(self._address(*first), at * self.stride)
 
     def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
         """The address of what a step takes of the first row, which may lie between those of an image."""
-        loops, zero = self.loops, Const(0, part.row.dtype)
+        loops, zero, operands = self.loops, Const(0, part.row.dtype), self.tiles.operands
         origin = part.where if part.around is None else {**part.where, part.around: loops.value(zero)}
         rows = self.block.placed(loops, {**origin, part.row: loops.value(zero)})
-        first = loops.const(0, self.k.dtype)
-        cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, self.k: first})
-        origin_of_all = self._address(self.load.buffer, [cloner(index) for index in self.load.indices])
-        return self._behind(self._behind(origin_of_all, part.first * self.tiles.row_bytes), at * _STEP_BYTES)
+        first = loops.const(0, operands.k.dtype)
+        cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, operands.k: first})
+        first_row = self._address(operands.load.buffer, [cloner(index) for index in operands.load.indices])
+        return self._behind(self._behind(first_row, part.first * self.tiles.row_bytes), at * _STEP_BYTES)
 
     # instructions
 

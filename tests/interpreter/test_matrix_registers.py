@@ -70,6 +70,14 @@ def test_what_has_no_size_is_refused() -> None:
         INSTRUCTIONS[ZERO](SUMS)
 
 
+def test_rows_lie_in_memory() -> None:
+    memory = np.zeros(M * 4 * STEPS, np.uint8)
+    INSTRUCTIONS[LOAD](ROWS, memory, 4 * STEPS)
+    for name in (LOAD, STORE):
+        with pytest.raises(MatrixRegisterError, match="no memory"):
+            INSTRUCTIONS[name](ROWS, memory[1:], 4 * STEPS)
+
+
 def test_sizes_have_to_fit() -> None:
     with pytest.raises(MatrixRegisterError, match="do not fit"):
         INSTRUCTIONS["llvm.x86.tdpbusd"](SUMS, COLUMNS, ROWS)

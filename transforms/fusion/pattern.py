@@ -228,10 +228,13 @@ class AnnotateTIROpPattern(Pass):
                 annotate(func)
 
 
-def annotate(func: tir.FuncOp) -> None:
-    """Set the attribute `op_pattern` of `func` unless it has one; a schedule would not outlive being fused."""
+def annotate(func: tir.FuncOp, known: OpPattern | None = None) -> None:
+    """Set the attribute `op_pattern` of `func` unless it has one, to what is `known` or is found by analysis.
+
+    A schedule would not outlive being fused.
+    """
     attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
     if ATTRIBUTE not in attrs:
-        kind = OpPattern.OPAQUE if _SCHEDULED in attrs else find_pattern(func)
+        kind = OpPattern.OPAQUE if _SCHEDULED in attrs else find_pattern(func) if known is None else known
         attrs[ATTRIBUTE] = IntegerAttr(int(kind), i64)
         func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
@@ -25,7 +25,7 @@ from ...dialects.tir import BufferType
 from ...ir.passes.transform import Pass
 from ...target import Target
 from ..operators.dot_products import are_words
-from .pattern import ATTRIBUTE, OpPattern, find_pattern
+from .pattern import OpPattern, annotate, find_pattern
 
 _BYTE = 8
 
@@ -43,7 +43,7 @@ class WidenAtUse(Pass):
             return
         for func in op.body.block.ops:
             if isinstance(func, tir.FuncOp) and _only_widens(func):
-                _annotate(func)
+                annotate(func, OpPattern.INJECTIVE)
 
 
 def _only_widens(func: tir.FuncOp) -> bool:
@@ -56,10 +56,3 @@ def _only_widens(func: tir.FuncOp) -> bool:
     if not shapes_fit or given.rank == 0 or bit_width(given.dtype) != _BYTE or not is_float(result.dtype):
         return False
     return find_pattern(func) <= OpPattern.BROADCAST
-
-
-def _annotate(func: tir.FuncOp) -> None:
-    attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
-    if ATTRIBUTE not in attrs:
-        attrs[ATTRIBUTE] = IntegerAttr(int(OpPattern.INJECTIVE), i64)
-        func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))
