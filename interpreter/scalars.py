@@ -55,18 +55,25 @@ def _check_divisor(b: Value) -> None:
         raise InterpreterError("division of an integer by zero")
 
 
+def _in_floats(function: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """What numpy computes; of floats of fewer bits in float32, rounded once."""
+    dtype, narrow = a.dtype, a.dtype.kind not in "iu" and a.dtype.itemsize < 4
+    x, y = (a.astype(np.float32), b.astype(np.float32)) if narrow else (a, b)
+    return np.asarray(function(x, y)).astype(dtype)[()]
+
+
 def floor_div(a: Value, b: Value) -> Value:
     if a.dtype.kind in "iu":
         _check_divisor(b)
-        return np.floor_divide(a, b)
-    return np.floor(a / b).astype(a.dtype)[()]
+    return _in_floats(np.floor_divide, a, b)
 
 
 def floor_mod(a: Value, b: Value) -> Value:
     if a.dtype.kind in "iu":
         _check_divisor(b)
         return np.mod(a, b)
-    return (a - np.floor(a / b).astype(a.dtype) * b).astype(a.dtype)[()]
+    rest = _in_floats(np.mod, a, b)
+    return np.where(rest == 0, np.copysign(rest, a), rest).astype(a.dtype)[()]
 
 
 def trunc_div(a: Value, b: Value) -> Value:
@@ -81,7 +88,7 @@ def trunc_div(a: Value, b: Value) -> Value:
 def trunc_mod(a: Value, b: Value) -> Value:
     if a.dtype.kind in "iu":
         _check_divisor(b)
-    return np.fmod(a, b).astype(a.dtype)[()]
+    return _in_floats(np.fmod, a, b)
 
 
 def minimum(a: Value, b: Value) -> Value:

@@ -74,8 +74,9 @@ def cast(x: Tensor, dtype: str | Attribute) -> Tensor:
 
 
 def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
-    """`x` limited to [a_min, a_max]."""
+    """`x` limited to [a_min, a_max]; `a_max` where that is below `a_min`."""
     low, high = (tx.cast(x.type, v) for v in (a_min, a_max))
+    low = tx.minimum(low, high)
     return compute(x.dims, lambda *i: tx.maximum(tx.minimum(x(*i), high), low), "compute", "elemwise")
 
 

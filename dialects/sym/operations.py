@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import fmod
+from math import copysign, fmod
 from typing import Any
 
 from .bounds import (
@@ -69,6 +69,17 @@ def _trunc_mod(a: float, b: float) -> float:
     return fmod(a, b) if isinstance(a, float) or isinstance(b, float) else a - b * _trunc_div(a, b)
 
 
+def _floor_mod(a: float, b: float) -> float:
+    """The remainder with the sign of the divisor; 0 of floats has that of the dividend."""
+    rest = a % b
+    return copysign(rest, a) if rest == 0 and isinstance(rest, float) else rest
+
+
+def _first(is_better: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """The better of two numbers, the first of equal ones; NaN where one is."""
+    return lambda a, b: b if is_better(b, a) or b != b else a
+
+
 def _select(condition: Any, a: Any, b: Any) -> Any:
     return a if condition else b
 
@@ -108,11 +119,11 @@ _ROWS = (
     ScalarOperation("sub", operator.sub, "-", "subi", operator.sub),
     ScalarOperation("mul", operator.mul, "*", "muli", operator.mul, commutative=True),
     ScalarOperation("floordiv", operator.floordiv, "//", "floordivsi", floordiv_bounds),
-    ScalarOperation("floormod", operator.mod, "%", "", floormod_bounds),
+    ScalarOperation("floormod", _floor_mod, "%", "", floormod_bounds),
     ScalarOperation("truncdiv", _trunc_div, "", "divsi", truncdiv_bounds),
     ScalarOperation("truncmod", _trunc_mod, "", "remsi", truncmod_bounds),
-    ScalarOperation("min", min, "", "minsi", min_bounds, commutative=True),
-    ScalarOperation("max", max, "", "maxsi", max_bounds, commutative=True),
+    ScalarOperation("min", _first(operator.lt), "", "minsi", min_bounds, commutative=True),
+    ScalarOperation("max", _first(operator.gt), "", "maxsi", max_bounds, commutative=True),
     ScalarOperation("select", _select, "", "select", select_bounds, arity=3),
     _comparison("==", "eq", "ne", "eq", lambda d: (d.low == d.high == 0, d.low > 0 or d.high < 0)),
     _comparison("!=", "ne", "eq", "ne", lambda d: (d.low > 0 or d.high < 0, d.low == d.high == 0)),

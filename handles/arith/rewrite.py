@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of
+from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of, scalar_of
 from ...dialects.sym.operations import COMPARISONS
 from ...target import Target, has_scalable_vectors
 from ..tir.prim_expr import PrimExpr
@@ -152,14 +152,14 @@ class RewriteSimplifier:
         """A binary operation on terms in normal form."""
         if lanes_of(a.dtype) > 1:
             return self._vectors(op, a, b)
-        if op in DIVISIONS and b.number == 0:
+        if op in DIVISIONS and b.number == 0 and not is_float(a.dtype):
             raise TiraxError("an expression divides by zero", found=str(expression_of(raw(op, a, b))))
         term = build(op, a, b)
         if term.op != op or term.args != (a, b):
             return term
-        if op == "sub" and a is b:
+        if op == "sub" and a is b and not is_float(a.dtype):
             return const(0, a.dtype)
-        if op in COMPARISONS and a is b:
+        if op in COMPARISONS and a is b and not is_float(a.dtype):
             return const(op in ("eq", "le", "ge"), i1)
         if a.dtype not in _INDEX and a.dtype != i1:
             return term
@@ -201,7 +201,7 @@ class RewriteSimplifier:
         if term.op == "not":
             return term.args[0]
         negated = _NEGATED.get(term.op)
-        if negated is None:
+        if negated is None or term.op in _ORDERS and is_float(scalar_of(term.args[0].dtype)):
             if term.op in ("and", "or"):
                 a, b = map(self._negated, term.args)
                 return self._operation("or" if term.op == "and" else "and", a, b)
@@ -283,6 +283,9 @@ class RewriteSimplifier:
     def visit_order(self, term: Term) -> Term:
         """`>`, `<=`, `>=` and `!=` by `<` and `==`."""
         a, b = map(self.simplified, term.args)
+        if is_float(scalar_of(a.dtype)):  # of NaN neither `<` nor `>=` holds
+            op, swap = _MIRRORED.get(term.op, (term.op, False))
+            return self._operation(op, *((b, a) if swap else (a, b)))
         op, swap, negate = _BY_LESS[term.op]
         found = self._operation(op, *((b, a) if swap else (a, b)))
         return self._narrowed(self._vector_negated(found)) if negate else found
@@ -326,7 +329,7 @@ class RewriteSimplifier:
         lanes = a.dtype
         if a.op == b.op == "broadcast":
             return _broadcast(self._operation(op, a.args[0], b.args[0]), lanes)
-        if op in DIVISIONS and b.op == "broadcast" and b.args[0].number == 0:
+        if op in DIVISIONS and b.op == "broadcast" and b.args[0].number == 0 and not is_float(scalar_of(lanes)):
             raise TiraxError("an expression divides by zero", found=str(expression_of(raw(op, a, b))))
         if op in ("min", "max") and a.op == op and b.op == a.args[1].op == "broadcast":
             return raw(op, a.args[0], _broadcast(self._operation(op, a.args[1].args[0], b.args[0]), lanes))
@@ -535,6 +538,9 @@ _NEGATED: dict[str, tuple[str, bool]] = {
 _BY_LESS: dict[str, tuple[str, bool, bool]] = {
     "gt": ("lt", True, False), "le": ("lt", True, True), "ge": ("lt", False, True), "ne": ("eq", False, True),
 }  # fmt: skip
+
+_ORDERS = frozenset(("lt", "le", "gt", "ge"))
+_MIRRORED: dict[str, tuple[str, bool]] = {"gt": ("lt", True), "ge": ("le", True)}
 
 _NARROWER: dict[str, tuple[tuple[str, bool, str], ...]] = {
     "le": (("le", True, "eq"), ("ne", False, "lt")), "ne": (("le", False, "lt"), ("le", True, "lt")),

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
+from ...dialects.dtypes import bit_width, float_attr, is_float, is_unsigned, lanes_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
@@ -46,9 +46,9 @@ def _term(op: str, args: tuple[Term, ...], dtype: Attribute, value: Any = None) 
 
 
 def const(value: Number, dtype: Attribute) -> Term:
-    """A constant of a scalar dtype; integers wrap around."""
+    """A constant of a scalar dtype: floats are rounded, integers wrap around."""
     if is_float(dtype):
-        return _term("const", (), dtype, float(value))
+        return _term("const", (), dtype, float_attr(float(value), dtype).value.data)
     if dtype == i1:
         return _term("const", (), dtype, int(bool(value)))
     bits = bit_width(dtype)
@@ -76,10 +76,10 @@ _NEUTRAL: dict[str, Callable[[Term, Term], Term | None]] = {
     "add": lambda a, b: a if b.number == 0 else b if a.number == 0 else None,
     "sub": lambda a, b: a if b.number == 0 else None,
     "mul": lambda a, b: a if b.number == 1 else b if a.number == 1 else _zero(a, b),
-    "div": lambda a, b: a if b.number == 1 or a.number == 0 else None,
-    "floordiv": lambda a, b: a if b.number == 1 or a.number == 0 else None,
-    "floormod": lambda a, b: const(0, a.dtype) if b.number == 1 or a.number == 0 else None,
-    "truncmod": lambda a, b: const(0, a.dtype) if b.number == 1 or a.number == 0 else None,
+    "div": lambda a, b: a if b.number == 1 or _is_zero(a) else None,
+    "floordiv": lambda a, b: a if not is_float(a.dtype) and (b.number == 1 or _is_zero(a)) else None,
+    "floormod": lambda a, b: _no_rest(a, b),
+    "truncmod": lambda a, b: _no_rest(a, b),
     "and": lambda a, b: (
         (b if a.value else a) if a.op == "const" else (a if b.value else b) if b.op == "const" else None
     ),
@@ -87,6 +87,15 @@ _NEUTRAL: dict[str, Callable[[Term, Term], Term | None]] = {
     "min": lambda a, b: a if a is b else None,
     "max": lambda a, b: a if a is b else None,
 }
+
+
+def _is_zero(a: Term) -> bool:
+    """Of integers: 0 / x is NaN where a float x is 0."""
+    return a.number == 0 and not is_float(a.dtype)
+
+
+def _no_rest(a: Term, b: Term) -> Term | None:
+    return const(0, a.dtype) if not is_float(a.dtype) and (b.number == 1 or a.number == 0) else None
 
 
 def _zero(a: Term, b: Term) -> Term | None:

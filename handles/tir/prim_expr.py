@@ -419,7 +419,7 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
             return const(result, i1)
         return PrimExpr(tir.ConstOp(result, x.type).result)
     if b is not None and name in _RIGHT_NEUTRAL and b == _RIGHT_NEUTRAL[name]:
-        return x
+        return x if name != "floordiv" or not is_float(x.type) else None
     if a is not None and name in _LEFT_NEUTRAL and a == _LEFT_NEUTRAL[name]:
         return y
     for known, e in ((a, x), (b, y)):
@@ -447,9 +447,9 @@ _MEANINGS = {
     "sub": "a - b",
     "mul": "a * b",
     "div": "a / b",
-    "truncmod": "a - trunc(a / b) * b",
+    "truncmod": "a - trunc(a / b) * b, of floats exact.",
     "floordiv": "floor(a / b)",
-    "floormod": "a - floor(a / b) * b",
+    "floormod": "a - floor(a / b) * b, of floats exact before b is added.",
     "min": "The lesser.",
     "max": "The greater.",
     "and": "a and b",
@@ -461,7 +461,8 @@ BINARY = {name: _binary(name, meaning) for name, meaning in _MEANINGS.items()}
 add, subtract, multiply, truncmod = (BINARY[n] for n in ("add", "sub", "mul", "truncmod"))
 minimum, maximum = BINARY["min"], BINARY["max"]
 equal, not_equal, less, less_equal, greater, greater_equal = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
-_div, _floordiv, _floormod, _and, _or = (BINARY[n] for n in ("div", "floordiv", "floormod", "and", "or"))
+floordiv, floormod = BINARY["floordiv"], BINARY["floormod"]
+_div, _and, _or = (BINARY[n] for n in ("div", "and", "or"))
 
 
 def div(a: ExprLike, b: ExprLike) -> PrimExpr:
@@ -480,18 +481,6 @@ def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
             "`/` of integers could round either way", found=x.dtype, hint="use // or truncdiv, or cast first"
         )
     return _div(x, y)
-
-
-def floordiv(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """floor(a / b)"""
-    x, y = match_types(a, b)
-    return floor(_div(x, y)) if is_float(x.type) else _floordiv(x, y)
-
-
-def floormod(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """a - floor(a / b) * b"""
-    x, y = match_types(a, b)
-    return subtract(x, multiply(floor(_div(x, y)), y)) if is_float(x.type) else _floormod(x, y)
 
 
 def truth(value: ExprLike) -> PrimExpr:

@@ -51,6 +51,10 @@ def _rounded_once(function: Callable[..., Any]) -> Function:
     return run
 
 
+def _of_the_dtype(function: Callable[..., Any]) -> Function:
+    return lambda _op, *args: function(*map(np.asarray, args))
+
+
 def erf(x: Array) -> Array:
     return scalars.erf(x) if np.size(x) else np.zeros(np.shape(x))
 
@@ -243,7 +247,8 @@ def _expand_dims(op: Any, x: Array) -> Array:
 
 
 def _clip(_op: Any, x: Array, low: float, high: float) -> Array:
-    return scalars.maximum(scalars.minimum(x, np.asarray(high).astype(x.dtype)), np.asarray(low).astype(x.dtype))
+    bounds = (np.asarray(bound).astype(x.dtype) for bound in (low, high))
+    return scalars.minimum(scalars.maximum(x, next(bounds)), next(bounds))
 
 
 def _softplus(op: Any, x: Array) -> Array:
@@ -286,6 +291,7 @@ def _take(op: Any, x: Array, indices: Array) -> Array:
 OPERATORS: dict[str, Function] = {
     **{name: _plain(f) for name, f in {**_UNARY, **_BINARY}.items()},
     **{name: _rounded_once(_BINARY[name]) for name in ("add", "subtract", "multiply")},
+    **{name: _of_the_dtype(_BINARY[name]) for name in ("floor_divide", "mod", "floor_mod")},
     "clip": _clip,
     "nn.leakyrelu": lambda op, x: np.where(scalars.wide(x) > 0, scalars.wide(x), scalars.wide(x) * op.attr("alpha")),
     "nn.softplus": _softplus,

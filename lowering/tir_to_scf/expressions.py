@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects import arith, math, scf, vector
+from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import VectorType, f32, f64, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.xdsl_extras.arith_extras import element_type
+from . import remainders
 from .casts import convert
-from .emitter import NO_FLAGS, Emitter
+from .emitter import Emitter
 
 Builder = Callable[[Emitter, Any, Sequence[SSAValue]], SSAValue]
 _Cls = type[Operation]
@@ -94,29 +95,28 @@ def _is_nonzero_number(value: SSAValue) -> bool:
 
 
 def _truncmod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
-    if _kind(op) != "float":
-        return emit.binary(arith.RemUIOp if _kind(op) == "unsigned" else arith.RemSIOp, args[0], args[1])
-    whole = float_unary(emit, math.TruncOp, emit.binary(arith.DivfOp, args[0], args[1]))
-    return emit.binary(arith.SubfOp, args[0], emit.binary(arith.MulfOp, whole, args[1]))
+    kind = _kind(op)
+    if kind == "float":
+        return remainders.truncmod(emit, args[0], args[1])
+    return emit.binary(arith.RemUIOp if kind == "unsigned" else arith.RemSIOp, args[0], args[1])
 
 
 def _floordiv(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
     kind = _kind(op)
     if kind == "float":
-        quotient = emit.binary(arith.DivfOp, args[0], args[1])
-        return float_unary(emit, math.FloorOp, quotient)
+        return remainders.floordiv(emit, args[0], args[1])
     return emit.binary(arith.DivUIOp if kind == "unsigned" else arith.FloorDivSIOp, args[0], args[1])
 
 
 def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
-    """The remainder, corrected by the divisor where it is not zero and its sign is not the divisor's.
+    """Of integers the remainder, corrected by the divisor where it is not zero and its sign is not the divisor's.
 
     Of a power of two it is the lowest bits.
     """
     a, b = args
     kind = _kind(op)
     if kind == "float":
-        return emit.binary(arith.SubfOp, a, emit.binary(arith.MulfOp, _floordiv(emit, op, args), b))
+        return remainders.floormod(emit, a, b)
     if kind == "unsigned":
         return emit.binary(arith.RemUIOp, a, b)
     divisor = emit.known.get(b, 0)
@@ -131,11 +131,6 @@ def _has_wrong_sign(emit: Emitter, rest: SSAValue, divisor: SSAValue) -> SSAValu
     zero = emit.constant(0, rest.type)
     apart = emit.compare("slt", emit.binary(arith.XOrIOp, rest, divisor), zero)
     return emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), apart)
-
-
-def float_unary(emit: Emitter, cls: _Cls, value: SSAValue) -> SSAValue:
-    """An operation of math on a float or vector of floats."""
-    return emit.pure(cls, (value,), value.type, {"fastmath": NO_FLAGS})
 
 
 def _not(emit: Emitter, op: tir.NotOp, args: Sequence[SSAValue]) -> SSAValue:

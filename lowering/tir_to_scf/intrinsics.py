@@ -6,7 +6,7 @@ import math as pymath
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, llvm, math, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError, unknown_name
@@ -17,6 +17,7 @@ from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.llvm_names import is_llvm_intrinsic
 from ...ir.locations import location_of
+from . import remainders
 from .emitter import NO_FLAGS, REASSOC, Emitter, is_vector, lane_count, like, pick_lanes, vector_type
 from .expressions import constant_of
 from .signature import scalar_type
@@ -185,13 +186,7 @@ def _ldexp(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _fmod(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """The remainder of the truncated quotient, exact; what has fewer bits goes by way of f32."""
-    dtype = element_type(args[0].type)
-    if bit_width(dtype) >= 32:
-        return emit.pure(llvm.FRemOp, args[:2], args[0].type, {"fastmathFlags": llvm.FastMathAttr(None)})
-    wide = [emit.pure(arith.ExtFOp, (a,), like(a.type, f32)) for a in args[:2]]
-    rest = emit.pure(llvm.FRemOp, wide, wide[0].type, {"fastmathFlags": llvm.FastMathAttr(None)})
-    return emit.pure(arith.TruncFOp, (rest,), args[0].type)
+    return remainders.truncmod(emit, args[0], args[1])
 
 
 def _nextafter(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:

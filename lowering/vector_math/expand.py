@@ -121,8 +121,8 @@ def _expand_call(emit: Emitter, op: Operation, target: Target) -> None:
 def _formula(at: Lanes, op: Operation, function: Function, args: list[Float]) -> Float:
     if not function.uses_library:
         return function.formula(at, *args)
-    cls: type[Operation] = type(op)
-    return function.formula(at, *args, lambda: at.unary(cls, args[0]))
+    values = [x.value for x in args]
+    return function.formula(at, *args, lambda: at.wrap(at.emit.pure(type(op), values, at.type, op.properties)))
 
 
 @dataclass(frozen=True)

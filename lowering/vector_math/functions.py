@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects import math
+from xdsl.dialects import llvm, math
 from xdsl.ir import Operation
 
-from . import circular, exponentials, logarithms, powers
+from . import circular, exponentials, logarithms, powers, remainders
 from .lanes import Float
 
 
 @dataclass(frozen=True)
 class Function:
-    """How an operation of `math` is expanded, and to how many units in the last place, for f32 and f64."""
+    """How an operation is expanded, and to how many units in the last place, for f32 and f64."""
 
     formula: Callable[..., Float]
     ulp_f32: float
@@ -46,6 +46,7 @@ FUNCTIONS: dict[type[Operation], Function] = {
     math.AsinOp: Function(circular.asin, 2.75, 2.5),
     math.AcosOp: Function(circular.acos, 1.5, 1.5),
     math.PowFOp: Function(powers.pow, 0.8, 1.5),
+    llvm.FRemOp: Function(remainders.fmod, 0, 0, uses_library=True),
 }
 """Operation -> how it is expanded. The errors are bounds for what was found by trial (docs/vector_math.md), not proofs;
 they hold with fma and without."""

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError, suggestion
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, float_attr, is_float, is_scalable, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -210,9 +210,13 @@ class TirEvaluator(Evaluator):
         dtype = promote(x.dtype, y.dtype)
         values = [convert(v, dtype).value for v in (x, y)]
         try:
-            result = {"min": min, "max": max}[kind](*values) if kind in ("min", "max") else fold(kind, *values)
+            result = fold(kind, *values)
         except (ValueError, ArithmeticError, TypeError) as error:
+            if is_float(dtype) and not isinstance(error, TypeError):
+                return None  # a quotient by 0 and its like have a value when the program runs
             raise self.error(node, f"'{SYMBOLS.get(kind, kind)}' on constants fails: {error}") from None
+        if isinstance(result, complex):
+            return None
         return Imm(int(result), i1) if isinstance(result, bool) else convert(Imm(result, dtype), dtype)
 
     def _identity(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
@@ -225,7 +229,7 @@ class TirEvaluator(Evaluator):
             if imm.value == neutral:
                 x = self.expr(value, node)
                 fits = promote(element(x.type), imm.dtype) == element(x.type)
-                return x if fits and (kind != "div" or is_float(element(x.type))) else None
+                return x if fits and _is_neutral(kind, is_float(element(x.type))) else None
         return None
 
     def _operator(self, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
@@ -461,10 +465,15 @@ _NEUTRAL_RIGHT: dict[str, int] = {"add": 0, "sub": 0, "mul": 1, "div": 1, "floor
 _NEUTRAL_LEFT: dict[str, int] = {"add": 0, "mul": 1}
 
 
+def _is_neutral(kind: str, of_floats: bool) -> bool:
+    """Whether a division by 1 changes nothing: of floats `//` rounds, and `/` of integers is refused."""
+    return of_floats if kind == "div" else not of_floats if kind == "floordiv" else True
+
+
 def convert(imm: Imm, dtype: Attribute) -> Imm:
     """A constant as another type, rounded or wrapped as a cast would do."""
     if is_float(dtype):
-        return Imm(float(imm.value), dtype)
+        return Imm(float_attr(float(imm.value), dtype).value.data, dtype)
     if dtype == i1:
         return Imm(int(bool(imm.value)), i1)
     if not isinstance(dtype, IntegerType):

@@ -66,6 +66,10 @@ CASES: dict[str, list[Case]] = {
     "`clip`, `relu`": [
         Case(X, "R.clip(x, -1, 1)", (f32(NAN, -2, 2, -INF, INF),), f32(NAN, -1, 1, -1, 1)),
         Case(X, "R.nn.relu(x)", (f32(NAN, -2, 2, -INF, INF),), f32(NAN, 0, 2, 0, INF)),
+        Case(X, "R.clip(x, 2, 1)", (f32(NAN, -2, 1.5, 3, INF),), f32(NAN, 1, 1, 1, 1)),
+        Case(X, "R.clip(x, float('nan'), 1)", (f32(0, 2),), f32(NAN, NAN)),
+        Case(X, "R.clip(x, 0, float('nan'))", (f32(-1, 2),), f32(NAN, NAN)),
+        Case("n int32", "R.clip(x, 2, 1)", (i32(0, 5),), i32(1, 1)),
     ],
     "`max`, `min`": [
         Case(ROWS, "R.max(x, axis=[1])", (np.array([[1, NAN] + [3] * 30, [2] * 32], "f4"),), f32(NAN, 2)),
@@ -91,6 +95,21 @@ CASES: dict[str, list[Case]] = {
     ],
     "division by zero": [
         Case(XY, "R.divide(x, y)", (f32(1, -1, 0, 1), f32(0, 0, 0, -0.0)), f32(INF, -INF, NAN, -INF)),
+    ],
+    "`mod` of floats": [
+        Case(XY, "R.mod(x, y)", (f32(1, 1e8, -1e8, 5, -5, 1e38), f32(0.1, 3, 3, INF, INF, 1e-38)),
+             np.fmod(f32(1, 1e8, -1e8, 5, -5, 1e38), f32(0.1, 3, 3, INF, INF, 1e-38))),
+        Case(XY, "R.mod(x, y)", (f32(INF, 1, NAN, -0.0), f32(2, 0, 1, 1)), f32(NAN, NAN, NAN, -0.0)),
+    ],
+    "`floor_mod` of floats": [
+        Case(XY, "R.floor_mod(x, y)", (f32(1, -1, 5, -5, -1e-20), f32(0.1, 0.1, INF, INF, 1)),
+             np.mod(f32(1, -1, 5, -5, -1e-20), f32(0.1, 0.1, INF, INF, 1))),
+        Case(XY, "R.floor_mod(x, y)", (f32(-4, 4, INF, 1), f32(2, -2, 2, 0)), f32(-0.0, 0.0, NAN, NAN)),
+    ],
+    "`floor_divide` of floats": [
+        Case(XY, "R.floor_divide(x, y)", (f32(1, -1, 5, -5, 1e8), f32(0.1, 0.1, INF, INF, 3)),
+             f32(9, -10, 0, -1, 33333334)),
+        Case(XY, "R.floor_divide(x, y)", (f32(1, -1, 0, INF), f32(0, 0, 0, 2)), f32(INF, -INF, NAN, NAN)),
     ],
     "denormals": [
         Case(XY, "R.multiply(x, y)", (f32(1e-30, 1e-40), f32(1e-10, 1)), f32(1e-40, 1e-40)),

@@ -18,8 +18,8 @@ DTYPES = {"f32": np.float32, "f64": np.float64}
 LANES = {"f32": 16, "f64": 8}
 SAMPLES = {"f32": 64, "f64": 6}
 BASELINE, AVX2 = "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v3"
-ROWS = {cls.name.removeprefix("math."): row for cls, row in FUNCTIONS.items()}
-TWO = ("atan2", "powf")
+ROWS = {cls.name.rpartition(".")[2]: row for cls, row in FUNCTIONS.items()}
+TWO = ("atan2", "powf", "frem")
 BY_TABLES = ("log2", "powf")
 """What is computed otherwise with AVX-512, of f32."""
 
@@ -33,6 +33,10 @@ def arguments(op: str, dtype, per_exponent: int = 16):
         return (x,)
     rng = np.random.default_rng(1)
     y = x[rng.permutation(len(x))]
+    if op == "frem":  # quotients of a few digits beside those of any exponent, and whole ones
+        quotients = rng.uniform(-1000, 1000, len(x))
+        quotients[::2] = np.round(quotients[::2])
+        return np.concatenate([x, (y * quotients).astype(dtype)]), np.concatenate([y, y])
     if op == "powf":
         half = len(x) // 2
         x = np.concatenate([np.abs(rng.uniform(0, 4, half)).astype(dtype), x[half:]])
@@ -58,7 +62,7 @@ def test_errors_are_within_the_bounds(backend, op, element):
     assert error[worst] <= bound, f"{op}({', '.join(repr(x[worst]) for x in xs)}) = {got[worst]!r}"
 
 
-@crossed("op, element", ["exp", "tanh", "log2", "log1p", "erf", "sin", "tan", "atan2", "powf"], DTYPES)
+@crossed("op, element", ["exp", "tanh", "log2", "log1p", "erf", "sin", "tan", "atan2", "powf", "frem"], DTYPES)
 def test_without_fma_the_same_bounds_hold(backend, op, element):
     xs = arguments(op, DTYPES[element], 4)
     got = compiled(backend, elementwise(op, element, 4, len(xs)), BASELINE)(*xs)
@@ -67,7 +71,7 @@ def test_without_fma_the_same_bounds_hold(backend, op, element):
     assert np.max(error) <= (ROWS[op].ulp_f32 if element == "f32" else ROWS[op].ulp_f64)
 
 
-@crossed("op, element", ["exp", "exp2", "sinh", "erf", "log", "log2", "cos", "powf"], DTYPES)
+@crossed("op, element", ["exp", "exp2", "sinh", "erf", "log", "log2", "cos", "powf", "frem"], DTYPES)
 def test_a_value_does_not_depend_on_vectors(backend, op, element):
     """A vector as wide as a register, a wider one, scalars (in a loop that LLVM may vectorize), a half as wide one."""
     xs = arguments(op, DTYPES[element], 2)
@@ -92,7 +96,7 @@ def test_what_is_looked_up_leaves_exact_rests():
 
 
 @pytest.mark.parametrize("element", DTYPES)
-@pytest.mark.parametrize("op", ["powf", "atan2"])
+@pytest.mark.parametrize("op", TWO)
 def test_pairs_of_special_numbers_give_what_c_says(backend, op, element):
     dtype = DTYPES[element]
     values = np.array([0, 0.5, 1, 2, 3, 4, 7.5, 1e30, np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)

@@ -15,7 +15,7 @@ Long = np.longdouble
 
 
 def elementwise(op: str, element: str, lanes: int, count: int = 1) -> str:
-    """A function that applies an operation of `math` to arrays of a length that `lanes` divides."""
+    """A function that applies an operation of `math`, or `frem`, to arrays of a length that `lanes` divides."""
     type_ = element if lanes == 1 else f"vector<{lanes}x{element}>"
     memref = f"memref<?x{element}>"
     if lanes == 1:
@@ -25,7 +25,8 @@ def elementwise(op: str, element: str, lanes: int, count: int = 1) -> str:
         loads = [f"%v{i} = vector.load %a{i}[%i] : {memref}, {type_}" for i in range(count)]
         store = f"vector.store %r, %out[%i] : {memref}, {type_}"
     params = ", ".join([f"%a{i} : {memref}" for i in range(count)] + [f"%out : {memref}", "%n : index"])
-    body = "\n".join([*loads, f"%r = math.{op} {', '.join(f'%v{i}' for i in range(count))} : {type_}", store])
+    name = f"llvm.{op}" if op == "frem" else f"math.{op}"
+    body = "\n".join([*loads, f"%r = {name} {', '.join(f'%v{i}' for i in range(count))} : {type_}", store])
     return function(params, body, lanes)
 
 
@@ -77,6 +78,7 @@ REFERENCES = {
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "erf": _libm("erf"), "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan,
     "atan2": np.arctan2, "asin": np.arcsin, "acos": np.arccos, "powf": np.power,
+    "frem": np.fmod,
 }  # fmt: skip
 """Operation -> the function in f64 (for f32) and long double (for f64)."""
 

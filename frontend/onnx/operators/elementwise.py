@@ -86,21 +86,7 @@ def power(node: Node, x: Value, y: Value) -> Expr:
 
 @converter("Mod")
 def mod(node: Node, x: Value, y: Value) -> Expr:
-    if node.attr("fmod") or not _float(x):
-        return op("mod" if node.attr("fmod") else "floor_mod", x, y)
-    return _floor_mod(node, x, y)
-
-
-def _floor_mod(node: Node, x: Value, y: Value) -> Expr:
-    """Of floats, with the sign of y: the remainder that truncates, plus y where the signs differ.
-
-    The remainder of a division by infinity is x.
-    """
-    whole = op("logical_and", op("isinf", y), op("isfinite", x))
-    rest = node.emit(op("where", whole, x, op("mod", x, y)))
-    differs = op("not_equal", op("less", rest, 0.0), op("less", y, 0.0))
-    moved = op("logical_and", op("not_equal", rest, 0.0), differs)
-    return op("where", moved, op("add", rest, y), rest)
+    return op("mod" if node.attr("fmod") else "floor_mod", x, y)
 
 
 @converter("BitShift")
