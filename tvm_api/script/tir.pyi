@@ -231,8 +231,10 @@ class float8_e5m2fnuz(PrimExpr):
     def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
 def floor(x: Any) -> Any:
     """floor(x), element by element."""
-from ...handles.tir.prim_expr import floordiv as floordiv
-from ...handles.tir.prim_expr import floormod as floormod
+def floordiv(a: Any, b: Any) -> Any:
+    """floor(a / b)"""
+def floormod(a: Any, b: Any) -> Any:
+    """a - floor(a / b) * b, of floats exact before b is added."""
 from ...tvm_api.script._in_scripts import fma as fma
 from ...te.functions import fmod as fmod
 from ...tvm_api.script._in_scripts import func_attr as func_attr
@@ -367,7 +369,7 @@ def trunc(x: Any) -> Any:
     """trunc(x), element by element."""
 from ...handles.tir.prim_expr import div as truncdiv
 def truncmod(a: Any, b: Any) -> Any:
-    """a - trunc(a / b) * b"""
+    """a - trunc(a / b) * b, of floats exact."""
 from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr
 from ...tvm_api.script._in_scripts import tvm_call_packed as tvm_call_packed
 from ...tvm_api.script._in_scripts import tvm_thread_invariant as tvm_thread_invariant
