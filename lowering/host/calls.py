@@ -346,10 +346,13 @@ def check_supported(functions: Sequence[relax.FuncOp]) -> None:
         return
     op = next(iter(unsupported.values()))[0]
     unknown = any(isinstance(v.type, relax.TensorType) and v.type.dims is None for v in (*op.operands, *op.results))
+    hint = "give the shape by a match_cast before" if unknown else "lower operators with the pass legalize-ops"
+    if isinstance(op, relax.ClosureOp):
+        hint = "call the local function by its name: one that uses values of outside is no value itself"
     raise UnsupportedError(
         f"no native code for {', '.join(repr(name) for name in unsupported)}" + " of unknown shape" * unknown,
         location=location_of(op),
-        hint="give the shape by a match_cast before" if unknown else "lower operators with the pass legalize-ops",
+        hint=hint,
         notes=[_note(name, ops) for name, ops in unsupported.items()],
     )
 

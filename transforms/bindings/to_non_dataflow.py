@@ -34,10 +34,11 @@ def flatten_dataflow(func: Operation) -> None:
     for block in list(binding_blocks(func)):
         for op in list(block.ops):
             if isinstance(op, relax.DataflowOp):
-                _dissolve(op)
+                dissolve(op)
 
 
-def _dissolve(op: relax.DataflowOp) -> None:
+def dissolve(op: relax.DataflowOp) -> None:
+    """Put what a dataflow block does in its place. A result of another name than its value is bound to it."""
     parent = op.parent
     assert parent is not None
     output = op.output_op

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +19,7 @@ from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, replace_op, take_over
+from ..bindings.to_non_dataflow import dissolve
 from .private import caller_of
 
 
@@ -28,7 +31,7 @@ class LambdaLift(Pass):
 
     Values of outside become parameters, and so do the symbolic variables that no parameter determines (as one shape).
     A local function that uses nothing of outside may be a value: it becomes a reference to the function. One that does,
-    and is used other than by calls, stays.
+    and is used other than by calls, stays, and so does one that calls such a function.
     """
 
     name = "lambda-lift"
@@ -44,13 +47,32 @@ class LiftClosures(Pass):
     %f = relax.closure(%a: T) -> T {… %x …}       relax.func private @main_f(%a: T, %x: U, %s: !relax.shape<[n]>)
     %r = relax.call_value %f(%y) : T         ->   %r = relax.call @main_f(%y, %x, %s) : T
 
-    A closure that is used in another way stays; code generation names it.
+    It is called by other names, too: those that bindings give it, and that of an output of a dataflow block, which is
+    dissolved then. A closure that is used in another way stays; code generation names it.
     """
 
     name = "lift-closures"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in relax_functions(op):
+            _call_by_own_names(function)
         lift_local_functions(op, values=False)
+
+
+def _call_by_own_names(function: relax.FuncOp) -> None:
+    """Let each use of a local function be one of the operation that defines it."""
+    for op in list(function.walk()):
+        if isinstance(op, relax.DataflowOp) and any(map(_is_local_function, op.output_op.values_)):
+            dissolve(op)
+    for op in list(ops_of_type(function, relax.BindOp)):
+        if isinstance(op.value.owner, relax.ClosureOp):
+            replace_op(op, op.value, renamed=False)
+
+
+def _is_local_function(value: SSAValue) -> bool:
+    while isinstance(value.owner, relax.BindOp):
+        value = value.owner.value
+    return isinstance(value.owner, relax.ClosureOp)
 
 
 def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
@@ -60,13 +82,24 @@ def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
     """
     names = NameSupply(function_names(module))
     for function in relax_functions(module):
-        for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
+        for closure in _callees_first(function):
             captured, variables = _captured(closure), _undetermined(closure)
             is_free = not captured and not variables
+            if any(map(_is_local_function, captured)):
+                continue  # which stays where it is, and is no argument
             if _is_only_called(closure) or (is_free and (values or _is_called_by_loops(closure))):
                 name = names.fresh(f"{function.sym_name.data}_{name_of(closure.result) or 'closure'}")
                 lifted = _lift(closure, name, captured)
                 module.body.block.insert_op_after(lifted, function)
+
+
+def _callees_first(function: relax.FuncOp) -> Iterable[relax.ClosureOp]:
+    """The local functions, after those that stand in them and those of outside that they call: these capture less."""
+    order = TopologicalSorter[relax.ClosureOp]()
+    for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
+        called = [v.owner for v in _captured(closure) if isinstance(v.owner, relax.ClosureOp)]
+        order.add(closure, *called, *(inner for inner in ops_of_type(closure, relax.ClosureOp) if inner is not closure))
+    return order.static_order()
 
 
 def _captured(op: relax.ClosureOp) -> list[SSAValue]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
+from tirax.diagnostics import UnsupportedError
 from tirax.dialects import relax as rx
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.functions.lookup import functions, ops_of_type
@@ -162,3 +163,65 @@ def test_functions_as_values():
     assert after["outer"].script() == before["outer"].script()
     assert "cls.plain_twice" in after.script()
     assert len(list(ops_of_type(after.op, rx.ClosureOp))) == 1
+
+
+CAPTURING = """
+        @R.function
+        def inner(q: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            return R.add(q, x)
+"""
+CALLS = {
+    "outside of its block": CAPTURING + "        a = R.add(x, x)\n{choice}",
+    "inside and outside": CAPTURING + "        a = inner(x)\n{choice}",
+    "by other names": CAPTURING + "        g = inner\n        a = g(x)\n        h = g\n        a = h(a)\n{choice}",
+    "by another local function": CAPTURING
+    + """
+        @R.function
+        def outer(q: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            r = inner(q)
+            return R.multiply(r, x)
+        a = outer(x)
+{choice}""",
+    "with a value of its block": """
+        y = R.add(x, x)
+        @R.function
+        def inner(q: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            return R.add(q, y)
+        a = R.multiply(y, y)
+{choice}""",
+}
+CHOICE = """
+        if c:
+            d = inner(a)
+        else:
+            d = a
+        return d
+"""
+PASSES = {
+    "none": [],
+    "dataflow": [relax.transform.ConvertToDataflow()],
+    "dataflow and lifted": [relax.transform.ConvertToDataflow(), LambdaLift()],
+    "short dataflow": [relax.transform.ConvertToDataflow(min_size=1), relax.transform.CanonicalizeBindings()],
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_local_function_may_leave_its_dataflow_block(case):
+    head = HEAD + '    @R.function\n    def main(c: R.Tensor((), "bool"), x: R.Tensor((3,), "float32")):\n'
+    module = from_source(head + CALLS[case].format(choice=CHOICE))
+    x = np.arange(3, dtype="float32")
+    for passes in PASSES.values():
+        changed = module
+        for change in passes:
+            changed = change(changed)
+        run = relax.VirtualMachine(relax.build(changed, "llvm"), tvm.cpu())["main"]
+        for c in (np.array(True), np.array(False)):
+            want = interpret(module, "main", [c, x])
+            np.testing.assert_array_equal(run(tvm.nd.array(c), tvm.nd.array(x)).numpy(), want)
+
+
+def test_a_capturing_function_that_is_a_value_says_what_to_do():
+    head = HEAD + '    @R.function\n    def main(x: R.Tensor((3,), "float32")):\n'
+    module = from_source(head + CAPTURING + "        return inner\n")
+    with pytest.raises(UnsupportedError, match="call the local function by its name"):
+        relax.build(module, "llvm")
