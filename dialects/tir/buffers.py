@@ -191,6 +191,13 @@ class DeclBufferOp(asm.FormattedOp):
         _note(self, self.ALIAS, value)
 
 
+def is_shape_of_region(dims: Sequence[SymExpr], extents: Sequence[SymExpr]) -> bool:
+    """Whether a shape is that of a region without dimensions of one index in front, as far as numbers say so."""
+    shape = [1] * (len(extents) - len(dims)) + [d.constant for d in dims]
+    pairs = zip(shape, [e.constant for e in extents], strict=False)
+    return len(shape) == len(extents) and all(a == b for a, b in pairs if None not in (a, b))
+
+
 @irdl_op_definition
 class MatchBufferOp(IRDLOperation):
     """`%B = tir.match_buffer %A[%i : 4, %j : 4] : !tir.buffer<…>`: a region of a buffer as a buffer of its own."""
@@ -217,6 +224,12 @@ class MatchBufferOp(IRDLOperation):
         check_indices(self, self.source, self.starts)
         if len(self.extents_attr) != len(self.starts):
             raise VerifyException(f"{self.name}: {len(self.starts)} indices and {len(self.extents_attr)} extents")
+        matched, source = self.result.type, cast(BufferType, self.source.type)
+        if matched.dtype != source.dtype:
+            raise VerifyException(f"{self.name}: elements of {matched.dtype}, in the source of {source.dtype}")
+        if not is_shape_of_region(matched.dims, self.extents):
+            shape, region = (exprs_text(attr) for attr in (matched.shape, self.extents_attr))
+            raise VerifyException(f"{self.name}: the shape {shape} is not that of the region, {region}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -142,12 +142,12 @@ def _match(p: TirFunctions, site: CallSite) -> SSAValue:
 
 
 def _check_extents(site: CallSite, extents: Sequence[SymExpr], result: tir.BufferType) -> None:
-    """The shape is the region's without dimensions of one index in front, as far as numbers say so."""
-    given = [e.constant for e in extents]
-    shape = [1] * (len(given) - result.rank) + [d.constant for d in result.dims]
-    fits = len(shape) == len(given) and all(a == b for a, b in zip(given, shape, strict=True) if None not in (a, b))
-    if not fits:
-        raise site.error("the shape is not that of the region", expected=list(extents), found=list(result.dims))
+    if not tir.is_shape_of_region(result.dims, extents):
+        raise site.error(
+            "the shape is not that of the region",
+            expected=", ".join(map(str, extents)),
+            found=", ".join(map(str, result.dims)),
+        )
 
 
 def _bind_handle(p: TirFunctions, handle: BlockArgument, result: tir.BufferType) -> SSAValue:

@@ -17,12 +17,14 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import name_of, set_name
 from ...dialects.quick import operations
+from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.buffers.match_buffer import matched_address, replace_layout_variables
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
 from .walk import erase_with_tree, functions
+from .wide_indices import widen_indices
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class LowerMatchBuffer(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            for inner in operations(func):
-                if isinstance(inner, tir.MatchBufferOp):
-                    _lower(inner)
+            widen_indices(func)
+            for match in [op for op in operations(func) if isinstance(op, tir.MatchBufferOp)]:
+                _lower(match)
 
 
 def _lower(match: tir.MatchBufferOp) -> None:
@@ -58,11 +60,11 @@ def _lower(match: tir.MatchBufferOp) -> None:
         elif isinstance(user, tir.BufferDataOp):
             new = matched_address(match, insert)
             user.result.replace_all_uses_with(new.results[0])
-        elif isinstance(user, tir.MatchBufferOp):
+        elif isinstance(user, tir.MatchBufferOp):  # comes later, when it is one of the source
             starts = _shifted(match, list(user.starts), user)
-            new = tir.MatchBufferOp(match.source, starts, _extents(match, user.extents), user.result.type)
-            set_name(new.results[0], name_of(user.result))
-            user.result.replace_all_uses_with(new.results[0])
+            user.properties["extents_attr"] = dims_attr(_extents(match, user.extents))
+            user.operands = [match.source, *starts]
+            continue
         else:
             raise UnsupportedError(
                 f"a matched buffer is used by '{user.name}'",
@@ -71,8 +73,6 @@ def _lower(match: tir.MatchBufferOp) -> None:
             )
         insert(new)
         erase_with_tree(user)
-        if isinstance(new, tir.MatchBufferOp):
-            _lower(new)
     erase_with_tree(match)
 
 
