@@ -25,11 +25,12 @@ def limits(dtype: Any) -> tuple[int, int]:
 
 
 def inside(indices: Any, extent: int) -> Any:
-    """The indices. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
-    outside = np.asarray(indices)[(np.asarray(indices) < 0) | (np.asarray(indices) >= extent)]
+    """The indices, as int64. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
+    found = np.asarray(indices)
+    outside = found[(found < 0) | (found >= extent)]
     if outside.size:
         raise IndexError(f"index {outside.flat[0]} is outside of 0 to {extent}")
-    return indices
+    return found.astype(np.int64)
 
 
 def wide(x: Any) -> Any:

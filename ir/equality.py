@@ -49,6 +49,7 @@ _IGNORED_PROPERTIES = frozenset(
         "sym_visibility",
         tir.AllocBufferOp.DECLARED,
         tir.DeclBufferOp.ALIAS,
+        tir.CastOp.AS_INDEX,
         tir.LLVMCall.COUNTED,
         relax.CallPackedOp.SEVERAL,
     }

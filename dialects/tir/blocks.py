@@ -40,7 +40,7 @@ from ..sym.expr import Const, ExprLike, SymExpr, as_expr
 from ..sym.text import parse_expr
 from ..sym.writing import expr_text
 from .control_flow import LAST_NUMBER
-from .expressions import check_indices
+from .indices import check_index_type, check_indices
 from .types import BufferType
 
 
@@ -145,6 +145,7 @@ class BlockOp(IRDLOperation):
                 raise VerifyException(
                     f'block "{self.block_name.data}": an iterator of {var.type} bound to {binding.type}'
                 )
+            check_index_type(self, binding.type, "an iterator")
         for kind in self.iter_kinds:
             if kind.data not in IterKind.__members__.values():
                 raise VerifyException(f'block "{self.block_name.data}": unknown kind of iterator {kind}')

@@ -35,7 +35,7 @@ from ..relax.types import Dims, dims_attr
 from ..sym.expr import ExprLike, SymExpr
 from ..sym.text import exprs_text, parse_expr, parse_exprs
 from ..sym.writing import expr_text
-from .expressions import check_indices
+from .indices import check_indices
 from .types import GLOBAL, BufferType, HandleType
 
 

@@ -36,6 +36,7 @@ from ..sym.expr import Const, SymExpr
 from ..sym.text import parse_expr, require_64_bits
 from ..sym.writing import expr_text
 from .expressions import HoldsExpressions, YieldOp
+from .indices import check_index_type
 
 
 class ForKind(StrEnum):
@@ -138,6 +139,8 @@ class ForOp(IRDLOperation):
         args = self.body.block.args
         if len(args) != 1 or not isinstance(args[0].type, IntegerType):
             raise VerifyException("the body of a loop has one argument, an integer: the loop variable")
+        for bound in (args[0], *self.operands):
+            check_index_type(self, bound.type, "the variable of a loop, and what bounds it,")
         if (self.kind is ForKind.THREAD_BINDING) != (self.thread is not None):
             raise VerifyException("a thread is given for thread_binding loops, and for these only")
 

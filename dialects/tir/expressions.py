@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     VectorType,
     i1,
+    i32,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -60,6 +61,7 @@ from ..assembly import parse_type, parse_value, parse_values, print_type, print_
 from ..dtypes import bit_width, float_attr, is_dtype, is_float, is_scalable, lanes_of, scalar_of, ui32
 from ..quick import fill
 from .function import FuncOp
+from .indices import INDEX_BITS, check_indices, parse_access, print_access
 from .intrinsics import DEVICE_INTRINSICS
 from .types import HANDLE, BufferType, HandleType
 
@@ -277,16 +279,27 @@ class NotOp(IRDLOperation):
 
 @irdl_op_definition
 class CastOp(IRDLOperation):
-    """`%b = tir.cast %a : i32 -> f32`: conversion; floats to integers truncate."""
+    """`%b = tir.cast %a : i32 -> f32`: conversion; floats to integers truncate.
+
+    One that is made `as_index`, `tir.cast %a {tirax.as_index} : …`, lets a bool, or an integer below a byte, be an
+    index: TVM takes these as they are, and its text does not show a conversion.
+    """
 
     name = "tir.cast"
+    AS_INDEX: ClassVar[str] = "tirax.as_index"
     value = operand_def()
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 
-    def __init__(self, value: SSAValue, dtype: Attribute):
+    def __init__(self, value: SSAValue, dtype: Attribute, *, as_index: bool = False):
         super().__init__(operands=[value], result_types=[dtype])
+        if as_index:
+            self.attributes[self.AS_INDEX] = UnitAttr()
+
+    @property
+    def as_index(self) -> bool:
+        return self.AS_INDEX in self.attributes
 
     def verify_(self) -> None:
         lanes = [t.get_shape() if isinstance(t, VectorType) else () for t in (self.value.type, self.result.type)]
@@ -486,29 +499,17 @@ def element_type(buffer: SSAValue, indices: Sequence[SSAValue]) -> Attribute:
     return with_lanes(dtype, indices[-1].type) if indices and lanes_of(dtype) == 1 else dtype
 
 
-def check_indices(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-    t = cast(BufferType, buffer.type)
-    if len(indices) != t.rank:
-        raise VerifyException(f"{op.name}: {len(indices)} indices into a buffer of rank {t.rank}")
-    for index in indices:
-        if not isinstance(scalar_of(index.type), IntegerType):
-            raise VerifyException(f"{op.name}: an index must be an integer, found {index.type}")
-    if any(isinstance(index.type, VectorType) for index in indices[:-1]):
-        raise VerifyException(f"{op.name}: only the last index may be a vector")
+def index_cast(index: SSAValue) -> CastOp | None:
+    """The conversion that makes an integer an index: of a bool (true is 1) or of less than a byte; else None."""
+    element = scalar_of(index.type)
+    narrow = isinstance(element, IntegerType) and bit_width(cast(IntegerType, element)) < INDEX_BITS
+    return CastOp(index, with_lanes(i32, index.type), as_index=True) if narrow else None
 
 
-def print_access(printer: Printer, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-    printer.print_ssa_value(buffer)
-    with printer.in_square_brackets():
-        printer.print_list(indices, printer.print_ssa_value)
-
-
-def parse_access(parser: Parser) -> tuple[SSAValue, list[SSAValue]]:
-    pos = parser.pos
-    buffer = parse_value(parser)
-    if not isinstance(buffer.type, BufferType):
-        parser.raise_error(f"expected a buffer, found a value of {buffer.type}", pos)
-    return buffer, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_value(parser))
+def written_index(index: SSAValue) -> SSAValue:
+    """An index as a program has it: without what `index_cast` made of it."""
+    op = index.owner
+    return op.value if isinstance(op, CastOp) and op.as_index else index
 
 
 @irdl_op_definition

@@ -14,7 +14,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_type, parse_value, print_type
-from .expressions import element_type, parse_access, print_access, with_lanes
+from .expressions import element_type, with_lanes
+from .indices import parse_access, print_access
 from .types import BufferType
 
 

@@ -31,7 +31,8 @@ from xdsl.utils.exceptions import VerifyException
 from .. import assembly as asm
 from ..assembly import parse_optional_value, parse_value
 from ..quick import fill
-from .expressions import check_indices, element_type, parse_access, print_access
+from .expressions import element_type
+from .indices import check_indices, parse_access, print_access
 from .types import BufferType, HandleType
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerType, VectorType
+from xdsl.dialects.builtin import FloatAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, dtype_of, is_float, is_scalable
+from ...dialects.dtypes import dtype_of, is_float, is_scalable
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
@@ -222,7 +222,7 @@ def _lanes(op: Any) -> ExtentInt | PrimExpr:
 
 
 def _load(buffer: Buffer, indices: Sequence[ExprLike], predicate: PrimExpr | None = None) -> SSAValue:
-    places = [_ssa(i) for i in indices]
+    places = [tx.index_of(i).ssa for i in indices]
     if predicate is None:
         return tir.LoadOp(buffer.ssa, places).result
     check_predicate(predicate, tir.element_type(buffer.ssa, places), "load")
@@ -238,9 +238,7 @@ def _select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) ->
 
 
 def _ramp(base: ExprLike, stride: ExprLike, lanes: ExprLike) -> SSAValue:
-    first, step = _same(base, stride)
-    if not isinstance(first.type, IntegerType):
-        raise DTypeError("base and stride of a ramp are integers", found=dtype_name(first.type))
+    first, step = _same(tx.index_of(base), stride)
     return tir.RampOp(first, step, *_given_lanes(lanes)).result
 
 
@@ -315,7 +313,7 @@ _ROWS: dict[str, _Row] = {
         (tir.LoadOp, tir.MaskedLoadOp),
         {
             "buffer": lambda op: Buffer(op.buffer),
-            "indices": lambda op: Array(expr_node(i) for i in op.indices),
+            "indices": lambda op: Array(expr_node(tir.written_index(i)) for i in op.indices),
             "predicate": _predicate,
         },
         _load,

@@ -697,7 +697,19 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
 
 def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
     """An element of a buffer."""
-    return PrimExpr(tir.LoadOp(buffer, [convert(i).ssa for i in indices]).result)
+    return PrimExpr(tir.LoadOp(buffer, [index_of(i).ssa for i in indices]).result)
+
+
+def index_of(value: ExprLike) -> PrimExpr:
+    """An expression as an index: a bool, and what has less than a byte, is converted.
+
+    Raises `DTypeError` for what is no integer.
+    """
+    expr = convert(value)
+    if not isinstance(scalar_of(expr.type), IntegerType):
+        raise DTypeError("an index must be an integer", found=f"{expr} : {expr.dtype}")
+    made = tir.index_cast(expr.ssa)
+    return expr if made is None else PrimExpr(made.result)
 
 
 def children(value: SSAValue) -> list[SSAValue]:

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 
-from ...diagnostics import TiraxError, UnsupportedError
+from ...diagnostics import DTypeError, TiraxError, UnsupportedError
 from ...dialects import tir
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, dtype_of
@@ -225,6 +225,9 @@ class For(_Built):
         annotations: Mapping[str, Any] | None = None,
         span: object = None,
     ):
+        if tir.index_cast(loop_var.ssa) is not None:
+            raise DTypeError("a loop variable has a byte at least", expected="int32 or int64", found=loop_var.dtype)
+
         def make(block: IRBlock) -> Operation:
             region = _body_region([loop_var], body)
             thread = None if thread_binding is None else thread_binding.thread_tag
@@ -315,7 +318,7 @@ class BufferStore(_Built):
 
         def make(block: IRBlock) -> Operation:
             stored = tx.convert(value, None) if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
-            planted, places = _planted(stored, block), [_planted(i, block) for i in indices]
+            planted, places = _planted(stored, block), [_planted(tx.index_of(i), block) for i in indices]
             if predicate is None:
                 return tir.StoreOp(planted, buffer.ssa, places)
             return tir.MaskedStoreOp(planted, buffer.ssa, only_index(places), _planted(predicate, block))
@@ -324,7 +327,7 @@ class BufferStore(_Built):
 
     buffer = _Part(Buffer, "buffer")
     value = _Part(expr_node, "value")
-    indices = _Part(_each(expr_node), "indices")
+    indices = _Part(_each(lambda index: expr_node(tir.written_index(index))), "indices")
 
     @property
     def predicate(self) -> PrimExpr | None:
@@ -664,7 +667,8 @@ class BlockRealize(BlockBase):
 
         def make(at: IRBlock) -> Operation:
             values = [
-                _planted(tx.convert(v, expr_node(b)), at) for v, b in zip(iter_values, block_op.iter_vars, strict=True)
+                _planted(tx.index_of(tx.convert(v, expr_node(b))), at)
+                for v, b in zip(iter_values, block_op.iter_vars, strict=True)
             ]
             holds = tx.convert(predicate)
             inside = IRBlock()
@@ -768,6 +772,7 @@ def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValu
     expr = tx.convert(value, like)
     if not isinstance(expr.type, IntegerType):
         raise TiraxError("a bound of a loop is an integer", found=expr.dtype)
+    expr = tx.index_of(expr)
     symbolic = as_sym(expr)
     named = all(isinstance(v.name, str) for v in symbolic.free_vars())
     return symbolic if named else _planted(expr, block)
@@ -776,7 +781,7 @@ def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValu
 def _starts(
     region: BufferRegion, block: IRBlock, mapping: dict[SSAValue, SSAValue]
 ) -> tuple[list[SSAValue], list[SymExpr]]:
-    starts = [plant(r.min.ssa, block, mapping) for r in region.region]
+    starts = [plant(tx.index_of(r.min).ssa, block, mapping) for r in region.region]
     return starts, [as_sym(r.extent) for r in region.region]
 
 

@@ -91,7 +91,8 @@ def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Arr
 
 def _wrapped(indices: Array, extent: int) -> Array:
     """Indices, counted from the end where they are negative. Raises `IndexError` where one is outside."""
-    return inside(np.where(indices < 0, indices + extent, indices), extent)
+    signed = indices if indices.dtype == np.uint64 else indices.astype(np.int64)
+    return inside(np.where(signed < 0, signed + extent, signed), extent)
 
 
 def _scatter_elements(op: Any, data: Array, indices: Array, updates: Array) -> Array:

@@ -308,7 +308,12 @@ class TirEvaluator(Evaluator):
         index = self.expr(value, node)
         if not isinstance(element(index.type), IntegerType):
             raise self.error(node, "an index must be an integer", found=dtype_name(index.type))
-        return index
+        return self.as_index(index, node)
+
+    def as_index(self, value: SSAValue, node: ast.AST) -> SSAValue:
+        """An integer as an index, which has a byte at least."""
+        cast = tir.index_cast(value)
+        return value if cast is None else self.emit(cast, node)
 
     def _vector_index(self, value: Slice, dim: SymExpr, node: ast.AST) -> SSAValue:
         start, extent = self.span(value, dim, node)
@@ -334,7 +339,7 @@ class TirEvaluator(Evaluator):
         low, high = (self.int_expr(v, node) for v in (start, stop))
         if isinstance(start, int) and isinstance(low, Const) and isinstance(high.dtype, IntegerType):
             start = low = Const(low.value, high.dtype)
-        return self.expr(start, node), high - low
+        return self.as_index(self.expr(start, node), node), high - low
 
     def int_expr(self, value: Any, node: ast.AST) -> SymExpr:
         """An integer as an expression over SSA values and named variables."""
@@ -344,7 +349,7 @@ class TirEvaluator(Evaluator):
         ssa = self.expr(value, node)
         if not isinstance(ssa.type, IntegerType):
             raise self.error(node, "an integer is expected", found=describe(value))
-        return sym_expr_of(ssa)
+        return sym_expr_of(self.as_index(ssa, node))
 
     def region(
         self, value: Any, node: ast.AST, *, widened: bool = False

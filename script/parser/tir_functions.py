@@ -80,7 +80,8 @@ def _masked(
 
 def _vector_indices(p: TirCalls, t: tir.BufferType, begin: Any, wanted: Attribute, site: CallSite) -> list[SSAValue]:
     """The indices of as many elements as `wanted` has lanes."""
-    indices = [p.expr(i, site.node) for i in (cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin])]
+    given = cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin]
+    indices = [p.as_index(p.expr(i, site.node), site.node) for i in given]
     if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
         raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
     if isinstance(wanted, VectorType) and not isinstance(indices[-1].type, VectorType):

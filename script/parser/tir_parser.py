@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ...dialects import tir
@@ -416,14 +416,20 @@ class TirParser(TirAttributes):
 
     def _distance(self, start: Any, stop: Any, site: CallSite) -> Bound:
         """`stop - start`, simplified as TVM does it."""
-        extent = self.int_expr(stop, site.node) - self.int_expr(start, site.node)
+        first, end = (self._end(v, site) for v in (start, stop))
+        extent = end - first
         if all(isinstance(v.name, str) for v in extent.free_vars()):
             return extent
         return Materializer(lambda op: self.emit(op, site.node))(extent)
 
+    def _end(self, value: Any, site: CallSite) -> SymExpr:
+        """A bound of a loop; what is computed in few bits, or unsigned, wraps around, and is no sum."""
+        wraps = isinstance(value, SSAValue) and isinstance(value.type, IntegerType) and value.type not in (i1, i32, i64)
+        return Var(value, cast(IntegerType, value.type)) if wraps else self.int_expr(value, site.node)
+
     def _bound(self, value: Any, site: CallSite) -> Bound:
         found = as_sym(value, default=i32)
-        return self.expr(value, site.node) if found is None else found
+        return self.as_index(self.expr(value, site.node), site.node) if found is None else found
 
     def _int_type(self, bound: Bound, site: CallSite) -> IntegerType:
         t = bound.dtype if isinstance(bound, SymExpr) else bound.type
@@ -679,6 +685,7 @@ class TirParser(TirAttributes):
                 raise self.error(node, "a binding must be an integer", found=given)
             if given.width.data < dtype.width.data:
                 value = self.cast(binding if number is not None else value, dtype, node)
+            value = self.as_index(value, node)
         finally:
             self.block = body
         frame.iters.append((kind, value, domain))

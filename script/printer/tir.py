@@ -347,9 +347,9 @@ class TIRPrinter:
         return f"{self._values[buffer].text}[{', '.join(items) or '()'}]"
 
     def _range(self, start: SSAValue, extent: SymExpr) -> str:
-        text = self._values[start].text
         if extent.constant == 1:
-            return text
+            return self._values[tir.written_index(start)].text
+        text = self._values[start].text
         size = symbolic(self, extent) if extent.constant is None else extent.constant
         return f"{text}:{interval_end(self, start, size)}"
 

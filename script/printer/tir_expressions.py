@@ -324,7 +324,7 @@ def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) 
 def _index(p: ExpressionPrinter, index: SSAValue) -> str:
     ramp = index.owner
     if not isinstance(ramp, tir.RampOp):
-        return p.value(index).text
+        return p.value(tir.written_index(index)).text
     stride = constant_of(ramp.stride)
     if stride is None or stride < 1:
         return p.value(index).text

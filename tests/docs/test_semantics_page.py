@@ -206,6 +206,11 @@ CASES: dict[str, list[Case]] = {
         Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-1), f32(3)), f32(1, 3)),
         Case("n,c float32; n int64", "R.nn.nll_loss(x, y)", (np.ones((2, 3), "f4"), i64(3, 0)), "nll_loss"),
     ],
+    "the dtype of an index": [
+        Case("n float32; k bool", "R.take(x, y, axis=0)", (f32(1, 2), np.array([True, False])), f32(2, 1)),
+        Case("n float32; k uint8", "R.take(x, y, axis=0)", (f32(*range(300)), np.array([200], "u1")), f32(200)),
+        Case("n float32; k int8", "R.take(x, y, axis=0)", (f32(*range(300)), np.array([-56], "i1")), "outside"),
+    ],
     "`mode` of `take`": [
         Case("n float32; k int64", "R.take(x, y, mode='clip')", (f32(1, 2, 3), i64(-1, 3)), f32(1, 3)),
         Case("n float32; k int64", "R.take(x, y, mode='wrap')", (f32(1, 2, 3), i64(-1, 3)), f32(3, 1)),

@@ -27,6 +27,7 @@ from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
 from .walk import erase_with_tree, functions, integer_type, remove_dead
+from .wide_indices import widen_indices
 
 
 def is_flat(t: BufferType) -> bool:
@@ -46,6 +47,7 @@ class FlattenBuffer(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         note_call_sizes(op)
         for func in functions(op):
+            widen_indices(func)
             for buffer in _buffers(func):
                 t = cast(BufferType, buffer.type)
                 if is_flat(t):

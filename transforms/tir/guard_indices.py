@@ -42,6 +42,7 @@ from ...ir.rewriting.copy import is_expression, plant
 from ...ir.rewriting.edit import inserter
 from .index_bounds import check_indices
 from .walk import functions, with_attr
+from .wide_indices import widen_indices
 
 REPORTS = "tirax.reports_indices"
 """The attribute of a function that fails where an index is outside: with this message. With one of these, where it is
@@ -118,6 +119,7 @@ class GuardIndices(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
+            widen_indices(func)
             check_indices(func)
             accesses = [a for a in operations(func) if isinstance(a, _ACCESSES)]
             known = None if _guards_all(func) else dict[SSAValue, bool]()
