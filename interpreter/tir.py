@@ -20,6 +20,7 @@ from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
+from ..ir.accumulators import has_half_sums, widen_accumulators
 from ..ir.affine.init_nest import InitNest, init_nests
 from ..ir.functions.tir_calls import extents_of_call
 from ..ir.locations import location_of
@@ -43,7 +44,7 @@ class TirSemantics:
         self.vectorize = vectorize
         self._nests: dict[tir.ForOp, Nest | None] = {}
         self._init_nests: dict[tir.ForOp, list[InitNest]] = {}
-        self._known: set[tir.FuncOp] = set()
+        self._known: dict[tir.FuncOp, tir.FuncOp] = {}
         self._implementations = self.table()
 
     def table(self) -> dict[type[Operation], Implementation]:
@@ -98,13 +99,21 @@ class TirSemantics:
 
     def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
         """Run a function on buffers (arrays, written in place) and scalars; its scalar results."""
-        if func not in self._known:
-            self._known.add(func)
-            for nest in init_nests(func):
-                self._init_nests.setdefault(nest.path[0], []).append(nest)
+        func = self._known.get(func) or self._prepare(func)
         with self.env.function(func.sym_name.data):
             self.env.bind_tir(func, args)
             return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)
+
+    def _prepare(self, func: tir.FuncOp) -> tir.FuncOp:
+        """What is run for a function: itself, or a copy of it whose sums of 16 bits accumulate in float32."""
+        run = func
+        if has_half_sums(func):
+            run = func.clone()
+            widen_accumulators(run)
+        self._known[func] = run
+        for nest in init_nests(run):
+            self._init_nests.setdefault(nest.path[0], []).append(nest)
+        return run
 
     def sym_value(self, _i: Interpreter, op: ValueOp, _args: PythonValues) -> PythonValues:
         return (scalars.of_type(self.env.evaluate(op.expr.data), op.result.type),)

@@ -73,6 +73,11 @@ def cast(x: Tensor, dtype: str | Attribute) -> Tensor:
     return compute(x.dims, lambda *i: x(*i).astype(dtype), "compute", "elemwise")
 
 
+def rounded(x: Tensor, dtype: Attribute) -> Tensor:
+    """`x` itself where it is of `dtype`, else converted."""
+    return x if x.type == dtype else cast(x, dtype)
+
+
 def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
     """`x` limited to [a_min, a_max]; `a_max` where that is below `a_min`."""
     low, high = (tx.cast(x.type, v) for v in (a_min, a_max))

@@ -17,6 +17,8 @@ from ..te.broadcast import Indices, over_axes
 from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor
 from . import reduction as rd
+from .elementwise import rounded
+from .util import wide_type
 from .windows import Padding, Places, pad_constant, pool
 
 Windows = tuple[Sequence[int], Sequence[int], Sequence[int], Padding]
@@ -159,17 +161,20 @@ def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int
     axis = axis % x.ndim
     middle = indices.dims if isinstance(indices, Tensor) else ()
 
+    wide = wide_type(x.type)
+
     def body(b: Statements, out: Tensor) -> None:
         with b.loops("c", x.dims, parallel=True) as c:
-            b.store(out, c, tx.const(0, x.type))
+            b.store(out, c, tx.const(0, wide))
         with b.loops("i", grad.dims) as i:
             own = i[axis : axis + len(middle)]
             index = indices(*own) if isinstance(indices, Tensor) else indices
             at = [*i[:axis], index.astype(x.dims[axis].dtype), *i[axis + len(middle) :]]
-            b.store(out, at, out(*at) + grad(*i))
+            b.store(out, at, out(*at) + grad(*i).astype(wide))
 
     inputs = [t for t in (grad, indices) if isinstance(t, Tensor)]
-    return filled([("take_backward", x.dims, x.type)], inputs, body, "take_backward")[0]
+    out = filled([("take_backward", x.dims, wide)], inputs, body, "take_backward")[0]
+    return rounded(out, x.type)
 
 
 def nll_loss_backward(
@@ -186,13 +191,14 @@ def nll_loss_backward(
         value = tx.const(1, dtype) if weights is None else weights(target.astype(classes.dtype))
         return tx.if_then_else(kept, value, zero)
 
-    total = over_axes(targets.dims, lambda i: weight(i), "nll_loss_weight", "injective")
+    wide = wide_type(dtype)
+    total = over_axes(targets.dims, lambda i: weight(i).astype(wide), "nll_loss_weight", "injective")
     whole = rd.sum(total) if reduction == "mean" and targets.ndim else total
 
     def element(i: Indices) -> PrimExpr:
         own = [*i[:axis], *i[axis + 1 :]]
         value = zero - (grad(*own) if reduction == "none" else grad()) * weight(own)
-        value = tx.div(value, whole()) if reduction == "mean" else value
+        value = tx.div(value.astype(wide), whole()).astype(dtype) if reduction == "mean" else value
         return tx.if_then_else(tx.equal(targets(*own).astype(classes.dtype), i[axis]), value, zero)
 
     return over_axes(predictions.dims, element, "nll_loss_backward", "injective")

@@ -79,23 +79,30 @@ def batch_norm(
     momentum: float,
     training: bool,
 ) -> list[Tensor]:
-    """The normalised data, and the moving mean and variance (brought nearer to the batch's in `training`)."""
+    """The normalised data, and the moving mean and variance (brought nearer to the batch's in `training`).
+
+    Data of 16 bits is normalised in float32, and rounded once.
+    """
     axes = [n for n in range(data.ndim) if n != axis]
-    mean, variance = (rd.mean(data, axes), rd.variance(data, axes)) if training else (moving_mean, moving_var)
+    wide = wide_type(data.type)
+    mean, variance = moving_mean, moving_var
+    if training:
+        mean, variance = rd.wide_mean(data, axes), rd.wide_variance(data, axes)
 
     def element(i: Indices) -> PrimExpr:
         c = i[axis]
-        out = tx.div(data(*i) - mean(c), tx.sqrt(variance(c) + tx.const(epsilon, data.type)))
-        out = out if gamma is None else out * gamma(c)
-        return out if beta is None else out + beta(c)
+        spread = tx.sqrt(variance(c).astype(wide) + tx.const(epsilon, wide))
+        out = tx.div(data(*i).astype(wide) - mean(c).astype(wide), spread)
+        out = out if gamma is None else out * gamma(c).astype(wide)
+        return (out if beta is None else out + beta(c).astype(wide)).astype(data.type)
 
     out = over_axes(data.dims, element, "T_batch_norm", "broadcast")
     if not training:
         return [out, ew.identity(moving_mean), ew.identity(moving_var)]
-    keep, come = tx.const(1 - momentum, data.type), tx.const(momentum, data.type)
+    keep, come = tx.const(1 - momentum, wide), tx.const(momentum, wide)
 
     def moved(old: Tensor, new: Tensor) -> Tensor:
-        return bc.add(bc.multiply(keep, old), bc.multiply(come, new))
+        return ew.rounded(bc.add(bc.multiply(keep, ew.rounded(old, wide)), bc.multiply(come, new)), old.type)
 
     return [out, moved(moving_mean, mean), moved(moving_var, variance)]
 
@@ -134,34 +141,35 @@ def prelu(x: Tensor, alpha: Tensor, axis: int) -> Tensor:
 
 def cross_entropy_with_logits(predictions: Tensor, labels: Tensor) -> Tensor:
     """-sum(predictions * labels), divided by the first extent where there are several dimensions."""
-    total = bc.multiply(rd.sum(bc.multiply(predictions, labels)), tx.const(-1, predictions.type))
-    if predictions.ndim < 2:
-        return total
-    return bc.divide(total, from_sym(predictions.dims[0]).astype(predictions.type))
+    dtype, wide = predictions.type, wide_type(predictions.type)
+    terms = bc.multiply(ew.rounded(predictions, wide), ew.rounded(labels, wide))
+    total = bc.multiply(rd.sum(terms), tx.const(-1, wide))
+    if predictions.ndim >= 2:
+        total = bc.divide(total, from_sym(predictions.dims[0]).astype(wide))
+    return ew.rounded(total, dtype)
 
 
 def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
     """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`; reduced as asked."""
-    dtype = predictions.type
+    dtype, wide = predictions.type, wide_type(predictions.type)
     classes = predictions.dims[min(1, predictions.ndim - 1)]
 
     def weighted(name: str, value: Callable[[PrimExpr, Indices], PrimExpr]) -> Tensor:
         def element(i: Indices) -> PrimExpr:
             target = targets(*i)
             at = target.astype(classes.dtype)
-            weight = tx.const(1, dtype) if weights is None else weights(at)
+            weight = tx.const(1, wide) if weights is None else weights(at).astype(wide)
             kept = tx.not_equal(target, tx.const(ignore_index, target.type))
-            return tx.if_then_else(kept, value(at, i) * weight, tx.const(0, dtype))
+            return tx.if_then_else(kept, value(at, i) * weight, tx.const(0, wide))
 
         return over_axes(targets.dims, element, name, "injective")
 
-    losses = weighted("nll_loss", lambda at, i: tx.const(0, dtype) - predictions(*i[:1], at, *i[1:]))
-    if reduction == "none":
-        return losses
-    total = _sum_of(losses)
-    if reduction == "sum":
-        return total
-    return bc.divide(total, _sum_of(weighted("nll_loss_weight", lambda _, __: tx.const(1, dtype))))
+    out = weighted("nll_loss", lambda at, i: tx.const(0, wide) - predictions(*i[:1], at, *i[1:]).astype(wide))
+    if reduction != "none":
+        out = _sum_of(out)
+    if reduction == "mean":
+        out = bc.divide(out, _sum_of(weighted("nll_loss_weight", lambda _, __: tx.const(1, wide))))
+    return ew.rounded(out, dtype)
 
 
 def _sum_of(x: Tensor) -> Any:

@@ -20,8 +20,8 @@ from ..te.broadcast import Indices, over_axes
 from ..te.reduction import Combiner, Reducer, Values, make_reduce
 from ..te.tensor import Tensor
 from .broadcast import divide, multiply, subtract
-from .elementwise import sqrt
-from .util import normalize_axes
+from .elementwise import rounded, sqrt
+from .util import normalize_axes, wide_type
 
 Axis = int | Sequence[int] | None
 
@@ -42,14 +42,15 @@ def _source_indices(x: Tensor, axes: Sequence[int], ks: Sequence[IterVar], indic
     return tuple(next(reduced) if n in axes else next(outer) for n in range(x.ndim))
 
 
-def _reduce(reducer: Reducer, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    axes = normalize_axes(axis, x.ndim)
+def _reduce(reducer: Reducer, x: Tensor, axis: Axis, keepdims: bool, dtype: Attribute | None = None) -> Tensor:
+    """The reduction of the elements as `dtype`, that of `x` by default."""
+    axes, dtype = normalize_axes(axis, x.ndim), dtype or x.type
     ks = _axis_vars(x, axes)
     if not ks:
-        return over_axes(x.dims, lambda i: x(*i), f"{x.name}_red")
+        return over_axes(x.dims, lambda i: x(*i).astype(dtype), f"{x.name}_red")
     return over_axes(
         _reduced_shape(x, axes, keepdims),
-        lambda i: reducer(x(*_source_indices(x, axes, ks, i, keepdims)), axis=ks),
+        lambda i: reducer(x(*_source_indices(x, axes, ks, i, keepdims)).astype(dtype), axis=ks),
         f"{x.name}_red",
         "comm_reduce",
     )
@@ -70,26 +71,32 @@ all = _reduction("all", Reducer(Combiner(lambda a, b: (tx.logical_and(a[0], b[0]
 any = _reduction("any", Reducer(Combiner(lambda a, b: (tx.logical_or(a[0], b[0]),), lambda _: (tx.const(False, i1),))))
 
 
-def _count(x: Tensor, axes: Sequence[int]) -> PrimExpr:
-    """The number of elements along `axes`, of the dtype of `x`."""
-    return from_sym(product(x.dims[a] for a in axes)).astype(x.type)
+def wide_mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean along `axis`, of 16 bits in float32: neither the sum nor the count has to fit 16 bits."""
+    wide = wide_type(x.type)
+    count = from_sym(product(x.dims[a] for a in normalize_axes(axis, x.ndim))).astype(wide)
+    return divide(_reduce(red.sum, x, axis, keepdims, wide), count)
+
+
+def wide_variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The variance of the population along `axis`, of 16 bits in float32."""
+    centred = subtract(rounded(x, wide_type(x.type)), wide_mean(x, axis, keepdims=True))
+    return wide_mean(multiply(centred, centred), axis, keepdims)
 
 
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean along `axis`."""
-    return divide(sum(x, axis, keepdims), _count(x, normalize_axes(axis, x.ndim)))
+    return rounded(wide_mean(x, axis, keepdims), x.type)
 
 
 def variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The variance of the population along `axis`."""
-    centred = subtract(x, mean(x, axis, keepdims=True))
-    total = sum(multiply(centred, centred), axis, keepdims)
-    return divide(total, _count(x, normalize_axes(axis, x.ndim)))
+    return rounded(wide_variance(x, axis, keepdims), x.type)
 
 
 def std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The standard deviation of the population along `axis`."""
-    return sqrt(variance(x, axis, keepdims))
+    return rounded(sqrt(wide_variance(x, axis, keepdims)), x.type)
 
 
 def _arg_combiner(

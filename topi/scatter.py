@@ -11,7 +11,7 @@ from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes
 from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor
-from .util import normalize_axis
+from .util import normalize_axis, wide_type
 
 _TWO = 2
 
@@ -29,6 +29,7 @@ REDUCTIONS: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "min": tx.minimum,
 }
 """How an update joins what is there."""
+_ACCUMULATING = frozenset(("add", "mul", "mean"))
 
 
 def _written(
@@ -40,16 +41,25 @@ def _written(
     reduction: str,
     name: str,
 ) -> Tensor:
-    """A copy of `data` into which `update(i)` is written at `place(i)`, for each `i` of `dims` in their order."""
+    """A copy of `data` into which `update(i)` is written at `place(i)`, for each `i` of `dims` in their order.
 
-    def body(b: Statements, out: Tensor) -> None:
+    What sums up 16 bits does so in a float32 copy, which is rounded at the end.
+    """
+    wide = wide_type(data.type) if reduction in _ACCUMULATING else data.type
+
+    def body(b: Statements, out: Tensor, *copies: Tensor) -> None:
+        sums = copies[0] if copies else out
         with b.loops("c", data.dims, parallel=True) as c:
-            b.store(out, c, data(*c))
+            b.store(sums, c, data(*c).astype(wide))
         with b.loops("i", dims) as i:
             at = place(i)
-            b.store(out, at, REDUCTIONS[reduction](out(*at), update(i)))
+            b.store(sums, at, REDUCTIONS[reduction](sums(*at), update(i).astype(wide)))
+        if copies:
+            with b.loops("c", data.dims, parallel=True) as c:
+                b.store(out, c, sums(*c).astype(data.type))
 
-    return filled([("out_buf", data.dims, data.type)], [data, *inputs], body, name)[0]
+    specs = [("out_buf", data.dims, data.type)] + ([("sums", data.dims, wide)] if wide != data.type else [])
+    return filled(specs, [data, *inputs], body, name)[0]
 
 
 def _wrapped(value: PrimExpr, extent: SymExpr) -> PrimExpr:

@@ -19,7 +19,7 @@ from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
 from .reduction import FIRST_GREATEST
-from .util import divisor
+from .util import divisor, wide_type
 
 Padding = Sequence[tuple[int, int]]
 Places = Sequence[int]
@@ -217,12 +217,13 @@ def pool(
     reducer, neutral = (red.max_of_all, red.least_of(data.type).constant) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
     padded = padded_places(data, places, padding, neutral, axes="ax") if needed else data
+    wide = wide_type(data.type) if kind == "avg" else data.type
     dtype = out_shape[places[-1]].dtype
     window = [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
 
     def element(i: Indices) -> Any:
         where = window_places([i[p] for p in places[2:]], window, strides, dilation)
-        return reducer(padded(*_moved(i, places, where)), axis=window)
+        return reducer(padded(*_moved(i, places, where)).astype(wide), axis=window)
 
     if kind == "max":
         return over_axes(out_shape, element, "pool_max", "pool_max")
@@ -238,7 +239,7 @@ def pool(
             whole = (before, after) == padding[n]
             inside = _inside(i[p], extent, start, size[n], strides[n], dilation[n])
             count = count * (tx.const(size[n], dtype) if whole else inside)
-        return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(data.type))
+        return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(wide)).astype(data.type)
 
     return over_axes(out_shape, mean, "pool_avg", "elemwise")
 
@@ -269,6 +270,7 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
     pairs = [(data.dims[p], out_shape[p]) for p in places[2:]]
     extents = [_longest(n, m) for n, m in pairs]
     window = [IterVar(f"rv{k}", Const(0, e.dtype), e, is_reduction=True) for k, e in enumerate(extents)]
+    wide = wide_type(data.type) if kind == "avg" else data.type
 
     def bounds(i: PrimExpr, n: SymExpr, m: SymExpr) -> tuple[PrimExpr, PrimExpr]:
         low = tx.floordiv(i * from_sym(n), divisor(m))
@@ -279,7 +281,7 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
         where = [tx.simplified(low + w) for (low, _), w in zip(ends, window, strict=True)]
         rows = zip(where, ends, pairs, strict=True)
         needed = [tx.less(v, high) for v, (_, high), (n, m) in rows if (n % m).constant != 0]
-        value = data(*_moved(i, places, where))
+        value = data(*_moved(i, places, where)).astype(wide)
         return reducer(value, axis=window, where=tx.logical_and(*needed) if needed else None)
 
     total = over_axes(out_shape, element, step, step)
@@ -291,7 +293,7 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
         for p, (n, m) in zip(places[2:], pairs, strict=True):
             low, high = bounds(i[p], n, m)
             count = count * tx.simplified(high - low)
-        return tx.div(total(*i), tx.simplified(count).astype(data.type))
+        return tx.div(total(*i), tx.simplified(count).astype(wide)).astype(data.type)
 
     return over_axes(out_shape, mean, "adaptive_pool_avg", "elemwise")
 

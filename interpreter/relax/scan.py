@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.dtypes import numpy_dtype
-from ..scalars import inside
+from ..scalars import inside, wide
 
 Array = Any
 
@@ -82,7 +82,7 @@ _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Array) -> Array:
     """data with each update joined at its position, one after the other."""
-    out = np.array(data)
+    out = np.array(wide(data) if reduction in ("add", "mul", "mean") else data)
     for i in np.ndindex(*updates.shape):
         where = at(i)
         out[where] = _REDUCTIONS[reduction](out[where], updates[i])
@@ -109,7 +109,7 @@ def _scatter_nd(op: Any, data: Array, indices: Array, updates: Array) -> Array:
 
 
 def _index_put(op: Any, data: Array, indices: Any, values: Array) -> Array:
-    out = np.array(data)
+    out = np.array(wide(data) if op.attr("accumulate") else data)
     at = tuple(_wrapped(column, extent) for column, extent in zip(indices, data.shape, strict=False))
     if op.attr("accumulate"):
         np.add.at(out, at, values)

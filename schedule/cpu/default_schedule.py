@@ -27,6 +27,7 @@ from ...diagnostics import unknown_name
 from ...dialects import tir
 from ...dialects.quick import clone
 from ...dialects.sched import RuleOp, SequenceOp, Version
+from ...ir.accumulators import widen_accumulators
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...target import Target
@@ -55,7 +56,9 @@ class DefaultSchedule(Pass):
         machine = Machine.of(Target(self.target))
         sequences = take_sequences(op)
         for func in functions(op):
-            if not is_scheduled(func):
+            if is_scheduled(func):
+                widen_accumulators(func)
+            else:
                 decisions = Decisions(machine, sequences.get(func.sym_name.data))
                 for decision in decided(func, decisions):
                     decision.put()
@@ -96,6 +99,8 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
     if attention is not None:
         taken.update(attention.roots)
         yield attention
+    else:
+        widen_accumulators(func)
     for root in [op for op in body.ops if op not in taken]:
         decision = decisions.nest(root)
         if decision is not None:

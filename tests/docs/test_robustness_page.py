@@ -14,10 +14,10 @@ PAGE = (ROOT / "docs" / "robustness.md").read_text(encoding="utf-8")
 HOSTILE, FIRST_USE = PAGE.partition("## First use")[::2]
 
 
-def rows(section: str) -> dict[str, list[str]]:
-    """The number of each line and the tests that it names."""
-    found = re.findall(r"^\| (\d+b?) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
-    return {number: re.findall(r"`([^`]+)`", tests) for number, tests in found}
+def rows(section: str) -> list[list[str]]:
+    """The tests that each line names."""
+    found = re.findall(r"^\| \d+[a-z]? \| .+ \| (`tests/[^|]+) \|$", section, re.MULTILINE)
+    return [re.findall(r"`([^`]+)`", tests) for tests in found]
 
 
 @cache
@@ -26,16 +26,15 @@ def names_in(file: str) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_line_is_there_once() -> None:
-    hostile = list(rows(HOSTILE))
-    assert hostile == ["1", "2", "3", "3b", *map(str, range(4, len(hostile)))]
-    assert list(rows(FIRST_USE)) == [str(n) for n in range(1, 14) if n not in (5, 11)]
+@pytest.mark.parametrize("section", [HOSTILE, FIRST_USE], ids=["hostile", "first use"])
+def test_every_line_is_read(section: str) -> None:
+    lines = [line for line in section.splitlines() if line.startswith("| ") and "what went wrong" not in line]
+    assert len(rows(section)) == len(lines) > 10
 
 
 @pytest.mark.parametrize("section", [HOSTILE, FIRST_USE], ids=["hostile", "first use"])
 def test_every_line_names_tests_that_are_there(section: str) -> None:
-    named = rows(section)
-    assert all(named.values())
-    for test in (name for names in named.values() for name in names):
+    assert all(rows(section))
+    for test in (name for names in rows(section) for name in names):
         file, _, name = test.partition("::")
         assert name.startswith("test_") and name in names_in(file), test

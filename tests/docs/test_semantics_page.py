@@ -88,6 +88,16 @@ CASES: dict[str, list[Case]] = {
         Case(ROWS, "R.nn.softmax(x)", (np.array([[0, NAN, 0], [-INF] * 3, [0, 0, -INF]], "f4"),),
              np.array([[NAN] * 3, [NAN] * 3, [0.5, 0.5, 0]], "f4")),
     ],
+    "sums of 16 bits": [
+        Case("n,m float16", "R.sum(x, axis=[0])", (np.ones((4099, 2), "float16"),), np.full(2, 4100, "float16")),
+        Case("n,m float16", "R.mean(x, axis=[0])", (np.full((70000, 1), 2, "float16"),), np.array([2], "float16")),
+        Case(
+            "n,m float16; m,k float16",
+            "R.matmul(x, y)",
+            (np.ones((2, 4099), "float16"), np.ones((4099, 3), "float16")),
+            np.full((2, 3), 4100, "float16"),
+        ),
+    ],
     "comparisons": [
         Case(XY, "R.less(x, y)", (f32(NAN, 1, -0.0), f32(1, NAN, 0)), np.array([False] * 3)),
         Case(XY, "R.equal(x, y)", (f32(NAN, INF, -0.0), f32(NAN, INF, 0)), np.array([False, True, True])),

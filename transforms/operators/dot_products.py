@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import bf16, f32, i8, i16, i32
+from xdsl.dialects.builtin import bf16, f16, f32, i8, i16, i32
 from xdsl.ir import Attribute
 
 from ...dialects.dtypes import ui8
@@ -75,8 +75,9 @@ def _neon(name: str, feature: str, *, swapped: bool = False) -> Dot:
 
 
 DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
-    (bf16, bf16, f32): _BRAINS,
-    (bf16, bf16, bf16): (*_BRAINS, _WIDENED),
+    (bf16, bf16, f32): (*_BRAINS, _WIDENED),
+    (bf16, bf16, bf16): _BRAINS,
+    (f16, f16, f32): (_WIDENED,),
     (ui8, i8, i32): (*_vnni(), _neon("usdot", "i8mm")),
     (i8, i8, i32): (*_vnni(shifted=True), _neon("sdot", "dotprod")),
     (i8, ui8, i32): (*_vnni(swapped=True), _neon("usdot", "i8mm", swapped=True)),
