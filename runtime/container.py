@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..untrusted import open_file, read_json
 from .errors import DamagedFileError, ForeignFileError, IncompatibleFileError, NewerFileError
 from .ndarray import ALIGNMENT, empty
 
@@ -74,30 +75,37 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[n
     """
     data = _read(path)
     name = os.fspath(path)
-    header_size = _check_prefix(name, data)
+    header_size = _check_prefix(name, data, len(data))
     digest = hashlib.sha256(data.data[:32])
     digest.update(data.data[_HEADER_AT:])
     if digest.digest() != data[32:_HEADER_AT].tobytes():
         raise DamagedFileError(f"{name} is damaged: its checksum does not match", hint=_REBUILD)
     start = _round_up(_HEADER_AT + header_size)
+    text = data[_HEADER_AT : _HEADER_AT + header_size].tobytes()
+    header = read_json(text, f"{name} is damaged: its header", DamagedFileError)
     try:
-        header = json.loads(data[_HEADER_AT : _HEADER_AT + header_size].tobytes())
         return header, [_blob(data, start + offset, size) for offset, size in header["blobs"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f"{name} is damaged: its header is malformed", hint=_REBUILD) from error
 
 
 def _read(path: str | os.PathLike[str]) -> np.ndarray:
     """The whole file in memory: a mapped one would crash the process if somebody truncated it later."""
-    with open(path, "rb") as file:
-        data = empty(os.fstat(file.fileno()).st_size, "uint8")
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_prefix(os.fspath(path), np.frombuffer(file.read(_HEADER_AT), np.uint8), size)
+        file.seek(0)
+        try:
+            data = empty(size, "uint8")
+        except MemoryError as error:
+            raise DamagedFileError(f"{path} does not fit into memory", found=f"{size} bytes") from error
         size = file.readinto(data.data)
     data.flags.writeable = False
     return np.asarray(data[:size])
 
 
-def _check_prefix(name: str, data: np.ndarray) -> int:
-    """The size of the header."""
+def _check_prefix(name: str, data: np.ndarray, there: int) -> int:
+    """The size of the header, of a file of so many bytes that begins with `data`."""
     start = data[: len(MAGIC)].tobytes()
     if start != MAGIC[: len(start)] or not start:
         raise ForeignFileError(f"{name} is not an executable of tirax", expected=MAGIC, found=start)
@@ -109,9 +117,9 @@ def _check_prefix(name: str, data: np.ndarray) -> int:
         raise NewerFileError(f"{name} has a newer format", expected=FORMAT_VERSION, found=version, hint=hint)
     if version < FORMAT_VERSION:
         raise IncompatibleFileError(f"{name} has an old format", expected=FORMAT_VERSION, found=version, hint=_REBUILD)
-    if size != len(data):
-        what = "truncated" if len(data) < size else "damaged: it is too long"
-        raise DamagedFileError(f"{name} is {what}", expected=f"{size} bytes", found=len(data), hint=_REBUILD)
+    if size != there:
+        what = "truncated" if there < size else "damaged: it is too long"
+        raise DamagedFileError(f"{name} is {what}", expected=f"{size} bytes", found=there, hint=_REBUILD)
     return header_size
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..untrusted import checked_shape, open_file
 from . import abi
 from .arguments import bind_keywords, normalize_arguments
 from .container import read_container, write_container
@@ -239,7 +240,7 @@ class Executable:
 
 def load_module(path: str | os.PathLike[str]) -> Executable | Library:
     """What `export_library` wrote, under TVM's name: an executable, or a shared library. Raises as their loaders do."""
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         is_library = file.read(4) == b"\x7fELF"
     return load_library(path) if is_library else Executable.load(path)
 
@@ -285,7 +286,8 @@ def constant_bytes(constant: np.ndarray) -> memoryview:
 
 def _constant(data: Mapping[str, Any], blob: np.ndarray) -> np.ndarray:
     """A constant over the bytes read from the file."""
-    return blob.view(to_dtype(str(data["dtype"]))).reshape(tuple(data["shape"]))
+    dtype = to_dtype(str(data["dtype"]))
+    return blob.view(dtype).reshape(checked_shape(data["shape"], dtype.itemsize, "a constant", MetadataError))
 
 
 def _target(data: Mapping[str, Any]) -> TargetInfo:

@@ -15,10 +15,11 @@ A function: `{"name", "params": [{"name", "info", "access": "read" | "write" | "
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ..untrusted import MOST_RANK, brief
 from .dtypes import DTYPES
 from .errors import TiraxError
 
@@ -62,7 +63,7 @@ def dim_from_json(data: Any) -> Dim:
             return (op, *map(dim_from_json, args))
         case _:
             pass
-    raise MetadataError("malformed dimension", expected="an int, ['var', name] or [op, a, b]", found=repr(data)[:80])
+    raise MetadataError("malformed dimension", expected="an int, ['var', name] or [op, a, b]", found=brief(data))
 
 
 def dim_vars(dim: Dim) -> set[str]:
@@ -208,9 +209,23 @@ def _dims(data: Any) -> tuple[Dim, ...] | None:
     return None if data is None else tuple(dim_from_json(dim) for dim in data)
 
 
+def _rank(data: Mapping[str, Any]) -> int:
+    """The number of dimensions, -1 where it is unknown."""
+    rank = data.get("ndim", -1)
+    if type(rank) is not int or not -1 <= rank <= INT64_MAX:
+        raise MetadataError("a wrong number of dimensions", expected="an integer from -1", found=brief(rank))
+    return rank
+
+
+def _ranked(info: TensorInfo) -> TensorInfo:
+    if info.ndim > MOST_RANK:
+        raise MetadataError("a tensor has too many dimensions", expected=f"at most {MOST_RANK}", found=info.ndim)
+    return info
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], Info]] = {
-    "tensor": lambda d: TensorInfo(_dims(d.get("shape")), d.get("dtype"), int(d.get("ndim", -1))),
-    "shape": lambda d: ShapeInfo(_dims(d.get("values")), int(d.get("ndim", -1))),
+    "tensor": lambda d: _ranked(TensorInfo(_dims(d.get("shape")), d.get("dtype"), _rank(d))),
+    "shape": lambda d: ShapeInfo(_dims(d.get("values")), _rank(d)),
     "prim": lambda d: PrimInfo(str(d["dtype"]), None if d.get("value") is None else dim_from_json(d["value"])),
     "tuple": lambda d: TupleInfo(tuple(info_from_json(each) for each in d["fields"])),
     "object": lambda d: ObjectInfo(),
@@ -225,7 +240,7 @@ def info_from_json(data: Any) -> Info:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, MetadataError):
             raise
-        raise MetadataError("malformed struct info", found=repr(data)[:80]) from error
+        raise MetadataError("malformed struct info", found=brief(data)) from error
 
 
 @dataclass(frozen=True)
@@ -246,7 +261,9 @@ Bound = tuple[str, int | None, int | None]
 
 
 def _bound(name: Any, low: Any, high: Any) -> Bound:
-    return str(name), None if low is None else int(low), None if high is None else int(high)
+    if not all(limit is None or (type(limit) is int and INT64_MIN <= limit <= INT64_MAX) for limit in (low, high)):
+        raise MetadataError("the bounds of a size are no integers", found=brief([low, high]))
+    return str(name), low, high
 
 
 @dataclass(frozen=True)
@@ -295,4 +312,4 @@ class FunctionInfo:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, MetadataError):
                 raise
-            raise MetadataError("malformed function metadata", found=repr(data)[:80]) from error
+            raise MetadataError("malformed function metadata", found=brief(data)) from error

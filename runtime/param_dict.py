@@ -12,11 +12,11 @@ import math
 import os
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..untrusted import MOST_RANK, checked_shape, mapped_file
 from .container import write_atomically
 from .dtypes import DTYPES, to_dtype
 from .errors import DTypeError, TiraxError
@@ -30,7 +30,6 @@ _NAMES = (
 )
 _HEAD = struct.Struct("<QQiiiBBH")
 """Of an array, up to its data type."""
-_MOST_RANK = 64
 
 
 class ParametersError(TiraxError, ValueError):
@@ -71,7 +70,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[s
     write_atomically(path, [bytes(save_param_dict(params))])
 
 
-def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
+def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, NDArray]:
     """What `save_param_dict` wrote, of TVM too. Raises `ParametersError` for other and damaged bytes."""
     reader = _Reader(memoryview(param_bytes))
     magic, _ = reader.numbers("<QQ")
@@ -88,8 +87,8 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, NDArray]:
-    """The arrays in a file. Raises `OSError` and as `load_param_dict`."""
-    return load_param_dict(Path(path).read_bytes())
+    """The arrays in a file. Raises `FileError`, an `OSError`, and as `load_param_dict`."""
+    return load_param_dict(mapped_file(path))
 
 
 class _Reader:
@@ -134,18 +133,15 @@ class _Reader:
         """An array of its own memory."""
         magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack(self.bytes(_HEAD.size))
         dtype = _DTYPES.get((code, bits))
-        if magic != _ARRAY or not 0 <= rank <= _MOST_RANK or dtype is None or lanes != 1:
+        if magic != _ARRAY or not 0 <= rank <= MOST_RANK or dtype is None or lanes != 1:
             raise ParametersError("the parameters are damaged: this is no array", found=f"type {code}, {bits} bits")
         *shape, size = self.numbers(f"<{rank}qq")
-        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
+        checked_shape(shape, dtype.itemsize, "the parameters are damaged: an array", ParametersError)
+        if math.prod(shape) * dtype.itemsize != size:
             raise ParametersError(
                 "the parameters are damaged", expected=f"{shape} of {dtype.name}", found=f"{size} bytes"
             )
-        data = np.frombuffer(self.bytes(size), dtype)
-        try:
-            return array(data.reshape(shape))
-        except ValueError:  # no elements, and extents beyond what numpy counts
-            raise ParametersError("the parameters are damaged: extents are too large", found=shape) from None
+        return array(np.frombuffer(self.bytes(size), dtype).reshape(shape))
 
 
 __all__ = [

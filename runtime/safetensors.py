@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-import mmap
 import os
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from ..diagnostics import DTypeError, TiraxError
+from ..untrusted import brief, check_filled, checked_range, checked_shape, mapped_file, read_json
 from .container import write_atomically
 from .dtypes import to_dtype
 
@@ -41,49 +42,61 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]
     """The tensors in a file, as read-only arrays that share the mapped file.
 
     The file must not be changed as long as one of them is in use: a process that reads what was cut off is ended by
-    the system. Raises `OSError`, and `WeightsError` for what is no such file.
+    the system. Raises `FileError`, an `OSError`, for what is no file, and `WeightsError` for what is no such file.
     """
-    name = os.fspath(path)
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size < 8:
-            raise WeightsError(f"'{name}' is no file of weights", expected="safetensors")
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    name = brief(os.fspath(path))
+    data = mapped_file(path)
+    if len(data) < 8:
+        raise WeightsError(f"'{name}' is no file of weights", expected="safetensors")
     header, start = _header(name, data)
     header.pop("__metadata__", None)
-    ends = [0]
-    arrays = {key: _array(name, key, row, data[start:], ends) for key, row in header.items()}
-    if sum(array.nbytes for array in arrays.values()) != max(ends):
-        raise WeightsError(f"'{name}' is damaged: tensors overlap, or bytes between them belong to none")
-    return arrays
+    contents = data[start:]
+    tensors = [_tensor(name, key, row, len(contents)) for key, row in header.items()]
+    check_filled(((t.begin, t.end, t.key) for t in tensors), len(contents), f"'{name}' is damaged", WeightsError)
+    return {t.key: t.over(contents) for t in tensors}
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """What a header says of a tensor; its bytes are counted from the end of the header."""
+
+    key: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    def over(self, contents: memoryview) -> np.ndarray[Any, Any]:
+        """The array over its bytes."""
+        return np.frombuffer(contents[self.begin : self.end], np.uint8).view(self.dtype).reshape(self.shape)
 
 
 def _header(name: str, data: memoryview) -> tuple[dict[str, object], int]:
     (size,) = struct.unpack("<Q", data[:8])
     if size > min(len(data) - 8, _MOST_HEADER):
         raise WeightsError(f"'{name}' is no file of weights, or was cut off", expected="safetensors")
-    try:
-        header = json.loads(bytes(data[8 : 8 + size]))
-    except (ValueError, RecursionError) as error:
-        raise WeightsError(f"'{name}' is damaged: its header is not JSON") from error
+    header = read_json(bytes(data[8 : 8 + size]), f"'{name}' is damaged: its header", WeightsError)
     if not isinstance(header, dict):
         raise WeightsError(f"'{name}' is damaged: its header is no JSON object")
     return cast("dict[str, object]", header), 8 + size
 
 
-def _array(name: str, key: str, row: object, data: memoryview, ends: list[int]) -> np.ndarray[Any, Any]:
-    try:
-        fields = cast("Mapping[str, Any]", row)
-        code, shape, (begin, end) = fields["dtype"], tuple(fields["shape"]), fields["data_offsets"]
-        sound = all(type(n) is int and n >= 0 for n in (*shape, begin, end)) and begin <= end <= len(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise WeightsError(f"'{name}' is damaged: '{key}' must have dtype, shape and data_offsets") from error
-    if code not in _NAMES:
-        raise WeightsError(f"'{key}' of '{name}' has an unknown dtype", expected=", ".join(_NAMES), found=code)
+def _tensor(name: str, key: str, row: object, size: int) -> _Tensor:
+    what = f"'{brief(key)}' of '{name}'"
+    if not isinstance(row, dict) or not row.keys() >= {"dtype", "shape", "data_offsets"}:
+        raise WeightsError(f"{what} must have dtype, shape and data_offsets", found=brief(row))
+    fields = cast("dict[str, Any]", row)
+    code, offsets = fields["dtype"], fields["data_offsets"]
+    if not isinstance(code, str) or code not in _NAMES:
+        raise WeightsError(f"{what} has an unknown dtype", expected=", ".join(_NAMES), found=brief(code))
     dtype = to_dtype(_NAMES[code])
-    if not sound or math.prod(shape) * dtype.itemsize != end - begin:
-        raise WeightsError(f"'{name}' is damaged or was cut off: the bytes of '{key}' do not fill {list(shape)}")
-    ends.append(end)
-    return np.frombuffer(data[begin:end], np.uint8).view(dtype).reshape(shape)
+    what = f"'{name}' is damaged or was cut off: the bytes of '{brief(key)}' do not fill its shape"
+    shape = checked_shape(fields["shape"], dtype.itemsize, what, WeightsError)
+    first, last = offsets if isinstance(offsets, list) and len(offsets) == 2 else (offsets, None)
+    begin, end = checked_range(first, last, size, what, WeightsError)
+    if math.prod(shape) * dtype.itemsize != end - begin:
+        raise WeightsError(f"{what} {list(shape)}", found=f"{end - begin} bytes")
+    return _Tensor(key, dtype, shape, begin, end)
 
 
 def write_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:

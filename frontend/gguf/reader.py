@@ -8,7 +8,6 @@ and, at a multiple of the alignment, their bytes.
 from __future__ import annotations
 
 import math
-import mmap
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...untrusted import brief, checked_shape, mapped_file
 from .cursor import Cursor, Value
 from .errors import GgufError
 from .formats import BY_CODE, TensorFormat
@@ -29,7 +29,6 @@ MOST_NAME = 1 << 16
 """Bytes of a key, and of a name."""
 _ENTRY, _TENSOR = 8 + 4 + 1, 8 + 4 + 4 + 8
 """The least bytes of an entry of metadata, and of what is said of a tensor."""
-_MOST_ELEMENTS = 1 << 63
 _MOST_NOTES = 20
 
 
@@ -73,13 +72,12 @@ def open_gguf(path: str | os.PathLike[str]) -> GgufFile:
     """Map a file and read its header.
 
     Nothing of the tensors is read. The file must not be cut off as long as one of them is in use: a process that reads
-    what is gone is ended by the system. Raises `OSError`, and `GgufError` for a file that is not right.
+    what is gone is ended by the system. Raises `FileError`, an `OSError`, and `GgufError` for a file that is not right.
     """
     name = os.fspath(path)
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size < len(MAGIC) + 20:
-            raise GgufError(f"'{name}' is no GGUF file", expected="GGUF and a header", found="a file that is too short")
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    data = mapped_file(path)
+    if len(data) < len(MAGIC) + 20:
+        raise GgufError(f"'{name}' is no GGUF file", expected="GGUF and a header", found="a file that is too short")
     return _File(Cursor(name, data)).read()
 
 
@@ -166,8 +164,7 @@ class _File:
             raise cursor.fail(
                 f"has a tensor whose rows are no whole blocks: '{name}'", expected=expected, found=columns
             )
-        if math.prod(shape) >= _MOST_ELEMENTS:
-            raise cursor.fail(f"has a tensor that is too large: '{name}'", found=list(shape))
+        checked_shape(shape, BY_CODE[code].size, f"the tensor '{brief(name)}' of '{cursor.name}'", GgufError)
         return _Place(name, shape, BY_CODE[code], int(cursor.number(10, f"the offset of '{name}'")))
 
     def _demand_unique(self, kind: str, names: Iterable[str]) -> None:

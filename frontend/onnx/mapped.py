@@ -7,11 +7,13 @@ cut out of the message before it is read, and the arrays are views on the file.
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from ...untrusted import mapped_file
+from ..importing.errors import ModelError
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 """Numbers of the fields `ModelProto.graph`, `GraphProto.initializer`, `TensorProto.raw_data`."""
@@ -19,6 +21,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED = {_FIXED64: 8, _FIXED32: 4}
 _SMALL = 4096
 """Bytes below which contents stay in the message."""
+_MOST_BYTES = (1 << 31) - 1
+"""Of a message that protobuf reads."""
 _MOST_FIELDS = 256
 """So many fields of a tensor are looked at: one that lists its elements one by one has no `raw_data`."""
 
@@ -36,25 +40,33 @@ class _Field(NamedTuple):
 
 
 class _NoMessage(Exception):
-    """The bytes are no message of protobuf, or have what ONNX does not use: protobuf's reader decides."""
+    """The bytes have what ONNX does not use: protobuf's reader decides."""
 
 
 def read_message(path: Path) -> tuple[bytes, Contents]:
-    """The message in a file, and what was cut out of it. Raises `OSError`."""
-    if path.stat().st_size < _SMALL or sys.byteorder != "little":
-        return path.read_bytes(), {}
-    with path.open("rb") as file:
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    """The message in a file, and what was cut out of it.
+
+    Raises `FileError`, an `OSError`, and `ModelError` for what is no message.
+    """
+    data = mapped_file(path)
+    if len(data) < _SMALL or sys.byteorder != "little":
+        return bytes(data), {}
     try:
         return without_weights(data)
-    except _NoMessage:
+    except _NoMessage as error:
+        if len(data) > _MOST_BYTES:
+            raise _damaged() from error
         return bytes(data), {}
+
+
+def _damaged() -> ModelError:
+    return ModelError("the file is no ONNX model, or a damaged one", expected="a message of protobuf")
 
 
 def without_weights(data: memoryview) -> tuple[bytes, Contents]:
     """The message of a model without the contents of its large initializers, and these.
 
-    A message that has the graph in several pieces, which belong together, stays as it is.
+    A message that has the graph in several pieces, which belong together, stays as it is. Raises `ModelError`.
     """
     fields = list(_fields(data, 0, len(data)))
     graphs = [field for field in fields if field.number == _GRAPH]
@@ -98,6 +110,8 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         begin = at
         tag, at = _varint(data, at, end)
         kind = tag & 7
+        if tag >> 3 == 0:
+            raise _damaged()
         if kind == _VARINT:
             _, stop = _varint(data, at, end)
         elif kind == _BYTES:
@@ -108,7 +122,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         else:
             raise _NoMessage
         if stop > end:
-            raise _NoMessage
+            raise _damaged()
         yield _Field(tag >> 3, kind, begin, at, stop)
         at = stop
 
@@ -121,7 +135,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return value, at + i + 1
-    raise _NoMessage
+    raise _damaged()
 
 
 def _text(data: memoryview, field: _Field) -> bytes:

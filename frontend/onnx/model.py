@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...untrusted import FileError, MissingFileError, brief
 from ..importing.errors import InputError, ModelError
 from .mapped import Contents, read_message
 
@@ -42,15 +43,17 @@ def open_model(model: Any) -> OpenedModel:
         return OpenedModel(model)
     if not isinstance(model, str | os.PathLike):
         raise InputError("not a model", expected="an onnx.ModelProto or a path", found=type(model).__name__)
-    path = Path(model)
-    if not path.is_file():
-        raise ModelError("there is no such file", found=str(path))
+    path, shown = Path(model), brief(os.fspath(model))
     proto = ModelProto()
-    message, contents = read_message(path)
+    try:
+        message, contents = read_message(path)
+    except FileError as error:
+        problem = "there is no such file" if isinstance(error, MissingFileError) else error.message
+        raise ModelError(problem, expected=error.expected, found=shown) from error
     try:
         proto.ParseFromString(message)
     except DecodeError as error:
-        raise ModelError("the file is no ONNX model, or a damaged one", found=str(path), notes=[str(error)]) from error
+        raise ModelError("the file is no ONNX model, or a damaged one", found=shown, notes=[str(error)]) from error
     _require_text(proto)
     return OpenedModel(proto, path.resolve().parent, contents)
 
@@ -64,7 +67,9 @@ def _require_text(model: ModelProto) -> None:
             if kind.type == kind.TYPE_MESSAGE:
                 stack += values
             elif kind.type == kind.TYPE_STRING and any(isinstance(text, bytes) for text in values):
-                raise ModelError("the file is no ONNX model, or a damaged one", found=f"{kind.full_name} {value!r}")
+                raise ModelError(
+                    "the file is no ONNX model, or a damaged one", found=f"{kind.full_name} {brief(value)}"
+                )
 
 
 def domain_of(text: str) -> str:

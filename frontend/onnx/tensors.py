@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...dialects.dtypes import DTYPES, bit_width, dtype_of, numpy_dtype
+from ...untrusted import FileError, MissingFileError, brief, checked_range, checked_shape, mapped_file
 from ..importing.errors import ModelError
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ Array = np.ndarray[Any, Any]
 
 _RENAMED = {"float": "float32", "double": "float64", "float4e2m1": "float4_e2m1fn"}
 """Names of data types in ONNX that are not those of `DTYPES`; its `FLOAT8E4M3FN` is `float8_e4m3fn`."""
+
+_MOST_DIGITS = 20
+_MOST_ITEM = 8
+"""Bytes of an element."""
 
 
 def dtype_name(number: int, what: str) -> str:
@@ -42,12 +46,22 @@ def tensor_type(proto: TypeProto) -> TypeProto.Tensor | None:
     return proto.tensor_type if proto.HasField("tensor_type") else None
 
 
+def _is_packed(tensor: TensorProto) -> bool:
+    """Whether a byte holds several elements."""
+    name = dtype_name(tensor.data_type, tensor.name)
+    return name != "bool" and bit_width(dtype_of(name)) < 8
+
+
+def _byte_count(tensor: TensorProto) -> int:
+    """Bytes of the elements of a tensor one after the other."""
+    bits = max(bit_width(dtype_of(dtype_name(tensor.data_type, tensor.name))), 4 if _is_packed(tensor) else 8)
+    return -(-math.prod(tensor.dims) * bits // 8)
+
+
 def _over(tensor: TensorProto, raw: memoryview) -> Array | None:
     """The array over the bytes of a tensor; None where these are not its elements one after the other."""
-    name = dtype_name(tensor.data_type, tensor.name)
-    dtype = numpy_dtype(dtype_of(name))
-    packed = name != "bool" and bit_width(dtype_of(name)) < 8
-    if packed or len(raw) != dtype.itemsize * math.prod(tensor.dims):
+    dtype = numpy_dtype(dtype_of(dtype_name(tensor.data_type, tensor.name)))
+    if _is_packed(tensor) or len(raw) != _byte_count(tensor):
         return None
     return np.frombuffer(raw, np.uint8).view(dtype).reshape(tuple(tensor.dims))
 
@@ -60,6 +74,7 @@ class TensorReader:
 
     def __init__(self, folder: Path | None):
         self._folder = folder
+        self._files: dict[str, memoryview] = {}
 
     def read(self, tensor: TensorProto, raw: memoryview | None = None) -> Array:
         """The contents of a tensor, of which `raw` is `raw_data` where that was cut out.
@@ -68,58 +83,57 @@ class TensorReader:
         """
         from onnx import TensorProto, numpy_helper
 
-        dtype_name(tensor.data_type, f"the tensor '{tensor.name}'")
+        what = f"the tensor '{brief(tensor.name)}'"
+        dtype_name(tensor.data_type, what)
+        checked_shape(tuple(tensor.dims), _MOST_ITEM, what, ModelError)
         if tensor.data_location == TensorProto.EXTERNAL:
-            return self._mapped(tensor)
-        if any(d < 0 for d in tensor.dims):
-            raise ModelError(f"the tensor '{tensor.name}' has a negative extent", found=list(tensor.dims))
+            raw = self._external(tensor, what)
+        array = None if raw is None else _over(tensor, raw)
+        if array is not None:
+            return array
         if raw is not None:
-            array = _over(tensor, raw)
-            if array is not None:
-                return array
-            tensor.raw_data = bytes(raw)
+            tensor = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(raw))
         try:
             return numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
-            raise ModelError(
-                f"the contents of the tensor '{tensor.name}' do not fill its shape {list(tensor.dims)}",
-                notes=[str(error)],
-            ) from error
+            problem = f"the contents of {what} do not fill its shape {list(tensor.dims)}"
+            raise ModelError(problem, notes=[brief(str(error))]) from error
 
-    def _mapped(self, tensor: TensorProto) -> Array:
-        from onnx import helper
-
+    def _external(self, tensor: TensorProto, what: str) -> memoryview:
+        """The bytes of a tensor in a file beside the model."""
         fields = {entry.key: entry.value for entry in tensor.external_data}
-        path = self._path(tensor.name, fields.get("location", ""))
-        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-        shape = tuple(tensor.dims)
-        try:
-            offset, length = int(fields.get("offset", 0)), int(fields.get("length", -1))
-        except ValueError as error:
-            raise ModelError(f"the place of the tensor '{tensor.name}' is no number", found=dict(fields)) from error
-        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        there = path.stat().st_size
-        if offset < 0 or offset + size > there or length not in (-1, size):
-            raise ModelError(
-                f"the file of the tensor '{tensor.name}' does not hold it",
-                expected=f"{size} bytes at {offset}",
-                found=f"{there} bytes in all, {length} of them said to be the tensor's",
-            )
-        if not size:
-            return np.empty(shape, dtype)
-        return np.memmap(path, dtype, "r", offset, shape)
+        data = self._file(what, fields.get("location", ""))
+        size = _byte_count(tensor)
+        offset, length = (_number(fields, key, what) for key in ("offset", "length"))
+        problem = f"the file of {what} does not hold it"
+        begin, end = checked_range(offset or 0, (offset or 0) + size, len(data), problem, ModelError)
+        if length not in (None, size):
+            raise ModelError(f"{problem}: another size", expected=f"{size} bytes", found=length)
+        return data[begin:end]
 
-    def _path(self, name: str, location: str) -> Path:
-        """The file of external contents. Raises `ModelError` where it is not in the model's folder, or not there."""
+    def _file(self, what: str, location: str) -> memoryview:
+        """The file of external contents, mapped once. Raises `ModelError` where it is not in the model's folder."""
         if self._folder is None:
             raise ModelError(
-                f"the tensor '{name}' lies in the file '{location}', and where the model lies is not known",
+                f"{what} lies in the file '{brief(location)}', and where the model lies is not known",
                 hint="give the path of the model, or load it with onnx.load",
             )
-        folder = Path(os.path.realpath(self._folder))
-        path = Path(os.path.realpath(folder / location))
-        if not location or not path.is_relative_to(folder) or path == folder:
-            raise ModelError(f"the tensor '{name}' lies outside of the model's folder", found=location)
-        if not path.is_file():
-            raise ModelError(f"the file of the tensor '{name}' is missing", expected=str(path))
-        return path
+        if location not in self._files:
+            try:
+                self._files[location] = mapped_file(location, self._folder)
+            except MissingFileError as error:
+                raise ModelError(f"the file of {what} is missing", expected=brief(location)) from error
+            except FileError as error:
+                problem = f"{what} lies in no file of the model's folder, or outside of it: {error.strerror}"
+                raise ModelError(problem, expected=error.expected, found=brief(location)) from error
+        return self._files[location]
+
+
+def _number(fields: dict[str, str], key: str, what: str) -> int | None:
+    """A number of bytes, None where the model says none."""
+    text = fields.get(key)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ModelError(f"the {key} of {what} is no number of bytes", found=brief(text))
+    return int(text)

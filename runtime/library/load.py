@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import weakref
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...untrusted import checked_path, read_json
 from ..abi import ABI_VERSION
 from ..arguments import bind_keywords, normalize_arguments
 from ..dtypes import to_dtype
@@ -61,11 +60,10 @@ class Library(Functions):
 
     def __init__(self, path: str | os.PathLike[str]):
         """Raises `LibraryError` for a file that is no such library, or of another version of tirax."""
-        file = Path(path).resolve()
         try:
-            library = ctypes.CDLL(str(file))
+            library = ctypes.CDLL(os.path.realpath(checked_path(path)))
             text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, INFO)))
-            said: Any = json.loads(text)
+            said: Any = read_json(text, "what it says of itself", LibraryError)
             functions = [FunctionInfo.from_json(row) for row in said["functions"]]
             name, abi = str(said["name"]), said["abi"]
             why = library[f"{name}_error"]

@@ -80,6 +80,9 @@ def row(dtype="F32", shape=(4,), offsets=(0, 16)):
         ({"x": row(offsets=(0, 32), shape=(8,))}, "do not fill"),
         ({"x": row(offsets=(16, 0))}, "do not fill"),
         ({"x": row(), "y": row()}, "overlap"),
+        ({"x": row("I8", (8,), (0, 8)), "y": row("I8", (4,), (12, 16))}, "4 bytes that belong to nobody"),
+        ({"x": row("F32", (1,), (0, 4)), "y": row("F32", (1,), (0, 4)), "z": row("F32", (1,), (8, 12))}, "overlap"),
+        ({"x": row("F32", (1,), (0, 4))}, "at its end"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, header, message):

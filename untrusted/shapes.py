@@ -1,0 +1,55 @@
+"""Extents of arrays, and where their bytes are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ..diagnostics import TiraxError
+from .texts import brief
+
+MOST_RANK = 64
+"""Dimensions of an array: what numpy can hold."""
+MOST_BYTES = (1 << 63) - 1
+"""Of an array, an extent of 0 counted as 1: numpy multiplies extents so."""
+
+
+def checked_shape(extents: object, itemsize: int, what: str, error: type[TiraxError]) -> tuple[int, ...]:
+    """Extents of an array that there can be: integers from 0, at most `MOST_RANK`, whose bytes have a number.
+
+    Raises `error`, whose message begins with `what`.
+    """
+    if not isinstance(extents, list | tuple):
+        raise error(f"{what}: no list of extents", found=brief(extents))
+    if len(extents) > MOST_RANK:
+        raise error(f"{what}: too many dimensions", expected=f"at most {MOST_RANK}", found=len(extents))
+    if not all(type(extent) is int and 0 <= extent <= MOST_BYTES for extent in extents):
+        raise error(f"{what}: a wrong extent", expected="integers from 0 to 2**63 - 1", found=brief(extents))
+    if math.prod(max(extent, 1) for extent in extents) * max(itemsize, 1) > MOST_BYTES:
+        raise error(f"{what}: extents are too large", found=brief(extents))
+    return tuple(extents)
+
+
+def checked_range(begin: object, end: object, size: int, what: str, error: type[TiraxError]) -> tuple[int, int]:
+    """Where bytes begin and end among `size`. Raises `error`, whose message begins with `what`."""
+    if type(begin) is not int or type(end) is not int or not 0 <= begin <= end <= size:
+        found = f"{brief(begin)} to {brief(end)}"
+        raise error(f"{what}: bytes that are not there", expected=f"within 0 to {size}", found=found)
+    return begin, end
+
+
+def check_filled(ranges: Iterable[tuple[int, int, str]], size: int, what: str, error: type[TiraxError]) -> None:
+    """Ranges of bytes with the names of their owners fill `size` bytes: none overlap and nothing is between them.
+
+    Raises `error`, whose message begins with `what`.
+    """
+    at = 0
+    for begin, end, name in sorted(ranges):
+        if begin != at:
+            gap = f"{begin - at} bytes that belong to nobody come before it"
+            problem = f"'{brief(name)}': {'it overlaps what comes before it' if begin < at else gap}"
+            raise error(f"{what}: {problem}", expected=f"byte {at}", found=f"byte {begin}")
+        at = end
+    if at != size:
+        problem = "bytes at its end belong to nobody"
+        raise error(f"{what}: {problem}", expected=f"{at} bytes", found=f"{size} bytes")
