@@ -74,6 +74,10 @@ class _Metadata:
         return number
 
 
+_MOST_NAME = 512
+"""Characters of a hint: LLVM cuts off names of more than 1,024, which are the same then."""
+
+
 class _Function:
     """The names and edges of one function that is being printed."""
 
@@ -91,6 +95,7 @@ class _Function:
     def fresh(self, hint: str | None, prefix: str = "v") -> str:
         """A name that no value and no block of the function has yet."""
         used = self.used
+        hint = hint if hint is None or len(hint) <= _MOST_NAME else hint[:_MOST_NAME]
         if hint is not None and hint not in used:
             used.add(hint)
             return hint

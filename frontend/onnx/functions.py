@@ -62,6 +62,11 @@ def _type_proto(value: Any) -> Any:
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(dtype), shape)
 
 
+def function_key(node: NodeProto) -> FunctionKey:
+    """The key of the function that a node calls, where there is one."""
+    return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
+
+
 def model_function(functions: Mapping[FunctionKey, FunctionProto], node: NodeProto) -> FunctionProto | None:
     """The function of the model that a node calls, None where it is an operator."""
-    return functions.get((domain_of(node.domain), node.op_type, getattr(node, "overload", "")))
+    return functions.get(function_key(node))

@@ -20,6 +20,7 @@ from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
 from .branches import RanksDiffer, Side, either
 from .constants import computed
+from .expansion import MOST_NESTED
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
 from .node import Node
@@ -32,8 +33,6 @@ from .values import Result, TensorSequence, Value
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto
 
-_MOST_NESTED = 64
-"""Functions in functions: more of them call themselves."""
 _MOST_FORKS = 64
 """Branches after which the rest of a graph is converted twice."""
 
@@ -194,7 +193,7 @@ class Scope:
         defaults: Mapping[str, Any] | None = None,
     ) -> list[Result]:
         """The outputs of a function for the inputs and attributes of a node, and `defaults` of others."""
-        if self.world.depth == _MOST_NESTED:
+        if self.world.depth == MOST_NESTED:
             raise ModelError(f"the function '{body.name}' calls itself")
         attributes = {a.name: a for a in (*(defaults or {}).values(), *body.attribute_proto, *proto.attribute)}
         opsets = {**self.opsets, **versions(body.opset_import)}

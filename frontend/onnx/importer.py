@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
 from .coverage import coverage_of, has_branches
+from .expansion import require_finite
 from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
 from .sizes import Declared, Sizes
@@ -81,10 +82,11 @@ def imported(
     opsets = model_versions(proto, opset)
     functions = functions_of(proto)
     converters = Converters(own)
+    require_finite(proto.graph, functions)
     coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
     reader = TensorReader(opened.folder)
     names = Names(sanitize_input_names, "input", keywords=True)
-    sizes = Sizes()
+    sizes = Sizes(_plain_names(proto.graph, shape_dict or {}))
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
     declared = {} if shape_dict else _declared(proto.graph, sizes)
     world = World(BlockBuilder(), functions, reader, sizes, converters, declared)
@@ -132,6 +134,15 @@ def _value(name: str, var: Var | None) -> Result:
     for value in values:
         value.sources = frozenset({name})
     return TensorSequence(values) if fields else values[0]
+
+
+def _plain_names(graph: GraphProto, shapes: Mapping[str, Any]) -> Iterator[str]:
+    """The names that dimensions of inputs have as a whole, in the model and by the caller."""
+    for info in graph.input:
+        if info.type.HasField("tensor_type") and info.name not in shapes:
+            yield from (d.dim_param for d in info.type.tensor_type.shape.dim)
+    for shape in shapes.values():
+        yield from (d for d in shape or () if isinstance(d, str))
 
 
 def _declared(graph: GraphProto, sizes: Sizes) -> dict[str, Declared]:

@@ -120,8 +120,8 @@ def subgraphs(node: NodeProto) -> list[GraphProto]:
     return [graph for a in node.attribute for graph in ([a.g] if a.HasField("g") else a.graphs)]
 
 
-def all_nodes(graph: GraphProto) -> Iterable[NodeProto]:
-    """The nodes of a graph and of the bodies in it."""
+def all_nodes(graph: GraphProto | FunctionProto) -> Iterable[NodeProto]:
+    """The nodes of a graph or a function and of the bodies in it."""
     for node in graph.node:
         yield node
         for body in subgraphs(node):

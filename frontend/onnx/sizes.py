@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.sym.expr import SymExpr, Var, as_expr
 from ...handles.tir.dims import dim_of
+from ...untrusted import ExpressionError, read_expression
 from ..importing.names import Names
 
 if TYPE_CHECKING:
@@ -19,44 +19,48 @@ Declared = list[SymExpr | None]
 """Extents that a model declares, None for those that it does not."""
 
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[SymExpr, SymExpr], SymExpr]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+_ARITHMETIC: dict[str, Callable[[SymExpr, SymExpr], SymExpr]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
 """The arithmetic of dimensions that exporters write as text; a quotient is a whole number."""
 
 
 class Sizes:
-    """The symbolic sizes of one function; the same name is the same size."""
+    """The symbolic sizes of one function; the same name is the same size.
 
-    def __init__(self):
+    `plain` are the names of whole dimensions: arithmetic on these is arithmetic, any other text is a name.
+    """
+
+    def __init__(self, plain: Iterable[str] = ()):
+        self._plain = frozenset(plain)
         self._names = Names(prefix="d")
         self._count = 0
 
     def named(self, text: str) -> SymExpr:
-        """The size that the model calls `text`: a variable, or arithmetic on some such as `2*n + 1`."""
+        """The size that the model calls `text`: a variable, or arithmetic on others such as `2*n + 1`."""
         try:
-            tree = ast.parse(text.strip(), mode="eval").body
-        except SyntaxError:
-            return Var(self._names[text])
-        expr = self._arithmetic(tree)
-        return Var(self._names[text]) if expr is None else expr
+            expr = self._arithmetic(read_expression(text, {}, _ARITHMETIC))
+        except ExpressionError:
+            expr = None
+        return Var(self._names[text]) if expr is None or expr.constant is not None else expr
 
-    def _arithmetic(self, tree: ast.expr) -> SymExpr | None:
-        """What a syntax tree says of sizes, None where it is no arithmetic on them."""
-        if isinstance(tree, ast.Name):
-            return Var(self._names[tree.id])
-        if isinstance(tree, ast.Constant) and type(tree.value) is int:
-            return as_expr(tree.value)
-        build = _ARITHMETIC.get(type(tree.op)) if isinstance(tree, ast.BinOp) else None
-        if build is None or not isinstance(tree, ast.BinOp):
-            return None
-        left, right = self._arithmetic(tree.left), self._arithmetic(tree.right)
-        return None if left is None or right is None or right.constant == 0 else build(left, right)
+    def _arithmetic(self, tree: object) -> SymExpr | None:
+        """What a tree says of sizes, None where it is no arithmetic on those that are known."""
+        match tree:
+            case int() if abs(tree) < 1 << 63:
+                return as_expr(tree)
+            case ("var", str() as name) if name in self._plain:
+                return Var(self._names[name])
+            case (str() as symbol, left, right) if symbol in _ARITHMETIC:
+                a, b = self._arithmetic(left), self._arithmetic(right)
+                return None if a is None or b is None or b.constant == 0 else _ARITHMETIC[symbol](a, b)
+            case _:
+                return None
 
     def fresh(self, hint: str) -> Var:
         """A size of its own."""

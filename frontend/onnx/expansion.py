@@ -1,0 +1,61 @@
+"""What calling the functions of a model adds to its nodes, counted before any is expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...ir.passes.limits import check_limit
+from ...untrusted import brief
+from ..importing.errors import ModelError
+from .functions import function_key
+from .model import FunctionKey, all_nodes
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, NodeProto
+
+MOST_NESTED = 64
+"""Functions in functions: more of them call themselves."""
+
+
+def require_finite(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> None:
+    """Raise `ModelError` for functions that call themselves, `LimitError` where they become too many nodes or bytes."""
+    if functions:
+        _Counter(functions).calls(all_nodes(graph), 0).check("the functions of the model")
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """What calls become when what they call is written out for each: nodes, and bytes of what is in them."""
+
+    nodes: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: _Expansion) -> _Expansion:
+        return _Expansion(self.nodes + other.nodes, self.bytes + other.bytes)
+
+    def check(self, what: str) -> None:
+        """Raise `LimitError` where it is above a limit; `what` is expanded."""
+        check_limit("import.nodes", self.nodes, f"{what} are expanded to too many nodes")
+        check_limit("import.bytes", self.bytes, f"{what} are expanded to too many bytes")
+
+
+class _Counter:
+    def __init__(self, functions: Mapping[FunctionKey, FunctionProto]):
+        self._functions = functions
+        self._known: dict[FunctionKey, _Expansion] = {}
+
+    def calls(self, nodes: Iterable[NodeProto], depth: int) -> _Expansion:
+        """What the functions that nodes call become."""
+        keys = (key for key in map(function_key, nodes) if key in self._functions)
+        return sum((self._function(key, depth) for key in keys), _Expansion())
+
+    def _function(self, key: FunctionKey, depth: int) -> _Expansion:
+        if depth == MOST_NESTED:
+            raise ModelError(f"the function '{brief(key[1])}' calls itself")
+        if key not in self._known:
+            function = self._functions[key]
+            nodes = list(all_nodes(function))
+            self._known[key] = _Expansion(len(nodes), function.ByteSize()) + self.calls(nodes, depth + 1)
+        return self._known[key]
