@@ -25,7 +25,8 @@ from ..ir.text import TextParser, read_text
 from ..schedule import Schedule, Trace
 from ..schedule.state import ScheduleError
 from ..target import Target
-from .types import TensorInfo, TuningRecord, Workload, stable_hash
+from ..untrusted import brief, checked_path, read_json
+from .types import TensorInfo, TuningRecord, Workload, checked_seconds, stable_hash
 
 _TRIED = 5
 """So many of the fastest records are tried, where those before cannot be applied any more."""
@@ -40,7 +41,7 @@ def _reading(path: str | os.PathLike[str]) -> Generator[None]:
         yield
     except TiraxError:
         raise
-    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ACCESS:
             raise _no_access(path, error) from error
         hint = "it is damaged, or something else: begin a new one in another folder"
@@ -410,8 +411,10 @@ class JSONDatabase(MemoryDatabase):
         for path in self._read:
             if not path.exists() and not allow_missing:
                 raise TiraxError(f"there is no file '{path}'", hint="allow_missing=True begins a new database")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            with _writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            checked_path(path)
         with self._locked():
             self._refresh()
 
@@ -466,7 +469,10 @@ class JSONDatabase(MemoryDatabase):
                 self._lines.append(self._workload(*row))
         with _reading(self.path_tuning_record):
             for row in self._new_rows(self.path_tuning_record):
-                workload = self._lines[row[0]]
+                number = row[0]
+                if type(number) is not int or number < 0:
+                    raise ValueError(f"a record is of the workload {brief(number)}")
+                workload = self._lines[number]
                 if workload is not None:
                     self._add(*_from_json(workload, row))
 
@@ -476,12 +482,20 @@ class JSONDatabase(MemoryDatabase):
             whole, newline, _ = file.read().rpartition(b"\n")
         data = whole + newline
         self._read[path] += len(data)
-        return [json.loads(line) for line in data.splitlines()]
+        return [_row(line, f"'{path}' is no database of tuning records: a line") for line in data.split(b"\n")[:-1]]
 
     def _workload(self, shash: Any, text: str) -> Workload | None:
         """The workload of a line; None where this version cannot read it."""
         mod = _module_of(text)
         return None if mod is None else super().commit_workload(mod)
+
+
+def _row(line: bytes, what: str) -> list[Any]:
+    """The list that a line is."""
+    row = read_json(line, what, TiraxError)
+    if not isinstance(row, list) or len(row) < 2:
+        raise TiraxError(f"{what} is no list of two or three", found=brief(row))
+    return row
 
 
 def _from_json(workload: Workload, row: list[Any]) -> tuple[TuningRecord, str]:
@@ -537,6 +551,8 @@ class SQLiteDatabase(Database):
         self._workloads: dict[int, Workload] = {}
         """Those that were read already."""
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        if os.path.lexists(self.path):
+            checked_path(self.path)
         self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
             with _reading(self.path):
@@ -653,12 +669,13 @@ class SQLiteDatabase(Database):
         if workload is None:
             return None
         with _reading(self.path):
+            what = f"a record of '{self.path}'"
             return TuningRecord(
-                Trace.from_json(json.loads(trace)),
+                Trace.from_json(read_json(trace, what, TiraxError)),
                 workload,
-                None if run_secs is None else json.loads(run_secs),
+                None if run_secs is None else checked_seconds(read_json(run_secs, what, TiraxError)),
                 Target(target) if target else None,
-                [TensorInfo.from_json(info) for info in json.loads(args_info)],
+                [TensorInfo.from_json(info) for info in read_json(args_info, what, TiraxError)],
             )
 
     def _all(self, query: str, values: Sequence[Any]) -> list[Any]:

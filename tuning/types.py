@@ -19,6 +19,7 @@ from ..schedule import Schedule, Trace
 from ..schedule.random import Random
 from ..target import Target
 from ..transforms.tir.walk import functions
+from ..untrusted import brief, checked_shape
 
 
 class Task(Protocol):
@@ -46,7 +47,7 @@ class ArgInfo:
     @staticmethod
     def from_json(json_obj: Sequence[Any]) -> TensorInfo:
         """The argument of `["TENSOR", dtype, shape]`."""
-        return TensorInfo(str(json_obj[1]), tuple(int(d) for d in json_obj[2]))
+        return TensorInfo(str(json_obj[1]), checked_shape(json_obj[2], 8, "the argument of a record", TiraxError))
 
     @staticmethod
     def from_prim_func(func: Any) -> list[TensorInfo]:
@@ -191,6 +192,14 @@ class Seconds(float):
         return float.__repr__(self)
 
 
+def checked_seconds(seconds: Any) -> list[float] | None:
+    """The seconds in a record: numbers from 0, or None. Raises `TiraxError` for anything else."""
+    wrong = not isinstance(seconds, list) or not all(type(s) in (int, float) and s >= 0 for s in seconds)
+    if seconds is not None and wrong:
+        raise TiraxError("the seconds of a record are no numbers from 0", found=brief(seconds))
+    return seconds
+
+
 NEVER = 1e10
 """The seconds of a failure, as TVM writes them."""
 
@@ -227,6 +236,7 @@ class TuningRecord:
     def from_json(json_obj: Sequence[Any], workload: Workload) -> TuningRecord:
         """The record of a workload that `as_json` has written."""
         trace, seconds, config, args = json_obj
+        checked_seconds(seconds)
         failed = not seconds or min(seconds) >= NEVER
         infos = [TensorInfo.from_json(info) for info in args]
         target = None if config is None else Target(config)

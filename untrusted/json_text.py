@@ -12,15 +12,15 @@ from .texts import brief
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_json(data: bytes | str, what: str, error: type[TiraxError]) -> Any:
-    """The value of a JSON text in UTF-8 as its standard says: no NaN, no key twice, no half of a character.
+def read_json(data: bytes | str, what: str, error: type[TiraxError], *, halves: bool = False) -> Any:
+    """The value of a JSON text in UTF-8 as its standard says: no NaN, no key twice.
 
-    Raises `error`, whose message begins with `what`.
+    Texts have no half of a surrogate pair, unless with `halves`. Raises `error`, whose message begins with `what`.
     """
     try:
         text = data if isinstance(data, str) else data.decode()
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-        if isinstance(data, str) or _SURROGATE.search(text):
+        if not halves and (isinstance(data, str) or _SURROGATE.search(text)):
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as problem:
         raise error(f"{what} is not JSON", notes=[brief(str(problem))]) from problem

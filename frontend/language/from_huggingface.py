@@ -19,7 +19,7 @@ from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .group_quantization import Scheme, scheme_of, with_matrices
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
 from .rope_scaling import rope_stretch
-from .settings import read_json, read_text
+from .settings import read_object, read_text
 from .shapes import check_heads, demand_weights, expected_shapes
 from .weights import Weight, Weights
 
@@ -45,7 +45,7 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
     `UnsupportedError` for models of other families, of experts, or quantized in other ways than GPTQ's and AWQ's.
     """
     path = Path(folder)
-    entries = read_json(path / "config.json")
+    entries = read_object(path / "config.json")
     name = _family(path, entries)
     scheme = scheme_of(os.fspath(path), entries)
     weights, unknown = _weights(path, FAMILIES[name], scheme)
@@ -66,7 +66,7 @@ def huggingface_template(folder: str | os.PathLike[str]) -> str | None:
     file, settings = Path(folder, "chat_template.jinja"), Path(folder, "tokenizer_config.json")
     if file.exists():
         return read_text(file)
-    entry = read_json(settings).get("chat_template") if settings.exists() else None
+    entry = read_object(settings).get("chat_template") if settings.exists() else None
     if isinstance(entry, list):
         named = [each for each in entry if isinstance(each, dict) and each.get("name") == "default"]
         entry = named[0].get("template") if named else entry
@@ -126,7 +126,7 @@ def _without_prefix(name: str) -> str:
 def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     if not (path / _INDEX).exists():
         return read_weights(path / _WEIGHTS)
-    shards = read_json(path / _INDEX, 1 << 28).get("weight_map")
+    shards = read_object(path / _INDEX, 1 << 28).get("weight_map")
     if not isinstance(shards, dict) or not all(_is_name(shard) for shard in shards.values()):
         raise ModelError(
             f"'{path / _INDEX}' is damaged", expected="weight_map: names of weights and of files beside it"

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
 from typing import Any
 
+from ...untrusted import brief, read_file, read_json
 from ..importing.errors import ModelError
 
 _MOST_JSON = 1 << 24
 """Bytes of a file of settings."""
 
 
-def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
-    """The JSON object in a file. Raises `OSError`, and `ModelError` for what is none or is larger than `most` bytes."""
-    text = read_text(path, most)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"'{path}' is not JSON") from error
+def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
+    """The JSON object in a file. Raises `FileError`, `ModelError` for none or above `most` bytes."""
+    value = read_json(read_text(path, most), f"'{brief(os.fspath(path))}'", ModelError, halves=True)
     if not isinstance(value, dict):
         raise ModelError(f"'{path}' is no JSON object")
     return value
 
 
 def read_text(path: Path, most: int = _MOST_JSON) -> str:
-    """The text in a file. Raises `OSError`, and `ModelError` for what is no UTF-8 or larger than `most` bytes."""
-    with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ModelError(f"'{path}' is too large", expected=f"at most {most} bytes")
+    """The text in a file. Raises `FileError`, an `OSError`, and `ModelError` for no UTF-8 or above `most` bytes."""
     try:
-        return data.decode()
+        return read_file(path, most, ModelError).decode()
     except UnicodeDecodeError as error:
         raise ModelError(f"'{path}' is no text in UTF-8") from error

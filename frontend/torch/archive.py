@@ -7,13 +7,14 @@ to sympy, which evaluates them as Python, and resolves the names of operators. E
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
+import struct
 import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from ...untrusted import ExpressionError, brief, open_file, read_expression, read_json
 from ..importing.errors import ModelError
 
 if TYPE_CHECKING:
@@ -25,23 +26,22 @@ _CODE_OBJECTS = ("custom_obj_", "opaque_obj_")
 _TARGET = re.compile(r"torch\.ops(\.\w+){2,3}|_operator\.\w+|math\.\w+|torch\.sym_\w+|torch\._sym_\w+", re.ASCII)
 """Operators, arithmetic of sizes."""
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<call>[A-Za-z_]\w*)\s*\(|(?P<name>[A-Za-z_]\w*)|(?P<text>'\w+')|\d+(?:\.\d*)?(?:e[+-]?\d+)?|[-+*/%()<>=!,&|~])",
-    re.ASCII,
-)
-_FUNCTIONS = frozenset((
-    "Symbol", "Integer", "Float", "Rational", "Abs", "Add", "Mul", "Pow", "Max", "Min", "Mod", "And", "Or",
+_ARITHMETIC = {
+    "Add": "+", "Mul": "*", "Pow": "**", "Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//",
+    "IntTrueDiv": "/", "FloatTrueDiv": "/", "Rational": "/", "PowByNatural": "**", "FloatPow": "**", "LShift": "<<",
+    "RShift": ">>", "Max": "max", "Min": "min",
+}  # fmt: skip
+_FUNCTIONS = _ARITHMETIC | {name: name for name in (
+    "Symbol", "Integer", "Float", "Abs", "And", "Or",
     "Not", "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Equality", "Unequality", "LessThan", "GreaterThan",
     "StrictLessThan", "StrictGreaterThan", "Piecewise", "ExprCondPair", "Identity", "CeilDiv", "CeilToInt",
-    "CleanDiv", "FloatPow", "FloatTrueDiv", "FloorDiv", "FloorToInt", "IntTrueDiv", "LShift", "RShift",
-    "ModularIndexing", "PowByNatural", "PythonMod", "RoundDecimal", "RoundToInt", "ToFloat", "TruncToFloat",
+    "FloorToInt", "ModularIndexing", "RoundDecimal", "RoundToInt", "ToFloat", "TruncToFloat",
     "TruncToInt", "Where", "floor", "ceiling", "IsNonOverlappingAndDenseIndicator", "sqrt", "log", "log2",
     "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2",
-))  # fmt: skip
-_POWERS = re.compile(r"\w*(?:Pow|Shift)\w*\s*\(|\*\*", re.ASCII)
-_MOST_POWERS = 2
-_LARGEST_IN_POWERS = 999
-"""What powers may hold: sympy computes those of numbers, and they can have more digits than memory has room for."""
+)}  # fmt: skip
+"""What sympy writes sizes with."""
+_MOST_JSON = 1 << 28
+"""Bytes of a program without its weights."""
 
 
 def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
@@ -51,13 +51,15 @@ def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
     """
     import torch
 
-    name = os.fspath(path)
+    name = brief(os.fspath(path))
     try:
-        with zipfile.ZipFile(path) as archive:
-            _require_harmless(name, archive)
+        with open_file(path) as file, zipfile.ZipFile(file) as archive:
+            _require_harmless(name, archive, os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise ModelError(f"cannot read '{name}': {error.strerror}") from error
-    except (zipfile.BadZipFile, ValueError, RecursionError) as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, RuntimeError, struct.error) as error:
+        if isinstance(error, ModelError):
+            raise
         raise ModelError(f"'{name}' is no exported program, or is damaged: {error}", hint=_SAVE_AGAIN) from error
     try:
         return torch.export.load(path)
@@ -65,10 +67,12 @@ def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
         raise ModelError(f"torch cannot read '{name}': {_first_line(error)}", hint=_SAVE_AGAIN) from error
 
 
-def _require_harmless(name: str, archive: zipfile.ZipFile) -> None:
+def _require_harmless(name: str, archive: zipfile.ZipFile, size: int) -> None:
     files = [info.filename for info in archive.infolist()]
     if len(set(files)) < len(files) or archive.comment or any(i.compress_type for i in archive.infolist()):
         raise ModelError(f"'{name}' is not as torch writes it: names come twice, or files are compressed")
+    if sum(i.file_size for i in archive.infolist()) > size:
+        raise ModelError(f"'{name}' is damaged: what it holds is larger than the file", found=f"{size} bytes")
     models = [f for f in files if re.fullmatch(r"[^/]+/models/[^/]+\.json", f)]
     if not models:
         raise ModelError(
@@ -93,7 +97,9 @@ def _require_harmless(name: str, archive: zipfile.ZipFile) -> None:
 
 
 def _json(archive: zipfile.ZipFile, file: str) -> Any:
-    return json.loads(archive.read(file))
+    if archive.getinfo(file).file_size > _MOST_JSON:
+        raise ModelError(f"{file} is too large", expected=f"at most {_MOST_JSON} bytes")
+    return read_json(archive.read(file), file, ModelError)
 
 
 def _payload_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
@@ -134,30 +140,23 @@ def _program_problems(program: Any) -> Iterator[str]:
             stack += fields.values()
             target, text = fields.get("target"), fields.get("expr_str")
             if isinstance(target, str) and not _TARGET.fullmatch(target):
-                yield f"the operator {target!r} is none of torch"
-            if isinstance(text, str) and not is_arithmetic(text):
-                yield f"the size {text!r} is no arithmetic"
+                yield f"the operator '{brief(target)}' is none of torch"
+            if text is not None and not is_arithmetic(text):
+                yield f"the size '{brief(text)}' is no arithmetic"
             for name in fields.get("range_constraints") or ():
                 if not is_arithmetic(str(name)):
-                    yield f"the size {name!r} is no arithmetic"
+                    yield f"the size '{brief(str(name))}' is no arithmetic"
 
 
-def is_arithmetic(text: str) -> bool:
+def is_arithmetic(text: object) -> bool:
     """Whether a text is an expression of numbers, symbols and the functions that torch writes for sizes.
 
-    Powers and shifts may be few, and of small numbers.
+    What computing it would cost is bounded: sympy computes powers of numbers, which memory may have no room for.
     """
-    powers = len(_POWERS.findall(text))
-    numbers = [int(n) for n in re.findall(r"\b\d{1,19}\b", text)]
-    if powers > _MOST_POWERS or (powers and max(numbers, default=0) > _LARGEST_IN_POWERS) or re.search(r"\d{20}", text):
+    try:
+        read_expression(text, _FUNCTIONS)
+    except ExpressionError:
         return False
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None or (token["call"] is not None and token["call"] not in _FUNCTIONS) or "__" in token[0]:
-            return False
-        at = token.end()
     return True
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ....untrusted import read_file
 from ...importing.extras import require
-from ..settings import read_json
+from ..settings import read_object
 from .base import SpecialTokens, TextStream, Tokenizer, TokenizerError, stop_tokens
 
 _MOST = 1 << 28
@@ -21,16 +22,17 @@ def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
     """The tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` for what is none."""
     package = require("tokenizers", "language")
     path = Path(folder, "tokenizer.json")
-    if path.stat().st_size > _MOST:
-        raise TokenizerError(f"'{path}' is too large", expected=f"at most {_MOST} bytes")
+    text = read_file(path, _MOST, TokenizerError)
     with _told(f"'{path}' is no tokenizer"):
-        tokenizer = package.Tokenizer.from_str(path.read_text("utf-8"))
+        tokenizer = package.Tokenizer.from_str(text.decode())
+        tokenizer.no_padding()  # to any length that the file says
+        tokenizer.no_truncation()
     settings, generation = (_settings(path.with_name(f"{name}_config.json")) for name in ("tokenizer", "generation"))
     return HuggingFaceTokenizer(tokenizer, settings, package.decoders.DecodeStream, _end_tokens(generation))
 
 
 def _settings(path: Path) -> Mapping[str, Any]:
-    return read_json(path) if path.exists() else {}
+    return read_object(path) if path.exists() else {}
 
 
 def _end_tokens(generation: Mapping[str, Any]) -> list[int]:
