@@ -93,13 +93,13 @@ def _read(path: str | os.PathLike[str]) -> np.ndarray:
     """The whole file in memory: a mapped one would crash the process if somebody truncated it later."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
-        _check_prefix(os.fspath(path), np.frombuffer(file.read(_HEADER_AT), np.uint8), size)
-        file.seek(0)
         try:
+            _check_prefix(os.fspath(path), np.frombuffer(file.read(_HEADER_AT), np.uint8), size)
+            file.seek(0)
             data = empty(size, "uint8")
-        except MemoryError as error:
-            raise DamagedFileError(f"{path} does not fit into memory", found=f"{size} bytes") from error
-        size = file.readinto(data.data)
+            size = file.readinto(data.data)
+        except (MemoryError, OSError) as error:
+            raise DamagedFileError(f"{path} cannot be read into memory: {error}", found=f"{size} bytes") from error
     data.flags.writeable = False
     return np.asarray(data[:size])
 

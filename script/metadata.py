@@ -17,7 +17,6 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
-from operator import index as whole
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
@@ -26,6 +25,7 @@ from xdsl.ir import Attribute
 from ..diagnostics import TiraxError
 from ..dialects.dtypes import byte_size, dtype_name, dtype_of
 from ..dialects.relax import TensorData, TensorDataAttr
+from ..untrusted import brief, checked_shape, read_json
 
 CONSTANT_KEY = "relax.expr.Constant"
 STRING_KEY, STRING_IMM_KEY = "runtime.String", "tir.StringImm"
@@ -53,10 +53,7 @@ def _row(value: Attribute) -> object:
 
 def decode_metadata(text: str) -> dict[str, list[TensorDataAttr | str]]:
     """The tables of a metadata text by key. Raises `MetadataError` for what `encode_metadata` did not write."""
-    try:
-        found: object = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise MetadataError(f"the metadata is no JSON: {error}") from error
+    found: object = read_json(text, "the metadata", MetadataError)
     if not isinstance(found, dict):
         raise MetadataError("the metadata must be a JSON object", found=type(found).__name__)
     table = cast("dict[str, object]", found)
@@ -64,7 +61,7 @@ def decode_metadata(text: str) -> dict[str, list[TensorDataAttr | str]]:
         raise MetadataError(
             "the metadata has another format",
             expected=f"{FORMAT}, version {VERSION}",
-            found=f"{table.get('format')}, version {table.get('version')}",
+            found=f"{brief(table.get('format'))}, version {brief(table.get('version'))}",
             hint="print the program with show_meta=True in tirax",
         )
     return {key: _table(key, read, table.get(key, [])) for key, read in _READERS.items()}
@@ -79,13 +76,12 @@ def _table(key: str, read: Callable[[int, object], TensorDataAttr | str], rows: 
 def _constant(index: int, row: object) -> TensorDataAttr:
     try:
         fields = cast("Mapping[str, object]", row)
-        dtype = dtype_of(cast(str, fields["dtype"]))
-        shape = tuple(map(whole, cast("list[int]", fields["shape"])))
-        raw = base64.b64decode(cast(str, fields["data"]), validate=True)
-        if min(shape, default=0) < 0:
-            raise ValueError(shape)
+        dtype = dtype_of(str(fields["dtype"]))
+        extents, raw = fields["shape"], base64.b64decode(cast(str, fields["data"]), validate=True)
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise MetadataError(f"constant {index} of the metadata must have dtype, shape and data") from error
+    what = f"constant {index} of the metadata must have dtype, shape and data"
+    shape = checked_shape(extents, byte_size(dtype), what, MetadataError)
     wanted = prod(shape) * byte_size(dtype)
     if len(raw) != wanted:
         raise MetadataError(f"constant {index} of the metadata has the wrong size", expected=wanted, found=len(raw))

@@ -41,7 +41,7 @@ def _reading(path: str | os.PathLike[str]) -> Generator[None]:
         yield
     except TiraxError:
         raise
-    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (sqlite3.Error, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ACCESS:
             raise _no_access(path, error) from error
         hint = "it is damaged, or something else: begin a new one in another folder"
@@ -409,12 +409,12 @@ class JSONDatabase(MemoryDatabase):
         self._lines: list[Workload | None] = []
         """The workload of each line; None for one that this version cannot read."""
         for path in self._read:
+            checked_path(path, missing=True)
             if not path.exists() and not allow_missing:
                 raise TiraxError(f"there is no file '{path}'", hint="allow_missing=True begins a new database")
             with _writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
-            checked_path(path)
         with self._locked():
             self._refresh()
 
@@ -551,8 +551,7 @@ class SQLiteDatabase(Database):
         self._workloads: dict[int, Workload] = {}
         """Those that were read already."""
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
-        if os.path.lexists(self.path):
-            checked_path(self.path)
+        checked_path(self.path, missing=True)
         self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
             with _reading(self.path):

@@ -38,8 +38,8 @@ class FolderError(FileError, IsADirectoryError):
 _FILE_ERRORS: dict[int, type[FileError]] = {errno.ENOENT: MissingFileError, errno.EISDIR: FolderError}
 
 
-def checked_path(path: Path, folder: Path | None = None) -> str:
-    """The path of a regular file that is there, symbolic links followed.
+def checked_path(path: Path, folder: Path | None = None, *, missing: bool = False) -> str:
+    """The path of a regular file that is there, symbolic links followed; with `missing`, it need not be there.
 
     With `folder`, a path that a file names: it is relative, has no `..`, and stays in that folder whatever links there
     are. Raises `FileError`; nothing is opened.
@@ -49,7 +49,12 @@ def checked_path(path: Path, folder: Path | None = None) -> str:
     if folder is not None:
         _check_relative(name)
         name = os.path.join(os.fspath(folder), name)
-    status = _status(name)
+    try:
+        status = _status(name)
+    except MissingFileError:
+        if missing:
+            return name
+        raise
     if stat.S_ISDIR(status.st_mode):
         _refuse(name, errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):
@@ -137,7 +142,10 @@ def mapped_file(path: Path, folder: Path | None = None) -> memoryview:
 def read_file(path: Path, most: int, error: type[TiraxError] = TiraxError) -> bytes:
     """The bytes of a file of at most so many. Raises `FileError`, and `error` for a larger one."""
     with open_file(path) as file:
-        data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
+        try:
+            data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
+        except OSError as problem:
+            _refuse(os.fspath(path), problem.errno or errno.EIO)
     if len(data) > most:
         raise error(f"'{brief(os.fspath(path))}' is too large", expected=f"at most {most} bytes")
     return data

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import relax
 from ...ir.rewriting.edit import set_type
+from ...untrusted import brief, read_json
 from ..base_func import BaseFunc
 from ..module import IRModule
 from ..struct_info import StructInfo, type_of
@@ -98,11 +99,11 @@ def _function(text: str) -> BaseFunc:
 
 def _parsed(text: str, method: str) -> Any:
     from ...ir.passes.transform import new_context
-    from ...ir.text import TextParser
+    from ...ir.text import TextParser, read_text
 
     try:
-        return getattr(TextParser(new_context(), text), method)()
-    except ParseError as error:
+        return read_text(new_context(), text, getattr(TextParser, method))
+    except (ParseError, RecursionError) as error:
         raise TiraxError("the stored text is no module", notes=[str(error)]) from error
 
 
@@ -121,14 +122,14 @@ _STORED: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def _stored(text: str) -> dict[str, Any]:
-    try:
-        stored = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise TiraxError("not JSON", notes=[str(error)]) from error
+    stored = read_json(text, "the text", TiraxError)
     if not isinstance(stored, dict) or stored.get("format") != _FORMAT or "mlir" not in stored:
         raise TiraxError("not what save_json gives", expected=f'{{"format": "{_FORMAT}", …}}')
     if stored.get("version") != _VERSION:
-        raise TiraxError("stored by another version", expected=_VERSION, found=stored.get("version"))
-    if stored.get("kind") not in _STORED:
-        raise TiraxError("stored is what is not known here", expected=", ".join(_STORED), found=stored.get("kind"))
+        raise TiraxError("stored by another version", expected=_VERSION, found=brief(stored.get("version")))
+    kind = stored.get("kind")
+    if not isinstance(kind, str) or kind not in _STORED:
+        raise TiraxError("stored is what is not known here", expected=", ".join(_STORED), found=brief(kind))
+    if not isinstance(stored["mlir"], dict if kind == "target" else str):
+        raise TiraxError(f"what is stored of a {kind} has another form", found=brief(stored["mlir"]))
     return stored

@@ -294,7 +294,7 @@ def f():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "the metadata is no JSON"),
+        ("{", "the metadata is not JSON"),
         ("[]", "must be a JSON object"),
         ('{"root": 1}', "another format"),
         ('{"format": "tirax.metadata", "version": 1, "relax.expr.Constant": 3}', "must be a list"),
