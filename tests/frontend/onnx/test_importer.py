@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import gc
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="models are read with the package onnx: tirax[onnx]")
 
-from graphs import INT64, assert_like_reference, compile_model, model_of  # noqa: E402
+from graphs import FLOAT, INT64, assert_like_reference, compile_model, model_of  # noqa: E402
 from onnx import helper  # noqa: E402
 
+from tirax.diagnostics import TiraxError  # noqa: E402
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.frontend.params import detach_params  # noqa: E402
+from tirax.ir.passes.limits import LimitError  # noqa: E402
 from tirax.ir.passes.transform import Sequential  # noqa: E402
 from tirax.lowering.pipelines import make_passes  # noqa: E402
+from tirax.script import parse_source  # noqa: E402
 
 rng = np.random.default_rng(0)
 
@@ -306,3 +310,50 @@ def test_inputs_that_may_be_absent_may() -> None:
     assert_like_reference(
         model_of([node], {"x": [5]}, ["y"], {"most": np.float32(1)}), [np.arange(5, dtype=np.float32)]
     )
+
+
+def _relu(*dims):
+    """Relu of an input for each list of dimensions."""
+    nodes = [helper.make_node("Relu", [f"x{i}"], [f"y{i}"]) for i in range(len(dims))]
+    inputs = {f"x{i}": (FLOAT, each) for i, each in enumerate(dims)}
+    return model_of(nodes, inputs, [f"y{i}" for i in range(len(dims))])
+
+
+@pytest.mark.parametrize(
+    "name", ["2*n", "a+b", "-1", "1", "n//0", "batch size", "lambda: x", "2**999**999", "n" * 5000]
+)
+def test_dimensions_are_names(name):
+    module = from_onnx(_relu([name, name]))
+    assert parse_source(module.script()) is not None
+    assert compile_model(_relu([name, name]))(np.ones((3, 3), "float32")).shape == (3, 3)
+
+
+def test_arithmetic_on_dimensions_that_others_have():
+    for dims in ([["n"], ["2*n"]], [["2*n"], ["n"]]):
+        shapes = [[10 if text == ["2*n"] else 5] for text in dims]
+        results = compile_model(_relu(*dims))(*(np.ones(shape, "float32") for shape in shapes))
+        assert [list(r.shape) for r in results] == shapes
+        with pytest.raises(TiraxError):
+            compile_model(_relu(*dims))(*(np.ones(7, "float32") for _ in shapes))
+
+
+def _calls(times, count):
+    """A function that calls another `times` times, which does so again, `count` functions in all."""
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("l", 1)]
+    names = ["x", *(f"t{k}" for k in range(times - 1)), "y"]
+    functions = [helper.make_function("l", "f0", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], opsets)]
+    for i in range(1, count):
+        nodes = [helper.make_node(f"f{i - 1}", [a], [b], domain="l") for a, b in pairwise(names)]
+        functions.append(helper.make_function("l", f"f{i}", ["x"], ["y"], nodes, opsets))
+    model = _relu(["n"])
+    model.graph.node[0].CopyFrom(helper.make_node(f"f{count - 1}", ["x0"], ["y0"], domain="l"))
+    model.functions.extend(functions)
+    model.opset_import.append(opsets[1])
+    return model
+
+
+def test_functions_that_call_each_other_twice_are_bounded():
+    assert from_onnx(_calls(2, 4)).script().count("relu") == 8
+    for times, count in ((2, 31), (50, 31), (1000, 60)):
+        with pytest.raises(LimitError, match="too many nodes"):
+            from_onnx(_calls(times, count))
