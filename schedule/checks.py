@@ -348,7 +348,7 @@ def why_not_complete(block: tir.BlockOp) -> str | None:
         return "it has an iterator that is not spatial"
     if _writers(block) != [block]:
         return "another block writes the same buffer"
-    if set(st.buffers_read(block)) & set(st.buffers_written(block)):
+    if st.buffers_needed(block) & set(st.buffers_written(block)):
         return "it reads what it writes"
     return None
 

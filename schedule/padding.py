@@ -31,6 +31,7 @@ from . import rewrite as rw
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
 from .loop_builder import Cloner, Insert
+from .predicates import guards
 from .state import State
 
 
@@ -98,7 +99,7 @@ def _writer(buffer: SSAValue) -> tir.BlockOp | None:
     stores = [u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)]
     scopes = {st.scope_of(op) for op in stores}
     block = scopes.pop() if len(scopes) == 1 else None
-    if not isinstance(block, tir.BlockOp) or block.predicate is not None:
+    if not isinstance(block, tir.BlockOp) or block.predicate is not None or guards(block):
         return None
     return None if any(map(partial(_does_more, buffer), block.body.walk())) else block
 

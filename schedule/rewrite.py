@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i1, i32
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ..dialects import tir
 from ..dialects.attributes import from_attr
 from ..dialects.names import name_of, set_name
 from ..dialects.sym.expr import Const, SymExpr, Var
+from ..ir.affine.init_nest import sources
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ..ir.buffers.regions import infer_regions
@@ -163,7 +164,7 @@ def refresh_regions(block: tir.BlockOp) -> None:
         op.detach()
     for op in old:
         erase_with_tree(op)
-    _erase_unused(starts)
+    erase_unused(starts)
     infer_regions(block)
     if own is not None:
         _read_what_is_written(block, own)
@@ -187,7 +188,7 @@ def _read_what_is_written(block: tir.BlockOp, place: int) -> None:
             insert(tir.ReadsOp(op.buffer, [copy(s) for s in op.starts], op.extents))
 
 
-def _erase_unused(values: Iterable[SSAValue]) -> None:
+def erase_unused(values: Iterable[SSAValue]) -> None:
     """Erase what computes values that nothing uses: what an old region read may be out of bounds by now."""
     todo = list(values)
     while todo:
@@ -222,9 +223,59 @@ def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SS
 
 
 def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
-    """Let a block run only where all of `more` holds, too."""
-    old = [] if block.predicate is None else [block.predicate]
-    set_predicate(block, joined([*old, *more], before(block)))
+    """Let a block run only where all of `more` holds, too.
+
+    What of the predicate may not be computed elsewhere, as it reads a buffer, is so only where all of `more` holds.
+    """
+    insert, parts = before(block), conditions(block)
+    partial = [c for c in parts if not _is_total(c)]
+    if partial:
+        total = [*(c for c in parts if c not in partial), *more]
+        set_predicate(block, joined([*total, *guarded(total, partial, insert)], insert))
+        erase_unused(parts)
+    else:
+        set_predicate(block, joined([*([block.predicate] if block.predicate is not None else ()), *more], insert))
+
+
+def guarded(bounds: Sequence[SSAValue], parts: Iterable[SSAValue], insert: Insert) -> list[SSAValue]:
+    """Conditions that are computed only where bounds on their variables hold, if they cannot be computed elsewhere.
+
+    M[x] > 1, with the bound x < n  ->  T.if_then_else(x < n, M[x] > 1, False)
+    """
+    return [_guarded([b for b in bounds if _shares_variable(b, c)], c, insert) for c in parts]
+
+
+def _shares_variable(a: SSAValue, b: SSAValue) -> bool:
+    variables = {v for v in sources([a]) if isinstance(v, BlockArgument) and isinstance(v.type, IntegerType)}
+    return not variables.isdisjoint(sources([b]))
+
+
+def _guarded(bounds: Sequence[SSAValue], condition: SSAValue, insert: Insert) -> SSAValue:
+    bound = None if _is_total(condition) else joined(bounds, insert)
+    if bound is None:
+        return condition
+    insert(choice := chosen(bound, condition, otherwise=False))
+    return choice.result
+
+
+def chosen(bound: SSAValue, condition: SSAValue, *, otherwise: bool) -> tir.IfThenElseOp:
+    """A condition that is computed only where `bound` holds; what it is elsewhere."""
+    sides = [tir.body_region(), tir.body_region()]
+    sides[0].block.add_op(tir.YieldOp(Cloner(sides[0].block.add_op)(condition)))
+    sides[1].block.add_ops([other := tir.ConstOp(int(otherwise), i1), tir.YieldOp(other.result)])
+    return tir.IfThenElseOp(bound, *sides)
+
+
+def _is_total(condition: SSAValue) -> bool:
+    """Whether a condition can be computed whatever its variables are: it reads nothing, and divides by numbers only."""
+    op = condition.owner
+    if not isinstance(op, Operation):
+        return True
+    divides = isinstance(op, tir.DivOp | tir.FloorDivOp | tir.FloorModOp | tir.TruncModOp)
+    if divides and not isinstance(op.operands[1].owner, tir.ConstOp):
+        return False
+    partial = isinstance(op, tir.LoadOp | tir.CallIntrinOp) or op.regions
+    return not partial and all(map(_is_total, op.operands))
 
 
 def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, keep_units: bool = True) -> None:
@@ -389,9 +440,9 @@ def allocate(scope: st.BlockLike, buffer_type: tir.BufferType, name: str) -> SSA
 
 
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
-    """Whether an integer expression uses one of `variables`."""
-    several = set(variables)
-    return any(v.value in several for v in sym_expr_of(value).free_vars() if v.value is not None)
+    """Whether an expression of integers, or a condition, uses one of `variables`, also in what it reads."""
+    used = sources(v.value for v in sym_expr_of(value).free_vars() if v.value is not None)
+    return not used.isdisjoint(variables)
 
 
 def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSAValue]) -> None:

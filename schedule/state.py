@@ -17,6 +17,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
+from ..ir.affine.init_nest import sources
 from ..ir.affine.values import sym_expr_of
 from ..transforms.tir.walk import functions
 from .random import Random
@@ -132,16 +133,22 @@ def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
     return [w.buffer for w in block.writes]
 
 
+def buffers_needed(block: tir.BlockOp) -> set[SSAValue]:
+    """The buffers that a block reads, and those that its predicate and its bindings read, which no region says."""
+    outside = {v for v in sources(block.operands) if isinstance(v.type, tir.BufferType)}
+    return outside.union(buffers_read(block))
+
+
 def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks before it in its scope that write what it reads."""
-    read = set(buffers_read(block))
+    """The blocks before it in its scope that write what it needs."""
+    read = buffers_needed(block)
     return [b for b in _siblings(block, before=True) if read & set(buffers_written(b))]
 
 
 def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks after it in its scope that read what it writes."""
+    """The blocks after it in its scope that need what it writes."""
     written = set(buffers_written(block))
-    return [b for b in _siblings(block, before=False) if written & set(buffers_read(b))]
+    return [b for b in _siblings(block, before=False) if written & buffers_needed(b)]
 
 
 def _siblings(block: tir.BlockOp, *, before: bool) -> list[tir.BlockOp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -19,7 +20,7 @@ from ...ir.affine.subspace import Division, divide
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import infer_regions
 from ...transforms.tir.walk import erase_with_tree, remove_dead
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
@@ -61,14 +62,18 @@ class _Part:
         self.inner_conditions = [c for c in parts if rw.depends_on(c, inner)]
         self.outer_conditions = [c for c in parts if c not in self.inner_conditions]
         outer = [lp.loop_var for lp in st.loops_above(block) if lp not in self.inside]
-        if any(rw.depends_on(c, outer) for c in self.inner_conditions):
-            fail("a part of the predicate is of outer and inner loops", block)
+        for condition in self.inner_conditions:
+            if rw.depends_on(condition, outer):
+                predicates.refuse(block, condition, "that is of outer and inner loops")
+        predicates.require_unguarded(block, "the branch cannot be divided")
 
     def _divisions(self) -> list[Division]:
         inner = {st.loop_expr(lp) for lp in self.inside}
         ranges = checks.loop_ranges(st.loops_above(self.block))
+        own = predicates.own_conditions(self.block)
+        implied = [sym_expr_of(c) for c in rw.conditions(self.block) if c not in own]
         try:
-            return divide(self.bindings, ranges, inner, checks.predicate_of(self.block))
+            return divide(self.bindings, ranges, inner, implied)
         except NotAffineError as error:
             fail(f"the bindings cannot be divided at the loops: {error.message}", self.block)
 
@@ -174,6 +179,7 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
     _check_chain(loop, block)
     part = _Part(block, inside, preserve_unit_iters)
     rows = part.outer_rows()
+    _check_outer_conditions([part])
     outer = _outer_block(f"{st.name_of_block(block)}_o", rows, [f"{n or 'v'}_o" for n in part.names], block, loop)
     _set_outer_predicate(outer, part.outer_conditions, loop)
     highs: list[SSAValue | None] = list(outer.iter_vars)
@@ -258,18 +264,23 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
 def _init_condition(
     part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: rw.Insert
 ) -> SSAValue | None:
-    """What of the predicate is of the loops of the init; those that run once are at their only value."""
-    units = checks.units(lp for lp in part.inside if lp not in needed)
-    others = [lp.loop_var for lp in part.inside if lp not in needed and st.loop_expr(lp) not in units]
-    copy, build = Cloner(insert, mapping), Materializer(insert)
-    moved = {**units, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}
-    once = [cast(SSAValue, v.value) for v in units]
-    kept = [c for c in part.inner_conditions if not rw.depends_on(c, others)]
+    """What the predicate says of the first step, in the loops of the init; what always holds there is left out."""
+    build = Materializer(insert)
+    once = checks.units(lp for lp in part.inside if lp not in needed)
+    others = [lp for lp in part.inside if lp not in needed and st.loop_expr(lp) not in once]
+    first = {**once, **{st.loop_expr(lp): st.min_of(lp) for lp in others}}
+    values = {var.value: build(e, cast(IntegerType, var.dtype)) for var, e in first.items() if var.value is not None}
+    copy = Cloner(insert, {**mapping, **values})
+    moved = {**first, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}
+    inside, own = checks.analyzer_of(needed), predicates.own_conditions(part.block)
+    kept: list[SSAValue] = []
     for condition in part.inner_conditions:
-        if condition not in kept and rw.depends_on(condition, mapping):
-            fail("a part of the predicate is of reductions and of the loops of the init", part.block)
-    own = [build(sym_expr_of(c).substitute(moved)) if rw.depends_on(c, once) else copy(c) for c in kept]
-    return rw.joined(own, insert)
+        e = sym_expr_of(condition)
+        of_steps = rw.depends_on(condition, [lp.loop_var for lp in others])
+        if not of_steps or (condition in own and not inside.can_prove(e.substitute(first))):
+            value = build(e.substitute(moved)) if set(e.free_vars()) & set(first) else copy(condition)
+            kept += predicates.if_any_steps(part.block, [value], insert) if of_steps else [value]
+    return rw.joined(kept, insert)
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
@@ -314,6 +325,7 @@ def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: boo
     inside = [[lp for lp in st.loops_above(b) if any(s.is_ancestor(lp) for s in statements)] for b in blocks]
     parts = [_Part(b, loops, preserve_unit_iters) for b, loops in zip(blocks, inside, strict=True)]
     _check_outer(parts)
+    _check_outer_conditions(parts)
     rows: Rows = {}
     for part in parts:
         for k, (kind, key) in enumerate(_keys(part)):
@@ -371,6 +383,15 @@ def _check_outer(parts: Sequence[_Part]) -> None:
                 fail("a loop around the blocks drives a reduction", part.block)
 
 
+def _check_outer_conditions(parts: Sequence[_Part]) -> None:
+    """Refuse conditions on outer loops that read what the blocks write: they come to be asked before all of them."""
+    written = {buffer for part in parts for buffer in st.buffers_written(part.block)}
+    for part in parts:
+        for condition in part.outer_conditions:
+            if not written.isdisjoint(predicates.buffers_of([condition])):
+                predicates.refuse(part.block, condition, "that is written in the loops")
+
+
 Key = tuple[SymExpr, SymExpr, int]
 """The binding and the extent of an iterator, and the how manieth of its block it is with both."""
 Rows = dict[Key, tuple[int, _Part]]
@@ -398,9 +419,11 @@ def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.Blo
 
 def _common_conditions(parts: Sequence[_Part]) -> list[SSAValue]:
     """What of the predicates is of loops outside. Refused where it is not the same for all blocks."""
-    sets = [{sym_expr_of(c) for c in part.outer_conditions} for part in parts]
-    if any(s != sets[0] for s in sets):
-        fail("the blocks have different predicates", *(part.block for part in parts))
+    sets = [{sym_expr_of(c): c for c in part.outer_conditions} for part in parts]
+    for here, there in itertools.permutations(range(len(parts)), 2):
+        for condition in (c for e, c in sets[here].items() if e not in sets[there]):
+            why = "the blocks have different predicates"
+            predicates.refuse(parts[here].block, condition, why, parts[there].block)
     return parts[0].outer_conditions
 
 

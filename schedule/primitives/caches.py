@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,7 +16,7 @@ from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
-from .. import checks
+from .. import checks, predicates
 from .. import state as st
 from ..accesses import change_type
 from ..arguments import BufferIndex, nth, with_index
@@ -91,15 +91,45 @@ def cache_write(
     if buffer in st.buffers_read(block):
         fail("the block reads what it writes", block)
     checks.require_reduced_in_scope(block)
-    readers = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_read(b)]
+    readers = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_needed(b)]
     readers = [b for b in readers if _comes_before(scope, block, [b])]
     chosen = [b for b in readers if b in (consumer_blocks or ())]
-    own, place = _meeting(scope, block, [b for b in readers if b not in chosen])
+    rest = [b for b in readers if b not in chosen or buffer in predicates.buffers_of(b.operands)]
+    own, place = _meeting(scope, block, rest)
     stage = _Stage.of(scope, own, place, buffer, accessed_by([own])[1][buffer])
+    written = None if stage.shrunk and _is_of(scope, buffer) else _written(block, buffer, own)
     new = stage.allocate(buffer, storage_scope)
     for user in (block, *chosen):
         replace_buffer(user, buffer, new, stage.offsets)
-    return stage.copy(buffer, new, from_old=False)
+    return stage.copy(buffer, new, from_old=False, under=written)
+
+
+def _is_of(scope: BlockLike, buffer: SSAValue) -> bool:
+    """Whether each run of a scope has a buffer of its own: what is not written there has no value."""
+    return isinstance(buffer.owner, tir.AllocBufferOp) and buffer.owner.parent_op() is scope
+
+
+Under = Callable[[Sequence[SymExpr], Insert], list[SSAValue]]
+"""(indices of an element, where to insert) -> the conditions under which it is copied."""
+
+
+def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | None:
+    """The conditions under which a block writes an element; None where it writes all."""
+    conditions = predicates.require_stored(block, buffer, "what it does not write would be copied, too", own)
+    if not conditions:
+        return None
+    stores = [op for op in block.body.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]
+    places = {tuple(map(sym_expr_of, op.indices)) for op in stores}
+    if len(places) != 1:
+        predicates.refuse(block, conditions[0], "it writes the buffer at other than one place")
+    (indices,) = places
+    shared = [lp for lp in st.loops_above(block) if not own.is_ancestor(lp)]
+
+    def under(element: Sequence[SymExpr], insert: Insert) -> list[SSAValue]:
+        values = predicates.iterators_at(block, indices, element)
+        return predicates.carried(block, conditions, values, insert, shared)
+
+    return under
 
 
 def _only_writer(scope: BlockLike, buffer: SSAValue) -> tir.BlockOp | None:
@@ -190,10 +220,10 @@ class _Stage:
     def allocate(self, like: SSAValue, storage_scope: str) -> SSAValue:
         return allocate_like(self.scope, like, storage_scope, dims=[e for _, e in self.rows] if self.shrunk else None)
 
-    def copy(self, old: SSAValue, new: SSAValue, *, from_old: bool) -> tir.BlockOp:
+    def copy(self, old: SSAValue, new: SSAValue, *, from_old: bool, under: Under | None = None) -> tir.BlockOp:
         source, target = (old, new) if from_old else (new, old)
         rows = [(Const(0, e.dtype), e) for _, e in self.rows] if self.shrunk else self.rows
-        return copy_loops(source, target, rows, self.insert, str(name_of(new)), old, self.offsets, self.loops)
+        return copy_loops(source, target, rows, self.insert, str(name_of(new)), old, self.offsets, self.loops, under)
 
 
 def rows_of(buffer: SSAValue, region: Sequence[Ends | None]) -> list[Row]:
@@ -242,11 +272,13 @@ def copy_loops(
     moved: SSAValue | None = None,
     offsets: Sequence[SymExpr] = (),
     around: Sequence[tir.ForOp] = (),
+    under: Under | None = None,
 ) -> tir.BlockOp:
     """Loops over `rows` that copy from one buffer to the other, in a block `name`.
 
     Where `moved` is one of the two, its indices are greater by `offsets`. `around` are the loops that these come to
-    stand in; where they could lead outside of the buffer, the block has a predicate.
+    stand in; where they could lead outside of the buffer, the block has a predicate. So it has where not all elements
+    are copied, but those `under` conditions.
     """
     whole = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
     loops = [new_loop(f"ax{k}", extent, extent.dtype) for k, (_, extent) in enumerate(rows)]
@@ -265,8 +297,10 @@ def copy_loops(
         moving += [c for index, end in far_ends for c in checks.within(index, end)]
     nest = [*around, *loops]
     known = _known(nest, offsets)
-    predicate = joined([build(c) for c in moving if not checks.holds(c, nest, known)], place)
-    out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], predicate)
+    bounds = [build(c) for c in moving if not checks.holds(c, nest, known)]
+    element = [value + offset for value, offset in zip(values, offsets, strict=True)] if offsets else values
+    out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], joined(bounds, place))
+    conditions = [] if under is None else under(element, place)
     body = out.body.block
     shifted = [o + checks.iter_expr(v) for v, o in zip(out.iter_vars, offsets, strict=False)]
     inner = Materializer(body.add_op)
@@ -274,6 +308,7 @@ def copy_loops(
     body.add_op(load := tir.LoadOp(source, far if source is moved else list(out.iter_vars)))
     body.add_op(tir.StoreOp(load.result, target, far if target is moved else list(out.iter_vars)))
     place(out)
+    predicates.require_too(out, conditions)
     refresh_regions(out)
     return out
 

@@ -11,12 +11,12 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floormod, offset_of, product, terms_of
+from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floormod, offset_of, terms_of
 from ...dialects.sym.int_set import SymInterval, values_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed, accessed_by
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import seen_by_threads
@@ -84,7 +84,7 @@ def reverse_compute_at(
         return reverse_compute_inline(state, block) if loop is Location.INLINE else None
     _check_place(block, loop)
     checks.require_complete_or_reduction(block)
-    producers = st.producers(block)
+    producers = _producers(block, loop)
     _require_under(producers, loop, "producer")
     checks.require_some_steps(producers, loop)
     reduces = checks.why_not_complete(block) is not None
@@ -139,6 +139,24 @@ def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
                 fail("what the block writes is used outside of the loop", block, op)
 
 
+def _producers(block: tir.BlockOp, loop: tir.ForOp) -> list[tir.BlockOp]:
+    """The blocks that write what the block reads, which comes to run in each iteration of a loop.
+
+    Refused where a branch is around that, or where what its predicate reads is written in the loop.
+    """
+    predicates.require_unguarded(block, "the branch does not move with it")
+    for guard in predicates.guards(loop):
+        if isinstance(guard, tir.IfOp):
+            fail(f"the loop runs only where {predicates.text_of(guard.cond)}", loop, block)
+    producers, read = st.producers(block), set(st.buffers_read(block))
+    top = [*st.loops_above(loop), loop][0]
+    inside = {buffer for p in producers if top.is_ancestor(p) for buffer in st.buffers_written(p)}
+    for condition in rw.conditions(block):
+        if not inside.isdisjoint(predicates.buffers_of([condition])):
+            predicates.refuse(block, condition, "an iteration of the loop may not have written all of what that reads")
+    return [p for p in producers if not read.isdisjoint(st.buffers_written(p))]
+
+
 def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
     """A block that nothing produces for may be moved to where its consumers have not run."""
     top = [*st.loops_above(loop), loop][0]
@@ -190,6 +208,13 @@ def _position(
             found=index,
         )
     return body[at] if at < len(body) else None
+
+
+def _with_expressions(place: Operation) -> Operation:
+    """The first of the expressions in front of a statement, which its predicate may be computed from."""
+    while isinstance(place.prev_op, st.EXPRESSIONS):
+        place = place.prev_op
+    return place
 
 
 def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
@@ -324,7 +349,9 @@ def _move(
     preserve_unit_loops: bool,
 ) -> None:
     """Put the block under the loop, in new loops over the domains."""
-    _check_predicate(block)
+    own = predicates.own_conditions(block)
+    predicates.require_unguarded(block, "the branch does not move with it")
+    predicates.require_movable(block, own)
     around = [*st.loops_above(loop), loop]
     analyzer = checks.analyzer_of(around)
     units = checks.units(around)
@@ -336,6 +363,7 @@ def _move(
     old_parent = block.parent_op()
     loops: list[tir.ForOp] = []
     values: list[Binding] = []
+    expressions: list[Operation] = []
     for var, (first, extent) in zip(block.iter_vars, rows, strict=True):
         dtype = cast(IntegerType, var.type)
         if extent.constant == 1 and not preserve_unit_loops:
@@ -344,12 +372,17 @@ def _move(
         inner = rw.new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
         loops.append(inner)
         values.append((first, st.loop_expr(inner)))
-    insert: rw.Insert = loop.body.block.add_op if place is None else rw.before(place)
-    block.detach()
+    insert: rw.Insert = loop.body.block.add_op if place is None else rw.before(_with_expressions(place))
     put = rw.insert_nest(loops, insert)
     sums = [first if lane is None else first + lane for first, lane in values]
+    iters = dict(zip(map(checks.iter_expr, block.iter_vars), sums, strict=True))
+    carried = predicates.carried(block, own, iters, expressions.append)
+    block.detach()
     _bind(block, values, _conditions(block, sums, rows, around, loops), put)
+    for op in expressions:
+        put(op)
     put(block)
+    predicates.require_too(block, carried)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
         rw.remove(old_parent)
 
@@ -383,30 +416,6 @@ def _with_remainders(e: SymExpr) -> SymExpr:
         if k and factor == -k * cast(int, divisor.constant):
             return _with_remainders(e - x * k - term * factor + floormod(x, divisor) * k)
     return e
-
-
-def _check_predicate(block: tir.BlockOp) -> None:
-    """The predicate says no more than the domains of the iterators: it is made anew."""
-    ends = {
-        OPS["lt"](binding, least + extent)
-        for binding, least, extent in zip(checks.bindings_of(block), block.mins, block.extents, strict=True)
-    }
-    if any(sym_expr_of(c) not in ends for c in rw.conditions(block)) and not _covers_domains(block):
-        fail("the block has a predicate that is no bound of an iterator", block)
-
-
-def _covers_domains(block: tir.BlockOp) -> bool:
-    """Whether the loops around a block, where its predicate holds, run over all of its domains."""
-    ranges = checks.loop_ranges(st.loops_above(block))
-    try:
-        iter_map = detect_iter_map(checks.bindings_of(block), ranges, checks.predicate_of(block))
-    except NotAffineError:
-        return False
-    for total, least, extent in zip(iter_map.indices, block.mins, block.extents, strict=True):
-        size = product([s.extent for s in total.splits], extent.dtype)
-        if len(total.splits) > 1 or (size - extent).constant != 0 or (total.base - least).constant != 0:
-            return False
-    return True
 
 
 def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:

@@ -13,10 +13,10 @@ from ...dialects.sym.expr import OPS, SymExpr, Var
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
-from ..accesses import refresh, uses_of
+from ..accesses import label, ranges_inside, refresh, uses_of
 from ..loop_builder import Cloner
 from ..registry import primitive
 from ..state import ScheduleError, State, fail
@@ -60,6 +60,7 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], li
     checks.require_not_output(block)
     checks.require_complete(block)
     store = checks.only_store(block)
+    _check_reads(block, store)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
     dims = cast(tir.BufferType, store.buffer.type).dims
     places = [(sym_expr_of(i), extent) for i, extent in zip(store.indices, dims, strict=True)]
@@ -87,8 +88,9 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     producer = _only_producer(block)
     checks.require_complete(producer)
     checks.require_not_output(producer)
-    if block.predicate is not None:
-        fail("the block has a predicate", block)
+    predicates.require_unguarded(block, "the branch does not go with it")
+    for condition in rw.conditions(block):
+        predicates.refuse(block, condition, "its producer stores more")
     store, final = checks.only_store(producer), checks.only_store(block)
     loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
     _require_only_used(store.buffer, [producer, block])
@@ -119,6 +121,16 @@ def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
     if len(producers) != 1:
         fail("the block has other than one producer", block, *producers, expected=1, found=len(producers))
     return producers[0]
+
+
+def _check_reads(block: tir.BlockOp, store: tir.StoreOp) -> None:
+    """What is read only where the block runs is read wherever its value is used, then."""
+    inside = ranges_inside(block)
+    for load in [op for op in block.walk() if isinstance(op, tir.LoadOp)]:
+        dims = cast(tir.BufferType, load.buffer.type).dims
+        pairs = [checks.within(sym_expr_of(i), extent) for i, extent in zip(load.indices, dims, strict=True)]
+        if not all(inside.can_prove(c) for pair in pairs for c in pair):
+            predicates.require_none(block, f"it may not read {label(load.buffer)} elsewhere")
 
 
 def _used(store: tir.StoreOp) -> list[Var]:

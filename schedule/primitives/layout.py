@@ -18,7 +18,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import sym_expr_of
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import (
@@ -157,7 +157,10 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
 def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
     """The loops around a block, which are of its iterators and around nothing else."""
     loops = st.loops_above(block)
-    if block.predicate is not None or not block.iter_vars or set(block.bindings) != {lp.loop_var for lp in loops}:
+    predicates.require_unguarded(block, "the branch is in the loops that are replaced")
+    for condition in rw.conditions(block):
+        predicates.refuse(block, condition, "the bindings of the block are not the variables of the loops around it")
+    if not block.iter_vars or set(block.bindings) != {lp.loop_var for lp in loops}:
         fail("the bindings of the block are not the variables of the loops around it", block)
     if len(set(block.bindings)) != len(block.bindings):
         fail("two iterators of the block are bound to one loop", block)

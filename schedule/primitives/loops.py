@@ -15,7 +15,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, product
 from ...ir.affine.values import Materializer
 from ...transforms.tir.walk import remove_dead
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import unfused
@@ -48,6 +48,7 @@ def split(
     loop.loop_var.replace_all_uses_with(total)
     rw.take_nest([loop], body)
     if not disable_predication and not _covers_exactly(sizes, extent):
+        _limit_branches(variables, sizes, extent)
         for block in st.blocks_below(variables[-1]):
             limit(block, variables, sizes, extent)
     rw.replace_op(loop, variables[0])
@@ -109,11 +110,22 @@ def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> 
 
 def limit(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
     """`block` runs only where what the loops count is below `extent`, too."""
-    insert = rw.before(block)
+    rw.require(block, [_is_below(loops, sizes, extent, rw.before(block))])
+
+
+def _limit_branches(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
+    """The conditions of branches around blocks read nothing where what the loops count is not below `extent`."""
+    below = [guard for block in st.blocks_below(loops[-1]) for guard in predicates.guards(block)]
+    for branch in dict.fromkeys(op for op in below if isinstance(op, tir.IfOp) and loops[-1].is_ancestor(op)):
+        insert = rw.before(branch)
+        branch.operands = rw.guarded([_is_below(loops, sizes, extent, insert)], [branch.cond], insert)
+
+
+def _is_below(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr, insert: rw.Insert) -> SSAValue:
     index = _total(loops, sizes, insert)
     bound = Materializer(insert)(extent, cast(IntegerType, index.type))
     insert(condition := tir.BINARY["lt"](index, bound))
-    rw.require(block, [condition.results[0]])
+    return condition.results[0]
 
 
 @primitive()

@@ -21,7 +21,7 @@ from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
@@ -77,8 +77,8 @@ def _rounded(extent: SymExpr, factor: int) -> SymExpr:
 def _einsum(block: tir.BlockOp) -> tir.StoreOp:
     """The store of a block that may be padded."""
     checks.require_complete_or_reduction(block)
-    if block.predicate is not None:
-        fail("the block has a predicate", block)
+    for condition in rw.conditions(block):
+        predicates.refuse(block, condition, "the block has a predicate, and padding is computed, too")
     if any(least.constant != 0 for least in block.mins):
         fail("an iterator of the block does not start at 0", block)
     store = checks.only_store(block, tir.InitOp)
@@ -219,6 +219,8 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.
     """
     inside = checks.loops_from(loop, block)
     checks.require_complete(block)
+    predicates.require_unguarded(block, "the constant would be stored elsewhere, too", loop)
+    predicates.require_steady(block, rw.conditions(block))
     padding = _padding(block)
     outside = [lp for lp in st.loops_above(block) if lp not in inside]
     if not checks.is_affine(block) and any(lp.kind is not tir.ForKind.SERIAL for lp in outside):

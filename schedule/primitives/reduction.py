@@ -17,7 +17,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
@@ -40,6 +40,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
     init = block.init
     if init is None:
         fail("the block has no init", block)
+    predicates.require_unguarded(block, "the init would run elsewhere, too", loop)
     inside, above = checks.loops_from(loop, block), st.loops_above(block)
     wrong = [lp for lp in above if lp not in inside and checks.kinds_driven(block, lp) - {IterKind.SPATIAL}]
     if wrong:
@@ -71,11 +72,16 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     copy = Cloner(place, mapping)
     every = list(zip(rw.iters_of(block), block.iter_vars, strict=True))
     kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
+    own, steps = predicates.own_conditions(block), predicates.reducing_loops(block)
+    predicates.require_steady(block, own)
     reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
     moved = {st.loop_expr(lp): sym_expr_of(mapping[lp.loop_var]) for lp in (*needed, *units)}
     once = [lp.loop_var for lp in units]
-    spatial = [c for c in rw.conditions(block) if not rw.depends_on(c, reducing)]
-    parts = [build(sym_expr_of(c).substitute(moved)) if rw.depends_on(c, once) else copy(c) for c in spatial]
+    of_steps = [c for c in own if rw.depends_on(c, [*reducing, *steps])]
+    spatial = [c for c in rw.conditions(block) if c not in of_steps and not rw.depends_on(c, reducing)]
+    values = {checks.iter_expr(var): sym_expr_of(binding) for (_, binding, _), var in kept}
+    parts = [build(sym_expr_of(c).substitute(moved)) if _is_of(c, once) else copy(c) for c in spatial]
+    parts += predicates.first_steps(block, of_steps, values, place)
     names = [name_of(var) for _, var in kept]
     out = rw.empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, rw.joined(parts, place))
     inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
@@ -85,6 +91,11 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     place(out)
     rw.refresh_regions(out)
     return out
+
+
+def _is_of(condition: SSAValue, loops: Sequence[SSAValue]) -> bool:
+    """Whether a condition is index arithmetic of one of some loops, so that it is simpler at a number."""
+    return any(v.value in loops for v in sym_expr_of(condition).free_vars())
 
 
 _COMBINERS: dict[type[Operation], float | None] = {tir.AddOp: 0, tir.MulOp: 1, tir.MinOp: None, tir.MaxOp: None}
@@ -137,6 +148,7 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     if why is not None:
         fail(f"the block is no reduction: {why}", block)
     checks.require_reduced_in_scope(block)
+    predicates.require_unguarded(block, "the branch is not around the partial results")
     loops = st.loops_above(block)
     shared = _shared_loops(block, loops)
     _check_loop(block, loop, loops)
@@ -191,12 +203,14 @@ def _check_shared(block: tir.BlockOp, shared: Sequence[tir.ForOp]) -> None:
 def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
     """The init of each partial result runs: where the other reduction loops begin the predicate holds."""
     others = [lp for lp in loops if lp is not loop and _reduces(block, lp)]
+    predicates.require_steady(block, rw.conditions(block))
     analyzer = checks.analyzer_of(loops)
     first = {st.loop_expr(lp): st.min_of(lp) for lp in others}
     reducing = [lp.loop_var for lp in (loop, *others)]
     for condition in rw.conditions(block):
         if rw.depends_on(condition, reducing) and not analyzer.can_prove(sym_expr_of(condition).substitute(first)):
-            fail("the predicate may keep the init of a partial result from running", block, loop)
+            why = "the predicate may keep the init of a partial result from running"
+            predicates.refuse(block, condition, why, loop)
 
 
 def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:

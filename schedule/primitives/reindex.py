@@ -15,7 +15,7 @@ from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, le, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices, simplified
@@ -48,12 +48,16 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     loops = [rw.new_loop(f"ax{k}", e, cast(IntegerType, v.type)) for k, (v, (_, e)) in enumerate(iters.items())]
     written = new if side == "read" else target
     _check_alone(block, own, target, side)
+    conditions: list[SSAValue] = []
     if side == "write":
         _check_all_run(block, list(iters))
+        conditions = _written_under(block, target)
     stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
     insert = rw.insert_nest(loops, rw.before(own) if side == "read" else rw.after(own))
     rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
-    copy = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
+    values = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, rows), strict=True))
+    predicate = rw.joined(predicates.carried(block, conditions, values, insert), insert)
+    copy = stage.copy(rows, names, f"{label(written)}_reindex", side, insert, predicate)
     stage.use_copy()
     return copy
 
@@ -99,9 +103,10 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
     shape = _shape(block, mapping, list(iters))
     new = allocate_like(scope, target, storage_scope, None, shape)
     _check_alone(block, own, target, side)
+    conditions = _written_under(block, target) if side == "write" else []
     stage = _Stage(block, target, new, indices, list(iters), places)
     place = _place_of_read(own, scope, target) if side == "read" else rw.after(own)
-    insert, rows, predicate = _loops_of(block, list(iters), place)
+    insert, rows, predicate = _loops_of(block, list(iters), place, conditions)
     names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
     copy = stage.copy(rows, names, label(new), side, insert, predicate)
     stage.use_copy()
@@ -172,7 +177,8 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
     if len(places) != 1:
         fail("the block accesses the buffer at other than one place", block, expected=1, found=len(places))
     indices = list(places.pop())
-    if any(is_conditional(op, block) for op in accesses):
+    conditional = any(is_conditional(op, block) for op in accesses)
+    if conditional or (side == "read" and (predicates.guards(block) or predicates.own_conditions(block))):
         _check_unconditional(block, buffer, indices, side)
     indices = simplified(indices, cast(Operation, accesses[0]))
     iters = {checks.iter_expr(v) for v in block.iter_vars}
@@ -187,11 +193,20 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
 def _check_unconditional(block: tir.BlockOp, buffer: SSAValue, indices: Sequence[SymExpr], side: str) -> None:
     """The copy is made for all iterations: what some write is not all, and what some read may be outside."""
     if side == "write":
+        predicates.require_stored(block, buffer, "not every iteration of the block writes the buffer")
         fail("not every iteration of the block writes the buffer", block)
     known, dims = ranges_inside(block), cast(BufferType, buffer.type).dims
     for e, extent in zip(indices, dims, strict=True):
-        if not (known.can_prove(le(Const(0, e.dtype), e)) and known.can_prove(lt(e, extent))):
-            fail("the block reads the buffer under a condition, without which the index may be outside", block, found=e)
+        inside = known.can_prove(le(Const(0, e.dtype), e)) and known.can_prove(lt(e, extent))
+        if not inside:
+            why = "the block reads the buffer under a condition, without which the index may be outside"
+            predicates.require_none(block, why)
+            fail(why, block, found=e)
+
+
+def _written_under(block: tir.BlockOp, buffer: SSAValue) -> list[SSAValue]:
+    """The conditions under which the block writes the buffer, which is copied under these then."""
+    return predicates.require_stored(block, buffer, "what it does not write would be copied, too")
 
 
 def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
@@ -261,7 +276,10 @@ def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str
         if isinstance(b, tir.BlockOp)
         and not b.is_ancestor(block)
         and not block.is_ancestor(b)
-        and any(isinstance(r, kinds) and r.buffer is buffer for r in b.body.block.ops)
+        and (
+            any(isinstance(r, kinds) and r.buffer is buffer for r in b.body.block.ops)
+            or (side == "write" and buffer in st.buffers_needed(b))
+        )
     ]
     if others:
         fail("a block in the same loops uses the buffer, too", block, *others)
@@ -275,10 +293,10 @@ def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Ins
 
 
 def _loops_of(
-    block: tir.BlockOp, iters: Sequence[SSAValue], insert: rw.Insert
+    block: tir.BlockOp, iters: Sequence[SSAValue], insert: rw.Insert, conditions: Sequence[SSAValue]
 ) -> tuple[rw.Insert, list[SSAValue], SSAValue | None]:
     """Serial copies of the loops that drive some iterators, where `insert` puts them: what inserts into the innermost,
-    the bindings of the iterators there, and what of the predicate is of these loops."""
+    the bindings of the iterators there, and what of the predicate is of these loops: all `conditions` have to be."""
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
     used = {v for i in iters for v in sym_expr_of(bindings[i]).free_vars()}
     needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
@@ -287,5 +305,10 @@ def _loops_of(
     insert, mapping = rw.copied_loops(needed, insert, serial=True)
     copy = Cloner(insert, mapping)
     rows = [copy(bindings[i]) for i in iters]
-    inside = [c for c in rw.conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
+    inside = [c for c in rw.conditions(block) if set(predicates.loops_of(block, c)) <= set(needed)]
+    inside = [c for c in inside if c in conditions or not predicates.buffers_of([c])]
+    predicates.require_steady(block, conditions)
+    for condition in conditions:
+        if condition not in inside:
+            predicates.refuse(block, condition, "that is of loops that do not drive what the block writes")
     return insert, rows, rw.joined([copy(c) for c in inside], insert)

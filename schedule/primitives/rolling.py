@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, floormod, le, logical_or, 
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
-from .. import checks
+from .. import checks, predicates
 from .. import state as st
 from ..accesses import accesses_of, move_accesses, require_allocated, set_type
 from ..arguments import buffers_of, nth
@@ -131,6 +131,9 @@ def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: S
     """What the block computes for an element must be the same in all iterations."""
     seen = {v for interval in region if interval is not None for v in interval[0].free_vars()}
     used = {v for e in [*checks.bindings_of(block), *checks.predicate_of(block)] for v in e.free_vars()}
+    why = "an iteration after it would not compute what this one leaves out"
+    predicates.require_unguarded(block, why)
+    predicates.require_movable(block, predicates.own_conditions(block), why)
     others = [lp for lp in loops if st.loop_expr(lp) in used - seen]
     if others:
         fail("the block depends on a loop that is no dimension of the buffer", block, *others)

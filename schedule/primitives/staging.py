@@ -15,7 +15,7 @@ from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.iter_map import NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
-from .. import checks
+from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside, seen_by_threads, sharing_threads
@@ -178,7 +178,7 @@ def write_at(
         b for b in _blocks(func) if b is not block and not b.is_ancestor(block) and buffer in st.buffers_written(b)
     ]
     shared = _shared_by(loop, storage_scope)
-    others += [b for b in _blocks(shared) if b is not block and buffer in st.buffers_read(b)]
+    others += [b for b in _blocks(shared) if b is not block and buffer in st.buffers_needed(b)]
     if others:
         fail("another block uses the buffer, too", block, *others)
     (own,) = [op for op in st.children(loop.body.block) if op.is_ancestor(block)]
@@ -227,6 +227,8 @@ def _check_all_written(
     Of a region that threads share, all of them write a part.
     """
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp)]
+    for condition in predicates.require_stored(block, buffer, "what it does not write would be copied, too", loop):
+        predicates.refuse(block, condition, "what it does not write would be copied, too")
     if any(is_conditional(op, block) for op in stores):
         fail("not every iteration of the block writes the buffer", block)
     above = st.loops_above(block)
@@ -252,7 +254,7 @@ def _check_all_written(
         for store in stores
         for e, d in zip(map(sym_expr_of, store.indices), whole, strict=True)
     ):
-        fail("the block has a predicate, and does not run over the buffer", block)
+        predicates.refuse(block, block.predicate, "the block has a predicate, and does not run over the buffer")
 
 
 def _copy_block(

@@ -1,0 +1,104 @@
+"""Steps of schedules with blocks that run under conditions: what is computed stays what numpy gives, or is refused.
+
+The table is every kind of program of `tests/helpers/predicate_table.py` under every condition, with every step that
+moves, splits, caches, inlines, fuses, reorders, reindexes, pads, decomposes or partitions, or says how loops run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from predicate_table import CONDITIONS, FORMS, STEPS, Program, Step, data
+from strength import thinned
+
+from tirax import tvm_api as tvm
+from tirax.schedule import Schedule, ScheduleError
+from tirax.tvm_api.script import from_source
+
+NUMBERS, SYMBOLS = (4, 8), ("n", "m")
+SIZES = ((0, 7), (1, 16), (7, 1), (16, 0), (7, 16))
+"""What symbolic sizes are in turn."""
+
+
+@cache
+def module(program: Program) -> Any:
+    return tvm.IRModule({"main": from_source(program.source())})
+
+
+def refusal(program: Program, step: Step) -> ScheduleError | None:
+    """Why a step is refused, None where it is taken."""
+    schedule = Schedule(module(program))
+    try:
+        step(schedule)
+    except ScheduleError as error:
+        return error
+    return None
+
+
+def scheduled(program: Program, steps: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The function after each step. One that is refused because of a predicate names the condition."""
+    plain = Program(program.kind, "none", program.form, program.n, program.m)
+    for name in steps:
+        step = STEPS[program.kind][name]
+        schedule = Schedule(module(program))
+        try:
+            step(schedule)
+        except ScheduleError as error:
+            named = "the block runs only where" in error.message or program.form != "where"
+            assert named or refusal(plain, step) is not None, (name, error.message)
+        else:
+            yield name, schedule.mod["main"]
+
+
+def check(program: Program, steps: Sequence[str], sizes: Sequence[tuple[int, int]]) -> None:
+    """All functions are built at once, and run at all sizes."""
+    functions = dict(scheduled(program, steps))
+    assert "nothing" in functions
+    named = {f"f{k}": f.with_attr("global_symbol", f"f{k}") for k, f in enumerate(functions.values())}
+    built = tvm.build(tvm.IRModule(named), target="llvm")
+    for (n, m), (k, name) in product(sizes, enumerate(functions)):
+        arrays, out = data(n, m), tvm.nd.array(program.output(n, m))
+        built[f"f{k}"](*(tvm.nd.array(arrays[b]) for b in "AMKL"), out)
+        wanted, known = program.wanted(n, m)
+        np.testing.assert_allclose(out.numpy()[known], wanted[known], rtol=1e-4, err_msg=f"{name} at {n}, {m}")
+
+
+def share(program: Program, every: int) -> list[str]:
+    """One of `every` steps, by turns: all kinds of programs together take each of them with each condition."""
+    steps = list(STEPS[program.kind])
+    first = (list(STEPS).index(program.kind) + list(CONDITIONS).index(program.condition)) % every
+    return ["nothing", *(s for s in steps[first::every] if s != "nothing")]
+
+
+TABLE = [
+    (kind, (list(CONDITIONS) * 2)[at + 3 * k + 4]) for at in range(len(CONDITIONS)) for k, kind in enumerate(STEPS)
+]
+"""Every kind of program with every condition, those of other forms first."""
+
+
+def test_the_table_is_large() -> None:
+    rows = sum(len(share(Program(*case), 6)) for case in TABLE)
+    assert rows >= 600 and len(TABLE) == 132
+
+
+@thinned("case", TABLE, lambda case: case[0], "/".join)
+def test_a_step_keeps_the_condition(case: tuple[str, str]) -> None:
+    program = Program(*case, "where", *NUMBERS)
+    check(program, share(program, 6), [NUMBERS])
+
+
+@thinned("case", [case for case in TABLE if case[1] != "none"][::2], 3, "/".join)
+def test_a_step_keeps_the_condition_at_any_size(case: tuple[str, str]) -> None:
+    program = Program(*case, "where", *SYMBOLS)
+    check(program, share(program, 6), SIZES)
+
+
+@thinned("case", list(product(list(STEPS)[:5], FORMS[1:], ("two parts", "a position"))), 4, "/".join)
+def test_a_step_keeps_the_branch(case: tuple[str, str, str]) -> None:
+    kind, form, condition = case
+    program = Program(kind, condition, form, *NUMBERS)
+    check(program, share(program, 3), [NUMBERS])
