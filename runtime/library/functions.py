@@ -127,6 +127,8 @@ class _Form:
         if isinstance(info, PrimInfo):
             yield from _number(name, name, info.dtype)
         elif isinstance(info, ShapeInfo):
+            if info.ndim:
+                yield f'if ({name} == NULL) return fail("argument %s is null", {shown}), -1;'
             for i in range(info.ndim):
                 yield from _number(f"{name}_{i}", f"{name}[{i}]", "int64")
             yield from _tuple(f"{name}_object", [f"&{name}_{i}_object" for i in range(info.ndim)])

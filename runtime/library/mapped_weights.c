@@ -42,6 +42,10 @@ static bool map_weights(const char *path) {
 }
 
 static bool open_weights(const char *path) {
+  if (path == NULL) {
+    fail("the path of the weights is null");
+    return false;
+  }
   pthread_mutex_lock(&weights_lock);
   if (!weights_ready) weights_ready = map_weights(path);
   pthread_mutex_unlock(&weights_lock);

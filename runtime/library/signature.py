@@ -145,7 +145,8 @@ def dims_of(info: Info) -> tuple[Dim, ...] | None:
     return info.shape if isinstance(info, TensorInfo) else info.values if isinstance(info, ShapeInfo) else None
 
 
-_CALLS = {"//": "floor_div", "%": "floor_mod", "min": "least", "max": "greatest"}
+_CALLS = {"//": "floor_div", "%": "floor_mod", "min": "least", "max": "greatest", "truncdiv": "trunc_div",
+          "truncmod": "trunc_mod"}  # fmt: skip
 
 
 def dim_in_c(dim: Dim, names: Mapping[str, str]) -> str:
@@ -160,4 +161,4 @@ def dim_in_c(dim: Dim, names: Mapping[str, str]) -> str:
         return f"{_CALLS[op]}({', '.join(args)})"
     if op == "select":
         return f"({args[0]} ? {args[1]} : {args[2]})"
-    return f"({args[0]} {'/' if op == 'truncdiv' else op} {args[1]})"
+    return f"({args[0]} {op} {args[1]})"
