@@ -8,11 +8,14 @@ Objects are here, whole executables in `executable_cache.py`.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import hmac
 import os
 import secrets
 import stat
+import time
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -24,6 +27,9 @@ from .container import write_atomically
 DEFAULT_LIMIT = 256 * 2**20
 DIGEST = 32
 """Bytes of a code."""
+
+_UNFINISHED = 86400
+"""Seconds for which a file may be being written."""
 
 T = TypeVar("T")
 
@@ -57,14 +63,32 @@ def secret() -> bytes:
 
 @cache
 def _secret(path: Path) -> bytes:
-    if path.exists() and _is_private(path, stat.S_IRWXG | stat.S_IRWXO):
-        return path.read_bytes()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(DIGEST))
-    os.replace(temporary, path)  # where another process did so meanwhile: one of them compiles again
-    return path.read_bytes()
+    known = _read_secret(path)
+    if known is None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(path, [secrets.token_bytes(DIGEST)], mode=0o600)
+        known = _read_secret(path)  # where another process did so meanwhile, its own: one of them compiles again
+    if known is None:
+        raise OSError(errno.EINVAL, "no secret can be kept in this file", os.fspath(path))
+    return known
+
+
+def _read_secret(path: Path) -> bytes | None:
+    """What a file holds if it can be nothing but a secret: a plain file of the user alone, of its size. Never waits."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode) or not _is_of_user(status, stat.S_IRWXG | stat.S_IRWXO):
+            return None
+        content = os.read(number, DIGEST + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(number)
+    return content if len(content) == DIGEST else None
 
 
 def cache_enabled(name: str = "objects") -> bool:
@@ -105,7 +129,8 @@ class Cache(Generic[T]):
             if content is None:
                 path.unlink()
                 return None
-            os.utime(path)
+            with contextlib.suppress(OSError):  # a file system that is not written to
+                os.utime(path)
         except (OSError, RuntimeError):  # RuntimeError: there is no home directory
             return None  # absent or unreadable: both mean that it has to be compiled
         return content
@@ -120,7 +145,7 @@ class Cache(Generic[T]):
             if not _is_private(path.parent):
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
-            write_atomically(path, chunks)
+            write_atomically(path, chunks, durable=False)  # what a crash cuts off does not fit its code
             self._evict(size)
         except (OSError, RuntimeError) as error:
             self._warn(str(error))
@@ -150,6 +175,7 @@ class Cache(Generic[T]):
         self._unchecked -= size
         if self._unchecked > 0:
             return
+        self._remove_unfinished()
         total = sum(size for _, size, _ in self._entries())
         if total > self.limit:
             self._remove_down_to(self.limit * 3 // 4)
@@ -163,6 +189,13 @@ class Cache(Generic[T]):
                 break
             path.unlink(missing_ok=True)
             total -= size
+
+    def _remove_unfinished(self) -> None:
+        """Remove what processes that were ended have left half written a day ago and before."""
+        for path in self.directory.glob(f".*{self.suffix}.*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _UNFINISHED:
+                    path.unlink()
 
     def _entries(self) -> list[tuple[float, int, Path]]:
         """Time of last use, size and path of every file; another process may remove some meanwhile."""
@@ -213,6 +246,9 @@ class SilentCache(ObjectCache):
         """Nothing."""
 
 
-def _is_private(path: Path, refused: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
-    status = path.stat()
+def _is_private(path: Path) -> bool:
+    return _is_of_user(path.stat(), stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_of_user(status: os.stat_result, refused: int) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & refused

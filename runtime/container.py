@@ -31,15 +31,22 @@ _HEADER_AT = 64
 _REBUILD = "build and save it again"
 
 
-def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview]) -> None:
-    """Write `chunks` to `path` so that readers see the old file or the whole new one. Raises `OSError`."""
+def write_atomically(
+    path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview], *, durable: bool = True, mode: int = 0o666
+) -> None:
+    """Write `chunks` to `path` so that readers see the old file or the whole new one, also after a crash of the system
+    where `durable`. Raises `OSError`.
+    """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with open(temporary, "xb") as file:
+        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode), "wb") as file:
             file.writelines(chunks)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)

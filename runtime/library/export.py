@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..container import write_atomically
 from ..engine import split_objects
-from ..errors import UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 from ..matrix_registers import MATRIX_FEATURES
 from ..metadata import FunctionInfo
 from ..ndarray import ALIGNMENT
@@ -43,6 +43,7 @@ def export_library(
 ) -> None:
     """What `Executable.export_library` says."""
     output = Path(path)
+    require_distinct({"the library": path, "header": header, "weights": weights})
     interface = interface_of(
         c_name(name) if name else _name_of(output), functions, slots, target, _laid_out(constants, weights)
     )
@@ -62,6 +63,28 @@ def export_library(
             _moved(blob, Path(weights))
     if header is not None:
         write_atomically(header, [interface.header().encode()])
+
+
+def require_distinct(outputs: Mapping[str, str | os.PathLike[str] | None]) -> None:
+    """Raise `ArgumentError` where two outputs, by what they are, are one file, whatever their paths are."""
+    places: dict[object, str] = {}
+    for what, path in outputs.items():
+        if path is None:
+            continue
+        for place in _places(path):
+            other = places.setdefault(place, what)
+            if other != what:
+                found = f"{what}={os.fspath(path)!r}"
+                raise ArgumentError(f"{other} and {what} are the same file", expected="a path for each", found=found)
+
+
+def _places(path: str | os.PathLike[str]) -> list[object]:
+    """What two paths of one file have in common: where links lead, and the file that is there."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return [os.path.realpath(path)]
+    return [os.path.realpath(path), (status.st_dev, status.st_ino)]
 
 
 def interface_of(
@@ -173,6 +196,8 @@ def _moved(source: Path, target: Path) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         shutil.copyfile(source, beside)
+        with open(beside, "rb+") as file:
+            os.fsync(file.fileno())
         if target.suffix == ".so":
             beside.chmod(0o755)
         os.replace(beside, target)
