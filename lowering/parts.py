@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
 from ..dialects import tir
@@ -24,7 +24,7 @@ from .kernel_parts import FEWEST_PARTS, KERNELS_IN_A_PART, kernels_by_part
 from .llvm_text import print_llvm
 from .run import run_passes
 from .timings import stage
-from .tir_to_scf.signature import kernel_signature, param_type
+from .tir_to_scf.signature import STATUS_TYPE, kernel_signature
 
 _ENTRY_POINTS = (
     "PyBool_FromLong PyCallable_Check PyErr_CheckSignals PyErr_Clear PyErr_NoMemory PyErr_Occurred "
@@ -102,9 +102,7 @@ def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list
 
 def _declaration(f: tir.FuncOp) -> func.FuncOp:
     signature = kernel_signature(f)
-    inputs = [param_type(t) for t in signature.params] + [i64] * len(signature.symbolic_vars)
-    results = [] if signature.return_type is None else [signature.return_type]
-    declared = func.FuncOp.external(signature.name, inputs, results)
+    declared = func.FuncOp.external(signature.name, signature.parameter_types, [STATUS_TYPE])
     if signature.noalias:
         declared.attributes["tirax.noalias"] = UnitAttr()
     return declared

@@ -7,8 +7,8 @@ from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, U
 __all__ = [
     "AbiError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError", "DeviceError",
     "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LibraryError", "LoadError", "NameLookupError",
-    "NewerFileError", "OutsideError", "RegistryError", "ShapeError", "StackError", "TiraxError", "UnsupportedError",
-    "unknown_name",
+    "NewerFileError", "OutOfMemoryError", "OutsideError", "RegistryError", "ShapeError", "StackError", "TiraxError",
+    "UnsupportedError", "unknown_name",
 ]  # fmt: skip
 
 
@@ -18,6 +18,10 @@ class ArgumentError(TiraxError, TypeError):
 
 class OutsideError(TiraxError, IndexError):
     """An index that was computed or given as data is outside of its tensor."""
+
+
+class OutOfMemoryError(TiraxError, MemoryError):
+    """Memory that a compiled function needs and the system does not have."""
 
 
 class StackError(TiraxError, RecursionError):

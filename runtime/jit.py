@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import elf
+from . import elf, failing_memory
 from .cache import SilentCache, cache_key
 from .errors import LoadError
 from .host import host
@@ -69,6 +69,15 @@ def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]
 
 def link_native(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
     """As `link_text`, of `native_text(*files)`, which is compiled once for a processor."""
+    return link([_native_object(files)], {}, symbols)
+
+
+def _link_alone(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
+    """As `link_native`, with the C library's own memory."""
+    return _link([_native_object(files)], {}, symbols)
+
+
+def _native_object(files: Sequence[str]) -> bytes:
     import llvmlite
 
     sources = [(_NATIVE / f"{name}.ll").read_text(encoding="utf-8") for name in files]
@@ -77,7 +86,7 @@ def link_native(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, d
     if code is None:
         code = _compiled(native_text(*files))
         _objects.put(key, code)
-    return link([code], {}, symbols)
+    return code
 
 
 def _compiled(text: str) -> bytes:
@@ -97,6 +106,10 @@ def link(parts: Sequence[bytes], imports: Mapping[str, int], symbols: Sequence[s
 
     Raises `LoadError`.
     """
+    return _link(parts, {**failing_memory.imports(_link_alone), **imports}, symbols)
+
+
+def _link(parts: Sequence[bytes], imports: Mapping[str, int], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
     linked = elf.link(parts, imports, symbols)
     if linked is not None:
         return linked, {symbol: linked.addresses[symbol] for symbol in symbols}

@@ -26,7 +26,7 @@ import sys
 from typing import Any
 
 from .abi import OUTPUT_FLAGS, Slot, fixed_slots
-from .errors import ArgumentError, TiraxError
+from .errors import ArgumentError, OutOfMemoryError, TiraxError
 from .jit import link_native, native_text
 
 TAKE, GIVE, NEW_RESULT = "tirax_take", "tirax_give", "tirax_new_result"
@@ -115,11 +115,11 @@ class _Pool:
         self.release: Any = ctypes.PYFUNCTYPE(None)(addresses["pool_release"])
         self.set_limit(default_limit())
         pointer, slots = ctypes.c_void_p, fixed_slots()
-        bind = ctypes.PYFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int32, ctypes.c_int64)(
+        bind = ctypes.PYFUNCTYPE(None, pointer, pointer, pointer, pointer, ctypes.c_int32, ctypes.c_int64)(
             addresses["pool_bind"]
         )
         numpy = (slots[slot] for slot in (Slot.NEW_FROM_DESCR, Slot.SET_BASE_OBJECT, Slot.TIRAX_NDARRAY_TYPE))
-        bind(*numpy, OUTPUT_FLAGS, LARGE)
+        bind(*numpy, id(OutOfMemoryError), OUTPUT_FLAGS, LARGE)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("cast", {"name", "info", "vars": [n, …]})
                               callable(value, *values of vars) -> normalised value, or raises: for match_cast
     ("stack", dtype)          callable(bytes of elements, *extents) -> an array with a copy of these elements
-    ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "internal", "message", …})
+    ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "memory" | "internal", "message", …})
                               callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
                               may be "expected", "found" and "hint", too
     ("rows", null)            data pointer of the rows of sites: where a module is profiled
@@ -32,6 +32,7 @@ from .errors import (
     DTypeError,
     LoadError,
     NameLookupError,
+    OutOfMemoryError,
     OutsideError,
     ShapeError,
     StackError,
@@ -49,6 +50,7 @@ _FAILURES: dict[str, type[TiraxError]] = {
     "argument": ArgumentError,
     "index": OutsideError,
     "stack": StackError,
+    "memory": OutOfMemoryError,
     "internal": LoadError,
 }
 

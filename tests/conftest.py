@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("TIRAX_CACHE", "objects")  # whole executables would hide what is done to build them
     if "PYTEST_XDIST_WORKER" in os.environ:  # there is one for each core: what builds started besides would only wait
         os.environ.setdefault("TIRAX_BUILD_THREADS", "1")
+    os.environ.setdefault("TIRAX_FAIL_ALLOCATION", "0")  # some tests let allocations fail
     os.environ["TIRAX_PROGRESS"] = "0"  # a slow machine's commands would tell of their stages
 
 

@@ -25,6 +25,7 @@ from ..lowering.run import run_passes
 from ..lowering.tir_to_scf.signature import kernel_signature
 from ..runtime import empty
 from ..runtime.engine import load_object
+from ..runtime.errors import OutOfMemoryError
 from ..runtime.slots import SlotContext, resolve
 from ..target import Target
 
@@ -67,14 +68,17 @@ class NativeModule:
         arrays = {i: _aligned(a) for i, (p, a) in enumerate(pairs) if isinstance(p.type, BufferType)}
         values = [_pointer(arrays[i]) if i in arrays else _scalar(a) for i, (_, a) in enumerate(pairs)]
         values += [ctypes.c_int64(env.variables[name]) for name in signature.symbolic_vars]
-        kind = ctypes.c_int32 if signature.assertions else None if func.ret_type is None else _c_type(func.ret_type)
+        result = None if signature.result is None else np.zeros((), numpy_dtype(signature.result))
+        values += [] if result is None else [_pointer(result)]
         address = self._loaded.address(_symbol(func.sym_name.data))
-        result = ctypes.PYFUNCTYPE(kind, *map(type, values))(address)(*values)
-        if signature.assertions and result:
-            raise InterpreterError(f"@{signature.name}: {signature.assertions[result - 1]}")
+        status = ctypes.PYFUNCTYPE(ctypes.c_int32, *map(type, values))(address)(*values)
+        if status < 0:
+            raise OutOfMemoryError(f"@{signature.name}: {-status} KiB of memory cannot be allocated")
+        if status:
+            raise InterpreterError(f"@{signature.name}: {signature.assertions[status - 1]}")
         for i, array in arrays.items():
             args[i][...] = array
-        return None if func.ret_type is None or signature.assertions else _result(result, numpy_dtype(func.ret_type))
+        return None if result is None else result[()]
 
 
 def _missing(op: ModuleOp) -> tuple[str, ...]:
@@ -114,16 +118,6 @@ def _scalar(value: Any) -> Any:
     if array.dtype.name in _HALVES:
         return ctypes.c_float(np.uint32(array.view(np.uint16)).view(np.float32).item())
     return _c_type_of(array.dtype)(array.item())
-
-
-def _result(value: Any, dtype: np.dtype[Any]) -> Any:
-    if dtype.name in _HALVES:
-        return np.float32(value).view(np.uint32).astype(np.uint16).view(dtype)
-    return dtype.type(value)
-
-
-def _c_type(dtype: Any) -> Any:
-    return _c_type_of(numpy_dtype(dtype))
 
 
 def _c_type_of(dtype: np.dtype[Any]) -> Any:

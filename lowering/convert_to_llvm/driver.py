@@ -24,6 +24,7 @@ from . import arith, cf, math, scf, vector
 from . import func as func_rules
 from . import memref as memref_rules
 from .core import Lowerer, Rules
+from .failures import RETURNS_STATUS, end_at_failures, failures
 from .floats import from_narrow_bits, is_narrow
 from .types import PTR, convert_type, storage_type
 
@@ -94,12 +95,14 @@ def _is_supported(kind: type[Operation]) -> bool:
     return kind in RULES or kind.dialect_name() in _LOWERED_DIALECTS
 
 
-def lower_body(body: Region, at: Lowerer) -> list[str]:
+def lower_body(body: Region, at: Lowerer, returns_status: bool = False) -> list[str]:
     """Lower all operations of a function's body; the names of those that have no rule."""
     first = body.first_block
     if first is None:
         return []
+    found = list(failures(body))
     scf.lower_region(body)
+    end_at_failures(found, returns_status)
     kinds = {type(op) for block in body.blocks for op in block.ops}
     missing = {kind for kind in kinds if not _is_supported(kind)}
     if missing:
@@ -170,7 +173,7 @@ def _lower_function(function: llvm.FuncOp, declared: dict[str, llvm.LLVMFunction
         return f"while {doing} in function @{function.sym_name.data}"
 
     with _noting(where):
-        return lower_body(function.body, at)
+        return lower_body(function.body, at, function.attributes.pop(RETURNS_STATUS, None) is not None)
 
 
 @contextmanager

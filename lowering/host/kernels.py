@@ -21,8 +21,6 @@ from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import OPS, Const, Product, SymExpr, Var, maximum, product, select, terms_of
 from ...dialects.tir import BufferType
 from ...ir.locations import location_of
-from ...runtime import result_pool
-from ...runtime.abi import Slot
 from ...transforms.tir.guard_indices import OUTSIDE
 from ...transforms.tir.index_bounds import Reach, least_extents
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
@@ -30,7 +28,7 @@ from .cost import cost_of
 from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
 from .marks import Mark, mark_kernel, resume, run
-from .native import I32, I64, f64
+from .native import I1, I8, I32, I64, PTR, f64
 from .symbols import kernel_symbol
 from .values import Prim, Tensor, Value, check_extents
 
@@ -39,8 +37,9 @@ RELEASE_GIL_ABOVE = 200_000
 
 LONG = 10**9
 """Iterations of loops that take a part of a second."""
+NO_MEMORY = "{0} KiB of memory cannot be allocated"
 MUCH = 1 << 26
-"""Bytes above which a kernel is called only after that much memory could be had."""
+"""Bytes above which a buffer that a kernel allocates is checked before it is called."""
 
 
 @dataclass
@@ -116,7 +115,7 @@ def prepare_kernel(
             _match_buffer(binding, param, t, value)
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
-    _check_buffers(f, [(tuple(map(binding.translate, dims)), t) for dims, t in kernel.buffers])
+    check_extents(f, [(tuple(map(binding.translate, dims)), t) for dims, t in kernel.buffers])
     _check_reaches(f, name, {tuple(map(binding.translate, k)): reach for k, reach in kernel.least.items()})
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
@@ -275,21 +274,6 @@ def _check_reaches(f: HostFunction, kernel: str, least: Mapping[tuple[SymExpr, .
             f.require(holds, "shape", message, [value], expected=f"an extent above {most}", found="{0}")
 
 
-def _check_buffers(f: HostFunction, buffers: Sequence[Shape]) -> None:
-    """End the function where a kernel is to allocate what has no size, or more than there is."""
-    check_extents(f, buffers)
-    for dims, element in buffers:
-        size = f.scope.unchecked(product(dims) * byte_size(element))
-
-        def tried(size: SSAValue = size) -> SSAValue:
-            memory = f.call(result_pool.TAKE, [size])
-            f.call(result_pool.GIVE, [memory], None)
-            return memory
-
-        memory = f.choose(f.compare("slt", f.integer(MUCH), size), tried, lambda: f.slot(Slot.NONE))
-        f.unless(f.compare("ne", memory, f.null), lambda: f.jump(f.cleanup, f.call("PyErr_NoMemory", [])))
-
-
 def loop_iterations(root: Operation) -> SymExpr:
     """About how many iterations the loops of a tir function make; extents that depend on data count as 16."""
     total: SymExpr = Const(0)
@@ -338,15 +322,24 @@ def _run_together(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     for call in calls:
         work = work + call.work
     state = _release(f, work)
-    statuses = [call_kernel(f, call) for call in calls]
+    ended, success = f.new_block(I32, PTR), f.integer(0, I32)
+    for call in calls:
+        status = call_kernel(f, call)
+        f.when(f.compare("ne", status, success), ended, status, f.place_of_slot(_failure(f, call)))
+    f.jump(ended, success, f.null)
+    f.block = ended
+    status, failure = ended.args
     resume(f)
     if state is not None:
         _take_back(f, state)
     if any(call.signature.raises for call in calls):  # a packed function that a kernel called
         f.unless(f.is_null(f.call("PyErr_Occurred", [])), f.leave)
-    for call, status in zip(calls, statuses, strict=True):
-        if call.signature.assertions and status is not None:
-            _check_status(f, call.signature, status)
+    f.unless(f.compare("eq", status, success), lambda: _fail(f, calls[-1].signature, status, failure))
+
+
+def _failure(f: HostFunction, call: KernelCall) -> int:
+    """The slot of what raises that memory is missing in a kernel."""
+    return f.module.slot("fail", {"error": "memory", "message": f"'{call.signature.name}': {NO_MEMORY}"})
 
 
 def ends_run(signature: KernelSignature) -> bool:
@@ -354,22 +347,28 @@ def ends_run(signature: KernelSignature) -> bool:
     return bool(signature.assertions)
 
 
-def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue | None:
-    """Call a kernel; what it returns."""
-    result = call.signature.return_type
+def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue:
+    """Call a kernel; its status."""
     run(f, call.mark)
-    kernel = f.symbol(kernel_symbol(call.signature.name))
-    value = f.call_pointer(kernel, call.args, result)
-    return None if result is None else value
+    return f.call_pointer(f.symbol(kernel_symbol(call.signature.name)), call.args, I32)
 
 
-def _check_status(f: HostFunction, signature: KernelSignature, status: SSAValue) -> None:
-    for i, message in enumerate(signature.assertions):
+def _fail(f: HostFunction, last: KernelSignature, status: SSAValue, failure: SSAValue) -> None:
+    """End the function with the error of a status: memory was missing, or an assertion of the last kernel failed."""
+
+    def no_memory() -> None:
+        missing = f.binary(arith.SubiOp, f.integer(0), f.pure(arith.ExtSIOp, (status,), I64))
+        f.vectorcall(f.read(failure), [f.own(f.call("PyLong_FromLongLong", [missing]))])
+        f.leave()
+
+    f.unless(f.compare("slt", f.integer(0, I32), status), no_memory)
+    for i, message in enumerate(last.assertions):
         holds = f.compare("ne", status, f.integer(i + 1, cast(IntegerType, status.type)))
         if message.startswith(OUTSIDE):
-            f.require(holds, "index", f"{signature.name}: {message}", hint="clip or wrap indices that may be outside")
+            f.require(holds, "index", f"{last.name}: {message}", hint="clip or wrap indices that may be outside")
         else:
-            f.require(holds, "argument", f"assertion of '{signature.name}' failed: {message}")
+            f.require(holds, "argument", f"assertion of '{last.name}' failed: {message}")
+    f.leave()
 
 
 def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
@@ -391,14 +390,22 @@ def _take_back(f: HostFunction, state: SSAValue) -> None:
     f.unless(f.compare("eq", raised, f.integer(0, I32)), f.leave)
 
 
+def _read_number(f: HostFunction, place: SSAValue, type: Attribute) -> SSAValue:
+    """What a kernel wrote, as memory has it: a bool is a byte."""
+    bits = f.read(place, I8 if type == I1 else IntegerType(bit_width(type)))
+    if type == I1:
+        return f.compare("ne", bits, f.integer(0, I8))
+    return f.pure(arith.BitcastOp, (bits,), type) if is_float(type) else bits
+
+
 def scalar_of_kernel(f: HostFunction, call: KernelCall) -> Prim:
     """Call a kernel; the number that it returns. Raises `UnsupportedError` where it has assertions, too."""
     dtype = call.signature.result
     if dtype is None or call.signature.assertions:
         raise UnsupportedError(f"the kernel '{call.signature.name}' returns no number", expected="a scalar, no assert")
-    value = call_kernel(f, call)
-    resume(f)
-    assert value is not None
+    place = f.alloca(1, I64)
+    _run_together(f, [replace(call, args=[*call.args, place], work=Const(0))])
+    value = _read_number(f, place, scalar_type(dtype))
     if not is_float(dtype):
         return Prim(dtype, f.scope.number(_widened(f, value, dtype)))
     return Prim(dtype, value if bit_width(dtype) == 64 else f.pure(arith.ExtFOp, (value,), f64))

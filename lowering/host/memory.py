@@ -47,7 +47,8 @@ def make_arena(f: HostFunction, op: host.ArenaOp) -> None:
         stack = f.alloca(limit, I8, ALIGNMENT)
         f.arena = f.choose(f.compare("sle", bytes_, f.integer(limit)), lambda: stack, take)
     holds = f.compare("ne", f.arena, f.null)
-    f.unless(holds, lambda: f.jump(f.cleanup, f.call("PyErr_NoMemory", [])))
+    message = f"'{f.name}': {{0}} bytes of memory cannot be allocated"
+    f.unless(holds, lambda: f.fail("memory", message, [bytes_], hint="call it with smaller tensors"))
 
 
 def _tensors(op: Operation) -> Iterator[host.TensorOp]:

@@ -20,13 +20,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import ShapeError
 from ...dialects.quick import make
 from ...dialects.sym.analyzer import EVERYTHING, EXTENT, ExtentBounds, Interval
-from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
 from ...dialects.xdsl_extras.arith_extras import INTEGER_PREDICATES
 from ...runtime import abi
 from ..convert_to_llvm.core import DYNAMIC, dense_i32, make_call
 from ..convert_to_llvm.types import PTR
-from ..tir_to_scf.emitter import INDEX, NO_FLAGS, NO_OVERFLOW, Emitter
-from ..tir_to_scf.symbolic import Symbolic
+from ..tir_to_scf.emitter import INDEX, NO_OVERFLOW, Emitter
+from ..tir_to_scf.symbolic import Reals, Symbolic
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -160,7 +160,11 @@ class Native(Emitter):
 
     def slot(self, number: int) -> SSAValue:
         """The content of a slot of the table."""
-        return self.read(self.address(self._table, number, PTR))
+        return self.read(self.place_of_slot(number))
+
+    def place_of_slot(self, number: int) -> SSAValue:
+        """The address of a slot of the table."""
+        return self.address(self._table, number, PTR)
 
     def symbol(self, name: str) -> SSAValue:
         """The address of a global or a function of the module, which need not be there yet."""
@@ -262,28 +266,6 @@ class _Bounds(ExtentBounds):
         return EVERYTHING if e.name in self.signed else EXTENT
 
 
-class _Reals(Algebra[SSAValue]):
-    """Polynomials computed as doubles."""
-
-    def __init__(self, code: Native, extents: Algebra[SSAValue]):
-        self.code = code
-        self.extents = extents
-
-    def const(self, e: Const) -> SSAValue:
-        return self.code.real(e.value)
-
-    def var(self, e: SymExpr) -> SSAValue:
-        return self.code.pure(arith.SIToFPOp, (self.extents.of(e),), f64)
-
-    op = var
-
-    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.code.binary(arith.AddfOp, a, b, NO_FLAGS)
-
-    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.code.binary(arith.MulfOp, a, b, NO_FLAGS)
-
-
 class Extents(Symbolic):
     """The values of symbolic variables at a point of a function, and what has been computed of them.
 
@@ -344,7 +326,7 @@ class Extents(Symbolic):
 
     def real(self, e: SymExpr) -> SSAValue:
         """The value as a double, computed as one where it is a polynomial."""
-        return e.fold(_Reals(self.code, self))
+        return e.fold(Reals(self.code, self))
 
     def _check_range(self, e: SymExpr, overflow: Callable[[], object]) -> None:
         """A sum is right in 64 bits, whatever its terms are, if its value fits."""

@@ -5,11 +5,12 @@
 1. one for each parameter of the tir function, in order: a buffer is a bare pointer to its first element
    (`memref<?xf32>`; unsigned types are signless, a bool is a byte), a handle is `!llvm.ptr`, a scalar is itself;
 2. then one i64 for each symbolic variable that the types of the buffers mention, in order of first occurrence; a
-   variable that has the name of a scalar parameter is that parameter, and not passed again.
+   variable that has the name of a scalar parameter is that parameter, and not passed again;
+3. then, where the tir function has a scalar result, a pointer to the place that it is written to.
 
-It returns the tir function's scalar result where it has one. A function with assertions returns an i32 instead, which
-`lower-asserts` makes its result: 0, or the 1-based number of the assertion that did not hold
-(`KernelSignature.assertions` has the messages). With
+It returns an i32, its status: 0; or the 1-based number of the assertion that did not hold (`lower-asserts`;
+`KernelSignature.assertions` has the messages); or, below 0, minus the KiB that it could not allocate, rounded up: then
+it has freed what it had allocated before, and nothing that it wrote is of use. With
 `tir.noalias` (the default of what tirax makes) no two buffers overlap. `kernel_signature(func)` gives all this for a
 tir function.
 """

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolRefAttr,
+    UnitAttr,
     f64,
     i32,
     i64,
@@ -26,9 +27,10 @@ from ...dialects.sym import SymAttr
 from ...ir.llvm_names import is_llvm_intrinsic
 from ...ir.locations import location_of
 from ..convert_to_llvm.core import make_call
+from ..convert_to_llvm.failures import MAY_FAIL
 from .casts import as_memref, convert, pointer_to
 from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, scalar_or_vector
-from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, memref_of
+from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, STATUS_TYPE, memref_of, scalar_type
 from .statements import KernelLowerer, Rule
 
 
@@ -65,7 +67,17 @@ def _call(op: tir.CallOp, at: KernelLowerer) -> None:
             raise UnsupportedError(message, location=location_of(op), hint="flatten-buffer notes it before")
         size = cast(SymAttr, noted.data[name])
         args.append(at.emit.from_index(at.values.symbolic(size.data), i64))
-    _append(op, func.CallOp(signature.name, args, _results(op.result.type)), at)
+    if signature.result is not None:
+        place = memref.AllocaOp.get(scalar_type(signature.result), 8, [1])
+        at.emit.local(place)
+        args.append(as_memref(at.emit, place.memref, memref_of(signature.result)))
+    status = at.structured(func.CallOp(signature.name, args, [STATUS_TYPE]))
+    status.attributes[MAY_FAIL] = UnitAttr()
+    at.may_fail = True
+    if signature.result is not None:
+        at.values.bind(op.result, at.emit.append(memref.LoadOp.get(args[-1], [at.emit.index(0)])).results[0])
+    elif op.result.type != tir.VOID:
+        at.values.bind(op.result, status.results[0])
 
 
 def _argument(t: Attribute, value: SSAValue, at: KernelLowerer) -> SSAValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -16,10 +16,12 @@ from ...dialects.quick import operations
 from ...ir.locations import location_of
 from ...ir.passes.limits import exceeded, limit
 from ...ir.passes.transform import Pass
+from ...transforms.tir.asserts import STATUS
+from ..convert_to_llvm.failures import RETURNS_STATUS
 from .calls import CALL_RULES
 from .emitter import INDEX, Emitter
 from .memory import Memory
-from .signature import KernelSignature, kernel_signature, param_type
+from .signature import STATUS_TYPE, KernelSignature, kernel_signature
 from .statements import RULES, KernelLowerer
 from .values import Values
 
@@ -67,7 +69,7 @@ def lower_function(
     `signatures` are those of the kernels of the module.
     """
     signature = signatures[op.sym_name.data]
-    inputs = [param_type(t) for t in signature.params] + [i64] * len(signature.symbolic_vars)
+    inputs = signature.parameter_types
     entry = Block(arg_types=inputs)
     emit = Emitter(entry)
     values = Values(emit, _bind_symbols(entry, emit, signature))
@@ -77,8 +79,13 @@ def lower_function(
     at = KernelLowerer(signature.name, emit, values, memory, signatures, externs, _RULES)
     at.block(op.body.block)
     returned = [values.value(end.value) for end in op.body.block.ops if isinstance(end, tir.ReturnOp)]
-    emit.append(func.ReturnOp(*returned[-1:]))
-    return [*at.constants, _make_function(signature, inputs, entry)]
+    if signature.result is not None:
+        emit.append(memref.StoreOp.get(returned[-1], entry.args[-1], [emit.index(0)]))
+    emit.append(func.ReturnOp(returned[-1] if STATUS in op.attributes else emit.constant(0, STATUS_TYPE)))
+    kernel = _make_function(signature, inputs, entry)
+    if at.may_fail:
+        kernel.attributes[RETURNS_STATUS] = UnitAttr()
+    return [*at.constants, kernel]
 
 
 _RULES = {**RULES, **CALL_RULES}
@@ -88,7 +95,7 @@ def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> di
     """The symbolic variables as indices; scalar parameters are known by their names, too."""
     symbols: dict[str, SSAValue] = {}
     names = (*signature.names, *signature.symbolic_vars)
-    for name, arg in zip(names, entry.args, strict=True):
+    for name, arg in zip(names, entry.args, strict=False):
         set_name(arg, name)
         if isinstance(arg.type, type(i64)):
             cast_op = arith.IndexCastOp(arg, INDEX)
@@ -98,8 +105,7 @@ def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> di
 
 
 def _make_function(signature: KernelSignature, inputs: list[Attribute], entry: Block) -> func.FuncOp:
-    outputs = [] if signature.return_type is None else [signature.return_type]
-    kernel = func.FuncOp(signature.name, FunctionType.from_lists(inputs, outputs), Region(entry))
+    kernel = func.FuncOp(signature.name, FunctionType.from_lists(inputs, [STATUS_TYPE]), Region(entry))
     if signature.noalias and any(isinstance(t, MemRefType) for t in inputs):
         kernel.attributes["tirax.noalias"] = UnitAttr()
     return kernel

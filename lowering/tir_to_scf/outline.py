@@ -7,6 +7,8 @@ runs it.
 `@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in
 each 64-bit slot (a buffer as its address, a vector as the place where it lies), and calls
 `@f_parallel_0_body(captured…, %begin, %end)`, which has the loop; so the buffers keep what is known of their aliasing.
+Where a part of the loop fails, which then returns a status (`tir_to_scf`), the function leaves it in one more slot of
+the context, and the kernel ends with it after the loop.
 `runtime.thread_pool` says what `tirax_parallel_for` does; the grain is how many iterations are worth waking a thread
 for, by an estimate of their work (`work`), `cores` the target's `-num-cores`, 0 where it does not say.
 """
@@ -40,8 +42,9 @@ from ...dialects.xdsl_extras import func_extras
 from ...ir.passes.transform import Pass
 from ...target import Target
 from ...transforms.tir.walk import copied
+from ..convert_to_llvm.failures import MAY_FAIL, RETURNS_STATUS
 from .emitter import INDEX
-from .signature import POINTER
+from .signature import POINTER, STATUS_TYPE
 from .work import WorkEstimate
 
 CONTEXT = MemRefType(i64, [DYNAMIC_INDEX])
@@ -127,16 +130,22 @@ def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str
         raise UnsupportedError("scf.parallel with several dimensions or results", expected="one loop")
     captured = _captured(loop)
     values = list(captured.values)
+    fails = any(isinstance(op, memref.AllocOp) or MAY_FAIL in op.attributes for op in operations(loop))
     parent = cast(Block, loop.parent)
-    for op in _call(name, loop, values, _grain(loop), limit):
+    for op in _call(name, loop, values, _grain(loop), limit, fails):
         parent.insert_op_before(op, loop)
-    body = _body_function(kernel, loop, f"{name}_body", captured)
-    module.insert_ops_before([body, _thunk(name, f"{name}_body", values)], kernel)
+    body = _body_function(kernel, loop, f"{name}_body", captured, fails)
+    module.insert_ops_before([body, _thunk(name, f"{name}_body", values, fails)], kernel)
     parent.erase_op(loop)
 
 
-def _body_function(kernel: func.FuncOp, loop: scf.ParallelOp, name: str, captured: _Captured) -> func.FuncOp:
-    """The loop from `begin` to `end`, whose body is moved here, with the captured values as parameters."""
+def _body_function(
+    kernel: func.FuncOp, loop: scf.ParallelOp, name: str, captured: _Captured, fails: bool
+) -> func.FuncOp:
+    """The loop from `begin` to `end`, whose body is moved here, with the captured values as parameters.
+
+    It returns a status where it may fail.
+    """
     types = [*(v.type for v in captured.values), INDEX, INDEX]
     entry = Block(arg_types=types)
     mapping: dict[SSAValue, SSAValue] = dict(zip(captured.values, entry.args, strict=False))
@@ -156,26 +165,42 @@ def _body_function(kernel: func.FuncOp, loop: scf.ParallelOp, name: str, capture
     body.erase_op(cast(Operation, body.last_op))
     body.add_op(scf.YieldOp())
     entry.add_op(scf.ForOp(entry.args[-2], entry.args[-1], step, [], Region(body)))
-    entry.add_op(func.ReturnOp())
-    function = func.FuncOp(name, FunctionType.from_lists(types, []), Region(entry), StringAttr("private"))
+    returned = [_add(entry, arith.ConstantOp.from_int_and_width(0, STATUS_TYPE))] if fails else []
+    entry.add_op(func.ReturnOp(*returned))
+    results = [STATUS_TYPE] if fails else []
+    function = func.FuncOp(name, FunctionType.from_lists(types, results), Region(entry), StringAttr("private"))
     function.attributes.update(kernel.attributes)
+    if not fails:
+        function.attributes.pop(RETURNS_STATUS, None)
     function.attributes["no_inline"] = UnitAttr()  # LLVM would work on it twice: by itself, and again in its thunk
     return function
 
 
-def _thunk(name: str, callee: str, values: list[SSAValue]) -> func.FuncOp:
-    """Reads the context and calls the body."""
+def _thunk(name: str, callee: str, values: list[SSAValue], fails: bool) -> func.FuncOp:
+    """Reads the context and calls the body; writes its status where that says that it failed."""
     entry = Block(arg_types=[CONTEXT, i64, i64])
     args: list[SSAValue] = []
     for slot, value in enumerate(values):
-        index = arith.ConstantOp.from_int_and_width(slot, INDEX)
-        word = memref.LoadOp.get(entry.args[0], [index])
-        entry.add_ops([index, word])
+        word = memref.LoadOp.get(entry.args[0], [_index(entry, slot)])
+        entry.add_op(word)
         args.append(_from_word(entry, word.res, value.type))
     for bound in entry.args[1:]:
         args.append(_add(entry, arith.IndexCastOp(bound, INDEX)))
-    entry.add_ops([func.CallOp(callee, args, []), func.ReturnOp()])
+    if fails:
+        status = _add(entry, func.CallOp(callee, args, [STATUS_TYPE]))
+        zero, place = arith.ConstantOp.from_int_and_width(0, STATUS_TYPE), _index(entry, len(values))
+        failed = arith.CmpiOp(status, zero, "slt")
+        word = arith.ExtSIOp(status, i64)
+        then = [word, memref.StoreOp.get(word, entry.args[0], [place]), scf.YieldOp()]
+        entry.add_ops([zero, failed, scf.IfOp(failed, [], then, None)])
+    else:
+        entry.add_op(func.CallOp(callee, args, []))
+    entry.add_op(func.ReturnOp())
     return func.FuncOp(name, RANGE_FUNCTION, Region(entry), StringAttr("private"))
+
+
+def _index(block: Block, value: int) -> SSAValue:
+    return _add(block, arith.ConstantOp.from_int_and_width(value, INDEX))
 
 
 def _add(block: Block, op: Operation) -> SSAValue:
@@ -235,11 +260,15 @@ def _grain(loop: scf.ParallelOp) -> SSAValue:
     return estimate.binary(arith.AddiOp, iterations, 1)
 
 
-def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue], grain: SSAValue, limit: int) -> list[Operation]:
+def _call(
+    name: str, loop: scf.ParallelOp, values: list[SSAValue], grain: SSAValue, limit: int, fails: bool
+) -> list[Operation]:
     """Fill the context and run the whole range."""
-    context = memref.AllocaOp.get(i64, 8, [max(1, len(values))])
+    context = memref.AllocaOp.get(i64, 8, [max(1, len(values) + fails)])
     ops: list[Operation] = [context]
-    for slot, value in enumerate(values):
+    success = arith.ConstantOp.from_int_and_width(0, i64)
+    ops += [success] if fails else []
+    for slot, value in enumerate([*values, success.result] if fails else values):
         word = _to_word(ops, value)
         index = arith.ConstantOp.from_int_and_width(slot, INDEX)
         ops += [index, memref.StoreOp.get(word, context, [index])]
@@ -250,4 +279,10 @@ def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue], grain: SSAVal
     body, whole = func_extras.ConstantOp(name, RANGE_FUNCTION), memref.CastOp.get(context, CONTEXT)
     cores = arith.ConstantOp.from_int_and_width(limit, i64)
     arguments = [body.result, whole.results[0], *numbers, cores.result]
-    return [*ops, body, whole, cores, func.CallOp(PARALLEL_FOR, arguments, [])]
+    ops += [body, whole, cores, func.CallOp(PARALLEL_FOR, arguments, [])]
+    if fails:
+        ops.append(index := arith.ConstantOp.from_int_and_width(len(values), INDEX))
+        ops.append(word := memref.LoadOp.get(context, [index]))
+        ops.append(status := arith.TruncIOp(word, STATUS_TYPE))
+        status.attributes[MAY_FAIL] = UnitAttr()
+    return ops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
@@ -13,9 +13,10 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.tir import BufferType, HandleType
-from ...transforms.tir.asserts import failures
+from ...transforms.tir.asserts import STATUS, failures
 
 POINTER = LLVMPointerType()
+STATUS_TYPE = i32
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class KernelSignature:
     """How a kernel is called (see the package).
 
     `params` are the types of the tir function's parameters, as tir has them; `names` their names; `symbolic_vars` the
-    variables that follow as i64; `assertions` the messages of its assertions (not empty: it returns an i32 status);
-    `result` the type of the scalar result, None where there is none.
+    variables that follow as i64; `assertions` the messages of its assertions, by their numbers; `result` the type of
+    the scalar result, None where there is none.
     """
 
     name: str
@@ -38,13 +39,14 @@ class KernelSignature:
     """Whether it calls a packed function, which may raise: then its status is not 0 and the exception is set."""
 
     @property
-    def return_type(self) -> Attribute | None:
-        """The type that the kernel returns, None for nothing."""
-        return i32 if self.assertions else None if self.result is None else scalar_type(self.result)
+    def parameter_types(self) -> list[Attribute]:
+        """The types of all parameters of the kernel, which returns a `STATUS_TYPE`."""
+        place = [] if self.result is None else [memref_of(self.result)]
+        return [*map(param_type, self.params), *[i64] * len(self.symbolic_vars), *place]
 
 
 def kernel_signature(func: tir.FuncOp) -> KernelSignature:
-    """The signature of the kernel of `func`; after `lower-asserts` it has a result in place of assertions."""
+    """The signature of the kernel of `func`; after `lower-asserts` the messages of its assertions are lost."""
     names = tuple(name_of(p) or f"arg{i}" for i, p in enumerate(func.params))
     scalars = {n for n, p in zip(names, func.params, strict=True) if isinstance(p.type, IntegerType)}
     variables: dict[str, None] = {}
@@ -58,7 +60,7 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
         names=names,
         symbolic_vars=tuple(variables),
         assertions=tuple(message for _, messages in failures(func) for message in messages),
-        result=func.ret_type,
+        result=None if STATUS in func.attributes else func.ret_type,
         raises=any(isinstance(op, tir.CallPackedOp) for op, _ in failures(func, through_calls=True)),
         noalias=isinstance(noalias, IntegerAttr) and bool(noalias.value.data),
     )

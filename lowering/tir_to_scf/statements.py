@@ -75,6 +75,8 @@ class KernelLowerer:
     constants: list[memref.GlobalOp] = field(default_factory=list[memref.GlobalOp])
     heap: list[SSAValue] = field(default_factory=list[SSAValue])
     """The buffers on the heap that the current block has allocated."""
+    may_fail: bool = False
+    """Whether something on the way may end the kernel: an allocation, or a kernel that it calls."""
 
     def block(self, block: Block) -> None:
         """All operations of a block; heap buffers that it allocates are freed at its end."""
@@ -287,9 +289,10 @@ def _allocate(op: tir.AllocBufferOp | tir.AllocateOp, at: KernelLowerer) -> None
         at.emit.local(alloca)
         buffer = alloca.memref
     else:
-        count = at.emit.mul(at.values.symbolic(extent), at.emit.index(lanes))
+        count = at.emit.mul(at.values.count(extent), at.emit.index(lanes))
         buffer = at.emit.append(memref.AllocOp([count], [], MemRefType(element, [DYNAMIC_INDEX]))).results[0]
         at.heap.append(buffer)
+        at.may_fail = True
     set_name(buffer, name_of(op.result))
     at.memory.private.add(buffer)
     at.values.bind(op.result, buffer)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import reduce
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.sym.analyzer import ExtentBounds
 from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
 from ...dialects.sym.operations import COMPARISONS, CONDITIONS, DIVISIONS, OPERATIONS
-from .emitter import INDEX, NSW, Emitter
+from .emitter import INDEX, NO_FLAGS, NSW, Emitter
 
 _ARITH: dict[str, type[Operation]] = {op.name.removeprefix("arith."): op for op in arith.Arith.operations}
 _UNSIGNED: dict[str, type[Operation]] = {
@@ -99,6 +99,31 @@ class Symbolic(Algebra[SSAValue]):
         if e.kind in DIVISIONS:
             return self.divided(e, lhs, rhs)
         return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
+
+
+class Reals(Algebra[SSAValue]):
+    """Polynomials computed as doubles, over what `whole` computes as integers."""
+
+    def __init__(self, emit: Emitter, whole: Algebra[SSAValue]):
+        self.emit = emit
+        self.whole = whole
+
+    def const(self, e: Const) -> SSAValue:
+        return self.emit.constant(float(e.value), f64)
+
+    def var(self, e: SymExpr) -> SSAValue:
+        value = self.whole.of(e)
+        if value.type == INDEX:
+            value = self.emit.from_index(value, i64)
+        return self.emit.pure(arith.SIToFPOp, (value,), f64)
+
+    op = var
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.binary(arith.AddfOp, a, b, NO_FLAGS)
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.binary(arith.MulfOp, a, b, NO_FLAGS)
 
 
 def divided(emit: Emitter, divisor: SSAValue, divide: Callable[[SSAValue], SSAValue], *, quotient: bool) -> SSAValue:

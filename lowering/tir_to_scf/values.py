@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, f64, i1, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -21,7 +21,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import Var
+from ...dialects.sym.expr import Product, Sum, SymExpr, Var
 from ...ir.affine.values import operands_first, sym_expr_of
 from ...ir.locations import location_of
 from ...transforms.tir.asserts import RAISED
@@ -30,8 +30,10 @@ from .emitter import Emitter, is_vector, lane_count, pick_lanes, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
 from .signature import scalar_type
-from .symbolic import Symbolic, divided, floor_mod
+from .symbolic import Reals, Symbolic, divided, floor_mod
 
+_MOST_ELEMENTS = 1 << 47
+"""More than any memory has; so many bytes of the widest vectors are still within 64 bits."""
 LoweredT = TypeVar("LoweredT")
 Shifted = tuple[SSAValue | None, int]
 """An index as what it is besides a constant, None for nothing, and that constant."""
@@ -70,7 +72,19 @@ class Values:
         self._nonnegative: set[SSAValue] = set()
         self.packed_results: dict[SSAValue, SSAValue] = {}
         """What calls of packed functions gave as pointers, null where they raised."""
-        self.symbolic = Symbolic(emit, self._symbol).of
+        self._symbolic = Symbolic(emit, self._symbol)
+        self.symbolic = self._symbolic.of
+
+    def count(self, extent: SymExpr) -> SSAValue:
+        """A number of elements to allocate as an index, which no memory has where it is negative or overflows."""
+        emit, value = self.emit, self.symbolic(extent)
+        if extent.constant is not None:
+            return value
+        fits = emit.compare("ult", value, emit.index(_MOST_ELEMENTS))
+        if isinstance(extent, Sum | Product):
+            real = extent.fold(Reals(emit, self._symbolic))
+            fits = emit.binary(arith.AndIOp, fits, emit.compare("olt", real, emit.constant(_MOST_ELEMENTS, f64)))
+        return emit.select(fits, value, emit.index(-_MOST_ELEMENTS))
 
     @contextmanager
     def scope(self) -> Generator[None]:

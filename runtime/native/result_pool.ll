@@ -11,12 +11,14 @@
 @array_type = internal global ptr null
 @array_flags = internal global i32 0
 @large = internal global i64 0
+@memory_error = internal global ptr null       ; the type of the exception where memory is missing
+@missing = internal constant [54 x i8] c"%lld bytes of memory cannot be allocated for a result\00"
 
 @tirax_huge_page = external constant i64       ; the alignment of blocks from 4 MiB on
 declare void @tirax_advise(ptr, i64)           ; asks for huge pages
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
-declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Format(ptr, ptr, ...)
 declare void @Py_DecRef(ptr)
 declare ptr @PyCapsule_New(ptr, ptr, ptr)
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
@@ -166,7 +168,8 @@ entry:
   %none = icmp eq ptr %memory, null
   br i1 %none, label %full, label %own
 full:
-  call ptr @PyErr_NoMemory()
+  %error = load ptr, ptr @memory_error
+  %nothing = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %error, ptr @missing, i64 %size)
   call void @Py_DecRef(ptr %descr)
   ret ptr null
 own:
@@ -200,10 +203,11 @@ done:
   ret ptr %array
 }
 
-define void @pool_bind(ptr %new, ptr %set, ptr %type, i32 %flags, i64 %large) {
+define void @pool_bind(ptr %new, ptr %set, ptr %type, ptr %error, i32 %flags, i64 %large) {
   store ptr %new, ptr @new_from_descr
   store ptr %set, ptr @set_base_object
   store ptr %type, ptr @array_type
+  store ptr %error, ptr @memory_error
   store i32 %flags, ptr @array_flags
   store i64 %large, ptr @large
   ret void

@@ -52,7 +52,7 @@ class Kernel:
         builder.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
         builder.export_symbol(self.signature.name)
         self._library = builder.link(_jit[0], f"kernel{next(_numbers)}")
-        result = self.signature.return_type
+        result = self.signature.result
         self._types = []
         self.address = self._library[self.signature.name]
         self.result = None if result is None else _SCALARS[str(result)]
@@ -64,9 +64,16 @@ class Kernel:
         """A function without arguments that runs the kernel."""
         values = [self._argument(a, t) for a, t in zip(args, self.signature.params, strict=True)]
         values += [ctypes.c_int64(symbols[v]) for v in self.signature.symbolic_vars]
-        prototype = ctypes.CFUNCTYPE(self.result, *(type(v) for v in values))
-        function = prototype(self.address)
-        return lambda: function(*values)
+        place = None if self.result is None else self.result()
+        values += [] if place is None else [ctypes.byref(place)]
+        types = [ctypes.c_void_p if isinstance(v, type(ctypes.byref(ctypes.c_int()))) else type(v) for v in values]
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.address)
+
+        def run():
+            status = function(*values)
+            return status if place is None else place.value
+
+        return run
 
     def __call__(self, *args, **symbols):
         return self.bound(*args, **symbols)()

@@ -1,12 +1,16 @@
-"""`check`: an operator on arrays against numpy, for known extents and for symbolic ones of either dtype."""
+"""`check`: an operator on arrays against numpy, for known extents and for symbolic ones of either dtype.
+
+What runs natively is called with each of its allocations failing, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from failing_calls import every_call_fails_first
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.interpreter import interpret
@@ -54,3 +58,9 @@ def check() -> Callable[..., None]:
                 compare(evaluate(function, arrays, te.var("n", dtype)), wanted, tolerance)
 
     return run
+
+
+@pytest.fixture(scope="package", autouse=True)
+def failing_first() -> Iterator[None]:
+    with every_call_fails_first():
+        yield

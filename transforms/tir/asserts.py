@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, i1, i32, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, UnitAttr, i1, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -27,6 +27,8 @@ from .walk import erase_with_tree, functions, remove_dead
 
 RAISED = "tirax_raised"
 """The intrinsic that says of what a packed function gave whether it raised an exception instead."""
+STATUS = "tirax.status"
+"""The attribute of a function whose result is its status."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class _Status:
             block.insert_ops_before(head, block.first_op)
         block.add_op(tir.ReturnOp(self._load(block.add_op)))
         self._func.properties["ret_type"] = i32
+        self._func.attributes[STATUS] = UnitAttr()
 
     def _block(self, block: Block) -> None:
         for op in list(block.ops):

@@ -2,7 +2,7 @@
 // RUN: tirax-opt %s -p 'vectorize-for-target{target="llvm -mcpu=x86-64-v4 -vector-width=512"},convert-tir-to-scf,outline-parallel' | filecheck %s --check-prefix OUTLINED
 
 // Buffers are pointers, then scalars where they stand, then the symbolic variables; a vector of 16 lanes and a masked rest.
-// CHECK-LABEL: func.func @double(%A: memref<?xf32>, %x: f32, %Y: memref<?xf32>, %n: i64) attributes {tirax.noalias} {
+// CHECK-LABEL: func.func @double(%A: memref<?xf32>, %x: f32, %Y: memref<?xf32>, %n: i64) -> i32 attributes {tirax.noalias} {
 // CHECK:         %[[N:.*]] = arith.index_cast %n : i64 to index
 // CHECK:         %[[VECTORS:.*]] = arith.divui %[[N]], %{{.*}} : index
 // CHECK:         scf.for %i = %{{.*}} to %[[VECTORS]] step %{{.*}} {

@@ -8,7 +8,7 @@
 // MLIR: %lv{{.*}} = relax.call_tir @fused_matmul_add_relu(%x, %permute_dims, %fc1_bias) : !relax.tensor<[n, 128], f32>
 // MLIR: tir.func private @fused_matmul_add_relu(
 // SCRIPT: lv = R.call_tir(cls.fused_matmul_add_relu, (x, permute_dims, fc1_bias), out_sinfo=R.Tensor((n, 128), dtype="float32"))
-// LLVM: define internal void @kernel.fused_matmul_add_relu(ptr noalias %x
+// LLVM: define internal i32 @kernel.fused_matmul_add_relu(ptr noalias %x
 // LLVM: define ptr @entry_forward(ptr
 // ASM-DAG: entry_forward:
 // ASM-DAG: {{v?}}fmadd

@@ -57,7 +57,7 @@ class Module:
 # MLIR: %lv{{.*}} = relax.call_tir @fused_matmul_add_relu(%x, %permute_dims, %fc1_bias) : !relax.tensor<[n, 128], f32>
 # MLIR: tir.func private @fused_matmul_add_relu(%x{{.*}}: !tir.buffer<[n, 784], f32>, %permute_dims{{.*}}: !tir.buffer<[784, 128], f32>
 
-# LLVM: define internal void @kernel.fused_NT_matmul_add_relu(ptr noalias %x, ptr noalias %fc1_weight, ptr noalias %fc1_bias, ptr noalias %compute_intermediate, i64 %n)
+# LLVM: define internal i32 @kernel.fused_NT_matmul_add_relu(ptr noalias %x, ptr noalias %fc1_weight, ptr noalias %fc1_bias, ptr noalias %compute_intermediate, i64 %n)
 # LLVM: fmul contract <{{[0-9]+}} x float>
 # LLVM: define ptr @entry_forward(ptr
 

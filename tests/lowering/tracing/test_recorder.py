@@ -60,7 +60,7 @@ def test_levels(small):
     assert "T.max(" in small.level("tir")[KERNEL]["s"]
     assert "T.vectorized(" in small.level("scheduled")[KERNEL]["s"]
     assert "vector.load" in small.level("scf")[KERNEL]["s"]
-    assert small.level("llvm")[KERNEL]["s"].startswith("define internal void @kernel.fused_matmul_relu(")
+    assert small.level("llvm")[KERNEL]["s"].startswith("define internal i32 @kernel.fused_matmul_relu(")
     assert "vfmadd" in small.level("assembly")[ENTRY]["s"]
 
 
