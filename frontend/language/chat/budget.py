@@ -39,6 +39,11 @@ class Budget:
         if self.characters < 0:
             raise ChatTemplateError("the chat template makes too much text", expected=f"at most {MOST_TEXT} characters")
 
+    def spent(self, text: str) -> str:
+        """A text of which the characters are spent."""
+        self.text(len(text))
+        return text
+
     def size(self, value: object, plain: bool = False) -> int:
         """About how many characters a value has as text. Looking at its parts takes steps.
 

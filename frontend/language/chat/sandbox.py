@@ -23,6 +23,11 @@ MOST_TEMPLATE = 1 << 18
 """Characters of a template."""
 _TEXTS = ("capitalize", "e", "escape", "join", "lower", "replace", "safe", "string", "title", "trim", "upper")
 """Filters that write what they are given."""
+_SPLITS = ("split", "rsplit", "splitlines")
+_CHARACTERS_OF_A_PART = 6
+"""What a part of a text counts as: an object of Python takes more memory than its characters."""
+_COMPARED_IN_A_STEP = 64
+"""Characters that a comparison looks at."""
 _MOST_BITS = 256
 """Of an integer that is computed."""
 _FILTERS = (
@@ -55,6 +60,12 @@ def _joined(parts: object, separator: object = "", *_: object) -> int:
     return len(parts) * len(str(separator)) if isinstance(parts, list | tuple | dict | str | range) else 0
 
 
+def _parts(text: object, separator: object = None, *_: object) -> int:
+    """At most so many parts that a text is split into."""
+    text = str(text)
+    return text.count(separator) + 1 if isinstance(separator, str) and separator else len(text)
+
+
 _GROWTH: dict[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
 
 
@@ -80,8 +91,10 @@ def _bounded(name: str, function: Callable[..., Any], hidden: int) -> Callable[.
 def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any) -> str:
     """JSON as models were trained on it: characters of HTML stay."""
     budget = current()
-    budget.text(budget.size(value) * (2 if indent is None else 8 * max(1, min(int(indent), 8))))
-    return json.dumps(value, ensure_ascii=bool(ensure_ascii), indent=None if indent is None else min(int(indent), 8))
+    budget.size(value)
+    width = None if indent is None else max(0, min(int(indent), 8))
+    chunks = json.JSONEncoder(ensure_ascii=bool(ensure_ascii), indent=width).iterencode(value)
+    return "".join(map(budget.spent, chunks))
 
 
 def _raise(message: object) -> None:
@@ -123,6 +136,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(owner, str | list | tuple | dict):
             growth = {"replace": lambda: _replaced(owner, *args), "join": lambda: _joined(args[0], owner)}.get(name)
             budget.text(budget.size(owner) + (growth() if growth is not None and args else 0))
+            budget.text(_CHARACTERS_OF_A_PART * _parts(owner, *args) if name in _SPLITS else 0)
         _demand_small(args)
         budget.size([*args, *options.values()])
         return super().call(context, obj, *args, **options)
@@ -155,6 +169,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
         current().step()
         current().text(characters)
         return ""
+
+    def sliced(self, value: Any, *bounds: Any) -> Any:
+        """A part of a text or a list, counted before it is made."""
+        if not isinstance(value, str | list | tuple | range):
+            raise SecurityError(f"a part of a {type(value).__name__}")
+        part = slice(*bounds)
+        current().text((1 if isinstance(value, str) else 4) * len(range(*part.indices(len(value)))))
+        return value[part]
+
+    def compared(self, value: Any) -> Any:
+        """An operand of a comparison, or of a look-up: all of it may be looked at."""
+        budget = current()
+        budget.step(budget.size(value) // _COMPARED_IN_A_STEP)
+        return value
 
     def built(self, value: Any) -> Any:
         """A list or mapping that was written out: looked at now, so that none grows beyond what can be."""
@@ -221,6 +249,28 @@ class _Counting(NodeTransformer):
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
         self.generic_visit(node)
         return _call("built", [node]) if node.ctx == "load" else node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+        self.generic_visit(node)
+        if not isinstance(node.arg, nodes.Slice):
+            node.arg = node.arg if isinstance(node.arg, nodes.Const) else _call("compared", [node.arg])
+            return node
+        bounds = (node.arg.start, node.arg.stop, node.arg.step)
+        return _call("sliced", [node.node, *(each or nodes.Const(None) for each in bounds)])
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        self.generic_visit(node)
+        node.expr = _call("compared", [node.expr])
+        for operand in node.ops:
+            operand.expr = _call("compared", [operand.expr])
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Node:
+        self.generic_visit(node)
+        node.args = [_call("compared", [each]) for each in node.args]
+        if node.args:
+            node.node = _call("compared", [node.node])
+        return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         self.generic_visit(node)

@@ -101,3 +101,41 @@ def test_nothing_inner_is_reached(text: str, name: str) -> None:
             assert rendered(form, {"messages": MESSAGES}) == ""
         except ChatTemplateError as error:
             assert "UndefinedError" in str(error) or "SecurityError" in str(error) or "TypeError" in str(error)  # noqa: PT017
+
+
+def doubled(times, *names):
+    """Lists in lists, twice each: a template of few characters whose values have 2 ** times parts."""
+    return "".join(f"{{% set {n} = [1] %}}" + f"{{% set {n} = [{n}, {n}] %}}" * times for n in names)
+
+
+def repeated(text, times=500):
+    return "{% set z = [" + ", ".join([text] * times) + "] %}"
+
+
+NOT_COUNTED_ONCE = {
+    "slices": "{% set s = 'x' * 2000000 %}" + repeated("s[1:]"),
+    "slices of lists": "{% set s = [1] * 90000 %}" + repeated("s[1:]"),
+    "comparisons": doubled(10, "a", "b") + repeated("a == b"),
+    "comparisons in a row": doubled(10, "a", "b") + repeated("1 < 2 < 3 != a != b"),
+    "comparisons of texts": "{% set s = 'a' * 4000000 %}{% set r = 'a' * 4000000 %}" + repeated("s == r"),
+    "look-ups in texts": "{% set s = 'a' * 4000000 %}" + repeated("'ab' in s"),
+    "look-ups in lists": doubled(10, "a", "b") + repeated("a in [b]"),
+    "tests": doubled(10, "a", "b") + repeated("a is eq b"),
+    "keys": "{% set t = (1, 2) %}" + "{% set t = (t, t) %}" * 10 + "{% set d = {t: 1} %}" + repeated("d[t]"),
+    "parts": "{% set s = 'ab ' * 900000 %}" + repeated("s.split()", 20),
+    "indentation": doubled(12, "a") + "{{ a | tojson(indent=8) }}" * 20,
+    "escapes": "{% set s = '\x01' * 4000000 %}{{ s | tojson }}",
+}
+
+
+@pytest.mark.parametrize("name", NOT_COUNTED_ONCE)
+def test_what_was_not_counted_is(name, monkeypatch):
+    monkeypatch.setattr(budget, "MOST_STEPS", 1 << 17)
+    with pytest.raises(ChatTemplateError, match=r"too much text|too long"):
+        rendered(NOT_COUNTED_ONCE[name], {})
+
+
+def test_parts_and_comparisons_mean_what_they_did():
+    text = "{{ s[1:3] }}{{ s[::-1] }}{{ l[:1][0] }}{{ 1 < 2 <= 2 }}{{ 'b' in s }}{{ d['k'] }}"
+    text += "{{ 4 is divisibleby 2 }}"
+    assert rendered(text, {"s": "abcd", "l": [7, 8], "d": {"k": 5}}) == "bc" + "dcba" + "7TrueTrue5True"
