@@ -20,7 +20,7 @@ from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from ..rewrite import depends_on
-from .prefetch import LINE_BITS, ask_for
+from .prefetch import LINE_BITS, ask_for_load
 from .stages import Iter, Stage, constant_slope, element_type
 from .turns import Turn
 
@@ -48,7 +48,7 @@ class Panels:
             cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
             cloner.replace(self.number, loops.value(following, self.lane.dtype))
             cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
-            ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
+            ask_for_load(loops, self.load, cloner)
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""

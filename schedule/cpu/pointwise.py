@@ -27,7 +27,7 @@ from .epilogue import Epilogue
 from .microkernel import pieces, tile_name
 from .misfit import misfit
 from .plan import Machine, Plan
-from .prefetch import LINE_BITS, ask_for, can_be_streamed, pays_streamed, rows_from_far, streamed
+from .prefetch import LINE_BITS, ask_for_load, can_be_streamed, pays_streamed, rows_from_far, streamed
 from .reciprocals import Reciprocals
 from .stages import Iter, Stage, constant_slope, element_type
 
@@ -114,8 +114,7 @@ def _lines(
 
 def _ask(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings) -> None:
     for load in loads:
-        cloner = loops.cloner(where)
-        ask_for(loops.insert, load.buffer, [cloner(i) for i in load.indices])
+        ask_for_load(loops, load, loops.cloner(where))
 
 
 def _element(

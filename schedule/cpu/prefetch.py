@@ -26,7 +26,7 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
@@ -37,7 +37,7 @@ from ..loop_builder import Cloner, Insert, LoopBuilder, result_of
 from ..rewrite import before
 from ..state import loop_expr
 from .plan import Machine
-from .stages import Iter, Stage, constant_slope, element_type, loads_below
+from .stages import Iter, Stage, constant_slope, element_type, loads_below, tree
 
 LINE_BITS = 512
 _LARGE_BITS = 1 << 23
@@ -54,6 +54,40 @@ def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, wr
     address = value(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
     how = [value(tir.ConstOp(number, i32)) for number in (int(write), _SECOND_LEVEL, _DATA)]
     insert(tir.EvaluateOp(value(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))))
+
+
+def ask_for_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
+    """Ask for the line of the element that `cloner`, which has copied nothing yet, makes of a load.
+
+    A load on one side of a choice is asked for where that side is taken, since its indices mean nothing elsewhere; not
+    at all where the choice depends on memory, which would have to be there first.
+
+        if_then_else(i < 4, X[i], Y[i - 4])   ->   if i < 4: prefetch X[i]        if not i < 4: prefetch Y[i - 4]
+    """
+
+    def below(choices: Sequence[tuple[tir.IfThenElseOp, bool]]) -> None:
+        if not choices:
+            ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
+            return
+        (choice, holds), *inner = choices
+        cond = cloner(choice.cond)
+        loops.branch(cond if holds else loops.op(tir.NotOp(cond)), lambda: below(inner))
+
+    choices = _choices_around(load)
+    made_of = [inner for choice, _ in choices for op in tree(choice.cond) for inner in op.walk()]
+    if not any(isinstance(op, tir.LoadOp) for op in made_of):
+        below(choices)
+
+
+def _choices_around(op: Operation) -> list[tuple[tir.IfThenElseOp, bool]]:
+    """The choices that an expression is a side of, the outermost first, each with whether it is that of `then`."""
+    choices: list[tuple[tir.IfThenElseOp, bool]] = []
+    inner, around = op, op.parent_op()
+    while around is not None:
+        if isinstance(around, tir.IfThenElseOp):
+            choices.append((around, inner.parent_region() is around.then_region))
+        inner, around = around, around.parent_op()
+    return choices[::-1]
 
 
 @dataclass(frozen=True)

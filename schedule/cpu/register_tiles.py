@@ -32,7 +32,7 @@ from .epilogue import Epilogue
 from .misfit import misfit
 from .packed import Panels, panels_of
 from .plan import Machine
-from .prefetch import LINE_BITS, ask_for
+from .prefetch import LINE_BITS, ask_for, ask_for_load
 from .sliding_windows import sliding_tap, sliding_tile
 from .stages import Iter, Stage, Update, constant_slope, element_type, has_no_aliases, update_of
 from .turns import turn_of
@@ -488,7 +488,7 @@ class _Tile:
         for which, step in turn.lines(max(1, plan.width // line), steps, block, size):
             where = {it: following, k: begin + step, plan.lane: which * line}
             cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
-            ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
+            ask_for_load(loops, load, cloner)
 
     def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
         """How many parts further the next piece is, and its first step: after the last piece comes the first."""
@@ -504,8 +504,10 @@ class _Tile:
         def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
             column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size)
             cloner = plan.epilogue.cloner(loops, {**self.outer, **self.rows.at(r), lane: column})
-            indices = [cloner(index) for index in access.indices]
-            ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))
+            if isinstance(access, tir.LoadOp):
+                ask_for_load(loops, access, cloner)
+            else:
+                ask_for(loops.insert, access.buffer, [cloner(index) for index in access.indices], write=True)
 
         for access in plan.far:
             size = max(1, LINE_BITS // bit_width(element_type(access.buffer)))

@@ -32,7 +32,7 @@ from .epilogue import Epilogue
 from .microkernel import StagePlan, pieces, tile_name
 from .misfit import misfit
 from .plan import Machine
-from .prefetch import LINE_BITS, ask_for
+from .prefetch import LINE_BITS, ask_for_load
 from .register_tiles import plan_register_tiles
 from .stages import Iter, Update, constant_slope, element_type
 
@@ -147,10 +147,8 @@ def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAVa
 def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
     for load in plan.far:
-        if isinstance(load.buffer.owner, tir.AllocBufferOp):
-            continue
-        cloner = loops.cloner(where)
-        ask_for(loops.insert, load.buffer, [cloner(i) for i in load.indices])
+        if not isinstance(load.buffer.owner, tir.AllocBufferOp):
+            ask_for_load(loops, load, loops.cloner(where))
 
 
 def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:

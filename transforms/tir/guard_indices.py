@@ -40,7 +40,7 @@ from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.copy import is_expression, plant
 from ...ir.rewriting.edit import inserter
-from .index_bounds import check_indices
+from .index_bounds import check_indices, is_prefetched
 from .walk import functions, with_attr
 from .wide_indices import widen_indices
 
@@ -121,7 +121,7 @@ class GuardIndices(Pass):
         for func in functions(op):
             widen_indices(func)
             check_indices(func)
-            accesses = [a for a in operations(func) if isinstance(a, _ACCESSES)]
+            accesses = [a for a in operations(func) if isinstance(a, _ACCESSES) and not is_prefetched(a)]
             known = None if _guards_all(func) else dict[SSAValue, bool]()
             report = _Report.of(func)
             guarded = {a: found for a in accesses if (found := _guarded(a, known))}

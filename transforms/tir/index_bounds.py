@@ -5,7 +5,7 @@ always run.
     %x = tir.load %A[4] of !tir.buffer<[n], f32>       5 <= n, which the caller is to check (`least_extents`)
     for m: %x = tir.load %A[%i mod n] of !tir.buffer<[n], f32>, or at an index that is data:  1 <= n or m <= 0, likewise
 
-What stands under a condition may never run, and is not looked at.
+What stands under a condition may never run, and is not looked at. What is only prefetched is not read.
 """
 
 from __future__ import annotations
@@ -114,11 +114,26 @@ _ACCESSES = (tir.LoadOp, tir.StoreOp)
 
 def _in_block(block: Block, around: _Around) -> Iterator[Reach]:
     for op in block.ops:
-        if isinstance(op, _ACCESSES):
+        if isinstance(op, _ACCESSES) and not is_prefetched(op):
             yield from _of_access(op, around)
         inner = _runs(op, around) if op.regions else None
         if inner is not None:
             yield from _in_block(*inner)
+
+
+def is_prefetched(op: Operation) -> bool:
+    """Whether an access only names the line that `llvm.prefetch` brings: nothing is read, and any address will do."""
+    uses = [use.operation for use in op.results[0].uses] if isinstance(op, tir.LoadOp) else []
+    calls = [call.operation for use in uses if _is_address(use) for call in use.results[0].uses]
+    return bool(calls) and all(map(_is_address, uses)) and all(map(_is_prefetch, calls))
+
+
+def _is_address(op: Operation) -> bool:
+    return isinstance(op, tir.CallIntrinOp) and op.func.data == "address_of"
+
+
+def _is_prefetch(op: Operation) -> bool:
+    return isinstance(op, tir.CallLLVMEffectOp) and op.func.data == "llvm.prefetch"
 
 
 def _runs(op: Operation, around: _Around) -> tuple[Block, _Around] | None:

@@ -1,0 +1,223 @@
+"""Operators that move elements, at every size from one element to 300 MB, beside numpy: nothing but equal will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from strength import crossed, only_full, thinned
+
+from tirax.tvm_api import relax, tir
+from tirax.tvm_api.relax import op
+
+Function = Callable[..., Any]
+SIZES = {"1 B": 1, "1 KB": 1 << 10, "1 MB": 1 << 20, "40 MB": 40 << 20, "300 MB": 300 << 20}
+DTYPES = ("float32", "int8", "bool", "float16", "int64")
+SMALL_CACHES = "llvm -num-cores=1 -l2-size=65536 -l3-size=262144"
+"""With these, results of a megabyte go past the caches, and what they are made of is asked for before."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator of a matrix x, and of y and z of its shape: as a program and in numpy."""
+
+    name: str
+    program: Callable[..., Any]
+    reference: Callable[..., Any]
+    least: int = 1
+    """The least extent of x for which it means something."""
+
+
+def pads(mode: str, *widths: int) -> Row:
+    how = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+    pairs = [(widths[0], widths[1]), (widths[2], widths[3])]
+    name = f"pad {mode} {' '.join(map(str, widths))}"
+    return Row(
+        name, lambda x, y: op.nn.pad(x, list(widths), pad_mode=mode), lambda x, y: np.pad(x, pairs, mode=how),
+        max(widths) + 1,
+    )  # fmt: skip
+
+
+def rows_of(x: Any, begin: int, end: int, axis: int = 0) -> Any:
+    return op.strided_slice(x, [axis], [begin], [end])
+
+
+def rolled(x: Any, axis: int) -> Any:
+    """The last two in front."""
+    return op.concat([rows_of(x, -2, 1 << 40, axis), rows_of(x, 0, -2, axis)], axis)
+
+
+def both(
+    name: str, program: Callable[..., Any], reference: Callable[..., Any], axes: int = 2, least: int = 1
+) -> list[Row]:
+    """A row for each axis, the last argument of both."""
+    return [
+        Row(f"{name} {a}", lambda x, y, a=a: program(x, y, a), lambda x, y, a=a: reference(x, y, a), least)
+        for a in range(axes)
+    ]
+
+
+def shifted(x: Any, axis: int) -> Any:
+    """A row of zeros in front, the last one gone."""
+    return op.concat([op.zeros_like(rows_of(x, 0, 1, axis)), rows_of(x, 0, -1, axis)], axis)
+
+
+def shifted_in_numpy(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.concatenate([np.zeros_like(np.take(x, [0], axis)), np.delete(x, -1, axis)], axis)
+
+
+def scattered(x: Any, y: Any) -> Any:
+    """The first two rows of y in the place of rows 1 and 2."""
+    return op.slice_scatter(x, rows_of(y, 0, 2), *map(relax.PrimValue, (1, 3, 1)), 0)
+
+
+def chosen(x: Any, y: Any) -> Any:
+    return op.where(op.equal(x, y), y, op.zeros_like(x))
+
+
+WIDTHS = ((2, 1, 0, 0), (0, 0, 1, 2), (1, 1, 1, 1))
+FEW, PLACES = [0, 2, 1, 2], [[0], [2]]
+ROWS = [
+    *both("concat", lambda x, y, a: op.concat([x, y], a), lambda x, y, a: np.concatenate([x, y], a)),
+    *both("concat of three", lambda x, y, a: op.concat([x, y, x], a), lambda x, y, a: np.concatenate([x, y, x], a)),
+    *both("stack", lambda x, y, a: op.stack([x, y], a), lambda x, y, a: np.stack([x, y], a), 3),
+    *both("split", lambda x, y, a: op.split(x, [1], a)[1], lambda x, y, a: np.split(x, [1], a)[1], least=2),
+    *(pads(mode, *w) for mode in ("constant", "reflect", "replicate", "circular") for w in WIDTHS),
+    *both("roll", lambda x, y, a: rolled(x, a), lambda x, y, a: np.roll(x, 2, a), least=3),
+    *both("shift", lambda x, y, a: shifted(x, a), lambda x, y, a: shifted_in_numpy(x, a), least=2),
+    Row("every second row", lambda x, y: op.strided_slice(x, [0], [1], [1 << 40], [2]), lambda x, y: x[1::2]),
+    Row("every third column", lambda x, y: op.strided_slice(x, [1], [0], [1 << 40], [3]), lambda x, y: x[:, ::3]),
+    *both("flip", lambda x, y, a: op.flip(x, a), lambda x, y, a: np.flip(x, a)),
+    Row("permute_dims", lambda x, y: op.permute_dims(x), lambda x, y: x.T),
+    Row("flatten", lambda x, y: op.flatten(op.permute_dims(x)), lambda x, y: x.T.ravel()),
+    Row("expand_dims", lambda x, y: op.expand_dims(x, [0, 2]), lambda x, y: x[None, :, None]),
+    Row("squeeze", lambda x, y: op.squeeze(op.expand_dims(x, 1), 1), lambda x, y: x),
+    Row("tile", lambda x, y: op.tile(x, (2, 2)), lambda x, y: np.tile(x, (2, 2))),
+    *both("repeat", lambda x, y, a: op.repeat(x, 2, a), lambda x, y, a: np.repeat(x, 2, a)),
+    *both("tril", lambda x, y, k: op.tril(x, -2 * k), lambda x, y, k: np.tril(x, -2 * k)),
+    *both("triu", lambda x, y, k: op.triu(x, 3 * k), lambda x, y, k: np.triu(x, 3 * k)),
+    Row("where", chosen, lambda x, y: np.where(x == y, y, np.zeros_like(x))),
+    Row("broadcast", lambda x, y: chosen(x, rows_of(y, 0, 1)), lambda x, y: x * (x == y[:1])),
+    Row("slice_scatter", scattered, lambda x, y: np.concatenate([x[:1], y[:2], x[3:]]), 3),
+    *both("take", lambda x, y, a: op.take(x, relax.const(FEW, "int64"), a), lambda x, y, a: x.take(FEW, a), least=3),
+    Row("gather_nd", lambda x, y: op.gather_nd(x, relax.const(PLACES, "int64")), lambda x, y: x[[0, 2]], 3),
+]  # fmt: skip
+"""What only moves elements: of every dtype, the same bits."""
+
+
+def data(dtype: str, shape: tuple[int, int], seed: int) -> np.ndarray:
+    bits = np.random.default_rng(seed).integers(-100, 100, shape, "int8")
+    return bits > 0 if dtype == "bool" else bits.astype(dtype)
+
+
+def shape_of(dtype: str, size: str) -> tuple[int, int]:
+    """Of a matrix of so many bytes, whose rows do not begin at lines of the cache."""
+    count = max(SIZES[size] // np.dtype(dtype).itemsize, 1)
+    rows = isqrt(count)
+    return rows, max(count // rows - (rows > 8), 1)
+
+
+def built(rows: list[Row], dims: tuple[Any, Any], dtype: str, target: str) -> Any:
+    """An executable with a function for each row."""
+    builder = relax.BlockBuilder()
+    for number, row in enumerate(rows):
+        params = [relax.Var(name, relax.TensorStructInfo(dims, dtype)) for name in "xy"]
+        with builder.function(f"f{number}", params):
+            with builder.dataflow():
+                result = builder.emit_output(row.program(*params))
+            builder.emit_func_output(result)
+    return relax.build(builder.get(), target)
+
+
+def check(rows: list[Row], shape: tuple[int, int], dtype: str, functions: Any) -> None:
+    x, y = data(dtype, shape, 1), data(dtype, shape, 2)
+    compared = 0
+    for number, row in enumerate(rows):
+        if min(shape) >= row.least:
+            np.testing.assert_array_equal(functions[f"f{number}"](x, y), row.reference(x, y), row.name)
+            compared += 1
+    assert compared
+
+
+def of_size(rows: list[Row], shape: tuple[int, int]) -> list[Row]:
+    return [row for row in rows if min(shape) >= row.least]
+
+
+@crossed("dtype, size", DTYPES, ["1 B", "1 KB", "1 MB"])
+def test_of_known_sizes(dtype, size):
+    shape = shape_of(dtype, size)
+    rows = of_size(ROWS, shape)
+    check(rows, shape, dtype, built(rows, shape, dtype, SMALL_CACHES))
+
+
+@thinned("dtype", DTYPES, 1)
+def test_of_symbolic_sizes(dtype):
+    """One build of all rows, which runs at each size."""
+    rows = [row for row in ROWS if row.least == 1 or "pad" in row.name]
+    functions = built(rows, (tir.Var("n", "int64"), tir.Var("m", "int64")), dtype, SMALL_CACHES)
+    for size in ("1 B", "1 KB", "1 MB"):
+        check(rows, shape_of(dtype, size), dtype, functions)
+
+
+@thinned("dtype", ["float32", "int64"], 1)
+def test_results_that_no_cache_holds(dtype):
+    """32 MiB and more, for which the schedule is another one: of the operators whose elements are choices."""
+    rows = [
+        row
+        for row in ROWS
+        if row.name in ("concat 0", "stack 0", "pad constant 1 1 1 1", "roll 0", "slice_scatter", "tril 0")
+    ]
+    shape = shape_of(dtype, "40 MB")
+    check(rows, shape, dtype, built(rows, shape, dtype, "llvm"))
+
+
+CHOICES = ("concat 0", "stack 0", "pad constant 1 1 1 1", "roll 0", "slice_scatter", "tril 0")
+
+
+@only_full
+@pytest.mark.parametrize("size", ["40 MB", "300 MB"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_of_large_sizes(dtype, size):
+    shape = shape_of(dtype, size)
+    for row in of_size(ROWS, shape):
+        check([row], shape, dtype, built([row], shape, dtype, "llvm"))
+    rows = [row for row in ROWS if row.least == 1]
+    check(rows, shape, dtype, built(rows, (tir.Var("n", "int64"), tir.Var("m", "int64")), dtype, "llvm"))
+
+
+MANY = [
+    ("concat", 0, 65, False), ("concat", 1, 130, False), ("stack", 0, 130, False), ("stack", 2, 65, False),
+    ("concat", 0, 40, True), ("concat", 1, 17, True),
+]  # fmt: skip
+
+
+def joined(name: str, axis: int, count: int, symbolic: bool) -> None:
+    """Build and run an operator that joins so many tensors, along an axis of sizes 0 to 2 where they are symbolic."""
+    sizes = [tir.Var(f"n{k}", "int64") if symbolic else 3 for k in range(count)]
+    dims = [(n, 5) if axis == 0 else (5, n) for n in sizes]
+    params = [relax.Var(f"x{k}", relax.TensorStructInfo(d, "float32")) for k, d in enumerate(dims)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(getattr(op, name)(params, axis)))
+    extents = [k * 7 % 3 if symbolic else 3 for k in range(count)]
+    shapes = [(n, 5) if axis == 0 else (5, n) for n in extents]
+    arrays = [np.random.default_rng(k).random(shape, "float32") for k, shape in enumerate(shapes)]
+    function = relax.build(builder.get(), "llvm -num-cores=1")["main"]
+    expected = np.concatenate(arrays, axis) if name == "concat" else np.stack(arrays, axis)
+    np.testing.assert_array_equal(function(*arrays), expected)
+
+
+@thinned("name, axis, count, symbolic", MANY, 3)
+def test_many_are_joined(name, axis, count, symbolic):
+    """More tensors than one element chooses from."""
+    joined(name, axis, count, symbolic)
+
+
+@only_full
+@pytest.mark.parametrize("name", ["concat", "stack"])
+def test_a_thousand_are_joined(name):
+    joined(name, 0, 1000, symbolic=False)
