@@ -122,10 +122,11 @@ class Cloner:
 def _declared_outside(buffer: SSAValue, use: Operation) -> bool:
     """Whether a buffer is declared outside of the block that uses it: copies use it, too."""
     declared = buffer.owner
-    return isinstance(declared, _DECLARATIONS) and _block_around(declared) is not _block_around(use)
+    return isinstance(declared, _DECLARATIONS) and block_around(declared) is not block_around(use)
 
 
-def _block_around(op: Operation) -> Operation | None:
+def block_around(op: Operation) -> Operation | None:
+    """The block of a schedule that an operation is in."""
     around = op.parent_op()
     while around is not None and not isinstance(around, tir.BlockOp):
         around = around.parent_op()

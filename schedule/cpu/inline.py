@@ -1,16 +1,22 @@
-"""Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes."""
+"""Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes.
+
+An expression that uses a value twice has it twice: `b = a + a; c = b + b; …` doubles with every step, and so do indices
+that are divided again and again. What would be larger than the limit `inline.size` is stored instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
+from ...ir.passes.limits import limit
 from ...transforms.tir.walk import erase_with_tree
 from ..accesses import is_intermediate, loads_of, uses_of
+from ..loop_builder import block_around
 from ..rewrite import erase_if_unread, inline_value
 from .stages import Iter, Stage, loads_below, slope, tree
 
@@ -63,17 +69,18 @@ def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]]
         return None
     if written_elsewhere(stage) or dimension_iters(stage) is None or not unchanged_after(stage, later):
         return None
-    owner = {load: s for s in later for load in s.block.body.walk() if isinstance(load, tir.LoadOp)}
-    loads = loads_of(stage.buffer)
-    if not loads or any(load not in owner for load in loads):
-        return None
-    return [(owner[load], load) for load in loads]
+    loads, blocks = loads_of(stage.buffer), dict[Operation | None, Stage]({s.block: s for s in later})
+    owners = [blocks.get(block_around(load)) for load in loads]
+    readers = [(owner, load) for owner, load in zip(owners, loads, strict=True) if owner is not None]
+    return readers if loads and len(readers) == len(loads) else None
 
 
 def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
     if _is_copy(stage):
         return True
+    if _size_inlined(stage, readers) > limit("inline.size"):
+        return False
     heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
         return False
@@ -85,6 +92,38 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
     return True
+
+
+def _size_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> int:
+    """How large the largest expression is that has the elements of a stage in the place of their loads."""
+    dims = dimension_iters(stage) or []
+    largest = 0
+    for reader in {reader.block: reader for reader, _ in readers}.values():
+        loads = [load for other, load in readers if other is reader]
+        sizes, elements = _sizes(reader.block.body.block, {}), dict[SSAValue, int]()
+        for load in loads:
+            at = {it.var: sizes.get(index, 1) for it, index in zip(dims, load.indices, strict=True) if it is not None}
+            elements[load.result] = _sizes(stage.block.body.block, at)[stage.store.value]
+        largest = max(largest, _sizes(reader.block.body.block, elements)[reader.store.value])
+    return largest
+
+
+def _sizes(block: Block, known: dict[SSAValue, int]) -> dict[SSAValue, int]:
+    """How many operations compute each value, where one that is used twice counts twice; `known` are some sizes."""
+    sizes = dict(known)
+
+    def add(block: Block) -> None:
+        for op in block.ops:
+            size = 1 + sum(sizes.get(operand, 1) for operand in op.operands)
+            for region in op.regions:
+                add(region.block)
+                last = region.block.last_op
+                size += 0 if last is None else sum(sizes.get(operand, 1) for operand in last.operands)
+            for result in op.results:
+                sizes.setdefault(result, size)
+
+    add(block)
+    return sizes
 
 
 def _stays(load: tir.LoadOp, it: Iter) -> bool:

@@ -5,7 +5,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from strength import only_full
+from strength import only_full, thinned
 from xdsl.printer import Printer
 
 from tirax.diagnostics import TiraxError
@@ -13,10 +13,11 @@ from tirax.ir.passes.transform import Sequential, new_context
 from tirax.ir.text import TextParser
 from tirax.ir.verification.verify import Verifier
 from tirax.lowering.build import build
-from tirax.lowering.pipelines import pipeline_passes
+from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes, pipeline_passes
 from tirax.script.mlir_text import parse_mlir
 from tirax.script.parser.relax_calls import RelaxEvaluator
 from tirax.script.printer import print_script
+from tirax.tools.fuzz.structures import STRUCTURES
 from tirax.transforms.tir.guard_indices import GuardIndices, ReportIndices
 from tirax.tvm_api import script
 
@@ -168,3 +169,22 @@ def test_what_is_too_deep_is_told_with_its_pass():
     module = parse_mlir(HEAD + "".join(CHAIN) + f"tir.store %w, %B[%v{DEEP}]\n}}")
     with pytest.raises(TiraxError, match="(?s)nested too deeply.*setrecursionlimit.*in the pass guard-indices"):
         Sequential([ReportIndices(), GuardIndices()])(module)
+
+
+COMPOSED = ["squares", "reshapes, symbolic", "diamonds", "concat", "concat, symbolic", "stack"]
+"""What once was composed into expressions that doubled with each operator, or with the sizes of all before."""
+
+
+@thinned("name", COMPOSED, 2)
+def test_what_is_composed_grows_with_the_program(name):
+    """The passes up to the schedule, on n and 2 n operators or inputs."""
+    passes = make_passes([*OPTIMIZE, *SCHEDULE], "llvm -num-cores=1")
+
+    def scheduled(n):
+        module, context = script.from_source(STRUCTURES[name](n)).op, new_context()
+        for p in passes:
+            p.apply(context, module)
+
+    scheduled(N // 2)  # what is cached once is not counted
+    few, many = (calls(lambda n=n: scheduled(n))[1] for n in (N, 2 * N))
+    assert many <= 2.8 * few

@@ -34,6 +34,7 @@ from .onnx_graphs import check_graph, check_lie, draw_graph, draw_lie
 from .operator_programs import operator_program
 from .relax_programs import relax_program
 from .statement_programs import statement_program
+from .structures import structure
 from .tape import Tape
 from .tensor_programs import tensor_program
 from .torch_reference import check_against_torch
@@ -73,6 +74,10 @@ def _check_native(text: str) -> int:
     module = _module(text)
     checks.texts(module)
     return checks.native(module)
+
+
+def _check_structure(text: str) -> int:
+    return checks.native(from_source(text).op)
 
 
 def _check_tensor(text: str) -> int:
@@ -265,6 +270,7 @@ KINDS = {
     "relax": Kind("random Relax modules: native code, texts", _drawn(relax_program), _check_native),
     "operators": Kind("programs of all operators: native code, texts", _drawn(operator_program), _check_native),
     "torch": Kind("random Relax modules: the interpreter beside torch", _draw_for_torch, _check_torch, ("torch",)),
+    "structures": Kind("programs that grow in one way each: native code", structure, _check_structure),
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
     "rewriting": Kind("arithmetic and statements, rewritten with all options", _draw_rewriting, _check_rewriting),

@@ -1,0 +1,100 @@
+"""How the time of a build grows with the program: programs that grow in one way each, at 10, 100 and 1,000.
+
+    python benchmarks/structural_growth.py [--sizes 10,100,1000] [--only concat] [--seconds 600]
+
+Each build is a process of its own, its time the processor's for reading and building, less that of the smallest size
+as far as it is the same for all. The exponent is that between the last two sizes; above 1.2 it is marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import measure
+
+BAR = 1.2
+
+
+def child(name: str, size: int) -> None:
+    """Build a program of a size, after one of size 1; prints the seconds of both as JSON."""
+    from tirax.tools.fuzz.structures import SHALLOW, STRUCTURES
+    from tirax.tvm_api import relax
+    from tirax.tvm_api.script import from_source
+
+    text, seconds = {**STRUCTURES, **SHALLOW}[name], []
+    for n in (2, size):
+        begin = time.process_time()
+        relax.build(from_source(text(n)), target="llvm -num-cores=1").code
+        seconds.append(time.process_time() - begin)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(json.dumps({"seconds": seconds, "memory": memory}))
+
+
+def once(name: str, size: int, limit: float) -> dict[str, object]:
+    """One process; `error` says why there is no result."""
+    command = [sys.executable, __file__, "--child", name, "--sizes", str(size)]
+    try:
+        env = {**os.environ, "TIRAX_CACHE": "0"}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"more than {limit:g} s"}
+    lines = done.stderr.strip().splitlines() or ["no output"]
+    return json.loads(done.stdout) if done.returncode == 0 else {"error": lines[-1][:160]}
+
+
+def exponent(small: float, large: float, ratio: float) -> float:
+    """By which power the time grows where the size grows `ratio`-fold."""
+    return math.log(max(large, 1e-3) / max(small, 1e-3)) / math.log(ratio)
+
+
+def row(name: str, sizes: list[int], limit: float) -> dict[str, object]:
+    """The seconds at each size, and the exponent between the last two."""
+    found: list[float | str] = []
+    for size in sizes:
+        result = once(name, size, limit)
+        if "error" in result:
+            found.append(str(result["error"]))
+            break
+        first, seconds = result["seconds"]  # type: ignore[misc]
+        found.append(round(seconds, 3))
+    points = [(size, seconds) for size, seconds in zip(sizes, found, strict=False) if isinstance(seconds, float)]
+    if len(points) < 2:
+        return {"seconds": found, "exponent": None}
+    (small, before), (large, after) = points[-2:]
+    return {"seconds": found, "exponent": exponent(before, after, large / small)}
+
+
+def main() -> None:
+    """Print the table and write it to build/benchmarks/structural_growth.json."""
+    options = argparse.ArgumentParser(description="how the time of a build grows with the program")
+    options.add_argument("--sizes", default="10,100,1000")
+    options.add_argument("--only", default="")
+    options.add_argument("--seconds", type=float, default=600)
+    options.add_argument("--child", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    sizes = [int(size) for size in chosen.sizes.split(",")]
+    if chosen.child is not None:
+        child(chosen.child, sizes[0])
+        return
+    from tirax.tools.fuzz.structures import STRUCTURES
+
+    rows = {}
+    for name in STRUCTURES:
+        if chosen.only in name:
+            rows[name] = row(name, sizes, chosen.seconds)
+            grown = rows[name]["exponent"]
+            mark = "" if grown is not None and grown <= BAR and len(rows[name]["seconds"]) == len(sizes) else "  <--"
+            shown = f"{grown:.2f}" if grown is not None else "-"
+            print(f"{name:<20} {shown:>5}  {rows[name]['seconds']}{mark}", flush=True)
+    measure.write("structural_growth", rows)
+
+
+if __name__ == "__main__":
+    main()
