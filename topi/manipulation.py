@@ -110,11 +110,31 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     return over_axes([d for n, d in enumerate(a.dims) if n not in axes], element, "T_squeeze", "injective")
 
 
+MOST_JOINED, _MOST_SYMBOLIC, _FEW_TERMS = 64, 16, 8
+"""Of how many tensors one element chooses: of fewer where a tensor begins at the sum of many sizes."""
+
+
 def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors joined along `axis`. Raises `ShapeError` for none."""
+    """Tensors joined along `axis`. Raises `ShapeError` for none.
+
+    Many are joined in groups first, so that an element is not one choice of all of them: x0 ++ x1 ++ … ++ x127 is
+    (x0 ++ … ++ x63) ++ (x64 ++ … ++ x127).
+    """
     if not tensors:
         raise ShapeError("there is nothing to concatenate", expected="one tensor or more", found=0)
     place = normalize_axis(axis, tensors[0].ndim)
+    while len(tensors) > (most := _most_joined([t.dims[place] for t in tensors])):
+        tensors = [_joined(tensors[n : n + most], place) for n in range(0, len(tensors), most)]
+    return _joined(tensors, place)
+
+
+def _most_joined(extents: Sequence[SymExpr]) -> int:
+    """How many tensors of these extents are joined at once."""
+    symbols = {v for extent in extents for v in extent.free_vars()}
+    return _MOST_SYMBOLIC if len(symbols) > _FEW_TERMS else MOST_JOINED
+
+
+def _joined(tensors: Sequence[Tensor], place: int) -> Tensor:
     starts: list[SymExpr] = [Const(0, tensors[0].dims[place].dtype)]
     for t in tensors:
         starts.append(add(starts[-1], t.dims[place]))

@@ -12,7 +12,7 @@ from ..te import reduction as red
 from ..te.axis import IterVar, shape_dims
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor
-from .manipulation import reshape
+from .manipulation import MOST_JOINED, concatenate, reshape
 from .util import divisor, normalize_axis, unit_like
 
 
@@ -64,6 +64,9 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
     first = tensors[0]
     place = normalize_axis(axis, first.ndim + 1)
+    if len(tensors) > MOST_JOINED:
+        groups = (tensors[n : n + MOST_JOINED] for n in range(0, len(tensors), MOST_JOINED))
+        return concatenate([stack(group, place) for group in groups], place)
     unit = unit_like(first.dims)
     dims = [*first.dims[:place], unit * len(tensors), *first.dims[place:]]
 

@@ -85,8 +85,14 @@ def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
     return repeat_along(reshape(x, [product(x.dims)]) if flat else x, repeats, 0 if axis is None else axis)
 
 
+_MOST_WRITTEN = 16
+"""More than so many conditions in one another are not written as TVM does, which no one reads."""
+
+
 def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """if_then_else(0 <= i - start, …), where `start` is no number, else as `topi.concatenate`."""
+    """if_then_else(0 <= i - start, …), where `start` is no number, else, or of many, as `topi.concatenate`."""
+    if len(tensors) > _MOST_WRITTEN:
+        return join(tensors, axis)
     place = normalize_axis(axis, tensors[0].ndim)
     starts: list[SymExpr] = [Const(0, tensors[0].dims[place].dtype)]
     for t in tensors:
