@@ -44,8 +44,9 @@ def target_machine(target: Target, codegen_level: int = 2) -> llvm_binding.Targe
 
 def _parse(ll_text: str, target: Target, machine: llvm_binding.TargetMachine) -> llvm_binding.ModuleRef:
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{target.triple}"\n'
-    try:
-        module = binding().parse_assembly(header + ll_text)
+    llvm = binding()
+    try:  # what LLVM knows of types and constants goes with its context, which the module keeps
+        module = llvm.parse_assembly(header + ll_text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise LLVMError("LLVM refuses the module", notes=str(error).strip().splitlines()) from None
@@ -65,12 +66,34 @@ def _optimised(ll_text: str, target: Target, opt_level: int, run_passes: bool, c
     machine = target_machine(target, level)
     module = _parse(ll_text, target, machine)
     if run_passes and opt_level > 0:
-        options = binding().create_pipeline_tuning_options(speed_level=opt_level)
-        options.loop_vectorization = opt_level > 1
-        options.slp_vectorization = opt_level > 1
-        builder = binding().create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        builder = _pass_builder(target, level, opt_level)
+        manager = builder.getModulePassManager()
+        try:
+            manager.run(module, builder)
+        finally:
+            _dispose(manager)
     return machine, module
+
+
+@lru_cache(maxsize=32)
+def _pass_builder(target: Target, codegen_level: int, opt_level: int) -> Any:
+    """What makes LLVM's pass managers; llvmlite frees a part of one only, so few are made."""
+    options = binding().create_pipeline_tuning_options(speed_level=opt_level)
+    options.loop_vectorization = opt_level > 1
+    options.slp_vectorization = opt_level > 1
+    return binding().create_pass_builder(target_machine(target, codegen_level), options)
+
+
+def _dispose(manager: Any) -> None:
+    """Free a pass manager, of which llvmlite's own `close` only forgets the address."""
+    from llvmlite.binding.newpassmanagers import NewPassManager  # pyright: ignore[reportMissingTypeStubs]
+
+    dispose = vars(NewPassManager).get("_dispose")
+    if dispose is None:
+        manager.close()
+    else:
+        dispose(manager)
+        manager.detach()
 
 
 def optimise(ll_text: str, target: Target | None = None, opt_level: int = 3) -> str:
