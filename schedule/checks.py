@@ -325,6 +325,21 @@ def _tell_the_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
     return extent is not None and end >= extent
 
 
+def require_whole(block: tir.BlockOp) -> None:
+    """Refuse a block whose loops are known to run over less than its domains: a step that runs over these does more."""
+    loops = st.loops_above(block)
+    ranges, known = loop_ranges(loops), analyzer_of(loops)
+    for binding, least, extent in zip(bindings_of(block), block.mins, block.extents, strict=True):
+        bounds, last = known.bounds(binding), least + extent - 1
+        low, high = least.constant, last.constant
+        covers = low is not None and high is not None and bounds.low <= low and high <= bounds.high
+        part = low is not None and high is not None and (bounds.low > low or bounds.high < high)
+        if isinstance(binding, Var) and binding in ranges and not covers:
+            part = not Analyzer().can_prove_equal(ranges[binding][1], extent)
+        if part:
+            fail("the loops of the block do not run over all of its domain", block, expected=extent, found=binding)
+
+
 def require_affine(block: tir.BlockOp) -> None:
     """Refuse a block whose bindings are no quasi-affine map of its loops."""
     if not is_affine(block):

@@ -116,6 +116,7 @@ Under = Callable[[Sequence[SymExpr], Insert], list[SSAValue]]
 def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | None:
     """The conditions under which a block writes an element; None where it writes all."""
     conditions = predicates.require_stored(block, buffer, "what it does not write would be copied, too", own)
+    _check_no_gaps(block, buffer)
     if not conditions:
         return None
     stores = [op for op in block.body.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]
@@ -130,6 +131,23 @@ def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | No
         return predicates.carried(block, conditions, values, insert, shared)
 
     return under
+
+
+def _check_no_gaps(block: tir.BlockOp, buffer: SSAValue) -> None:
+    """Refuse a block that may leave elements between those that it writes: they would be copied, too."""
+    for store in [op for op in block.body.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]:
+        for index in store.indices:
+            if isinstance(index.type, IntegerType) and _has_gaps(sym_expr_of(index)):
+                fail("the block may not write all of a region", block, found=sym_expr_of(index))
+
+
+def _has_gaps(index: SymExpr) -> bool:
+    """Whether an index may leave places out, as what is read does, and multiples of an iterator alone."""
+    variables = [v for v in index.free_vars() if v.value is not None]
+    if not all(isinstance(v.value, BlockArgument) for v in variables):
+        return True
+    steps = [abs(step) for v in variables if (step := checks.step_of(index, v)) is not None]
+    return len(steps) == len(variables) > 0 and min(steps) > 1
 
 
 def _only_writer(scope: BlockLike, buffer: SSAValue) -> tir.BlockOp | None:

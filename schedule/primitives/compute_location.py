@@ -94,6 +94,7 @@ def reverse_compute_at(
         _check_unused_before(block, loop)
     for one in (block, *producers):
         checks.require_affine(one)
+    checks.require_whole(block)
     place = _position(loop, producers, st.consumers(block), index)
     _, writes = accessed(loop.body.block)
     provided = [(r, writes[r.buffer]) for r in block.reads if r.buffer in writes]

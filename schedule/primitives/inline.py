@@ -91,6 +91,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     predicates.require_unguarded(block, "the branch does not go with it")
     for condition in rw.conditions(block):
         predicates.refuse(block, condition, "its producer stores more")
+    checks.require_whole(block)
     store, final = checks.only_store(producer), checks.only_store(block)
     loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
     _require_only_used(store.buffer, [producer, block])

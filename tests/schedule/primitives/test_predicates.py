@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from predicate_table import CONDITIONS, FORMS, STEPS, Program, Step, data
 from strength import thinned
 
@@ -102,3 +103,51 @@ def test_a_step_keeps_the_branch(case: tuple[str, str, str]) -> None:
     kind, form, condition = case
     program = Program(kind, condition, form, *NUMBERS)
     check(program, share(program, 3), [NUMBERS])
+
+
+GAPS = """from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), O: T.Buffer((16,), "float32")):
+    for i in range(8):
+        with T.block("o"):
+            vi = T.axis.spatial(8, i)
+            O[vi * 2] = A[vi]
+"""
+PART = """from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), O: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("b"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+    for i in range(4):
+        with T.block("o"):
+            vi = T.axis.spatial(8, i)
+            O[vi] = B[vi]
+"""
+REUSED = """from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), M: T.Buffer((8,), "int32"), O: T.Buffer((8,), "float32")):
+    N = T.alloc_buffer((1,), "int32")
+    for i in range(8):
+        with T.block("n"):
+            vi = T.axis.opaque(8, i)
+            N[0] = M[vi]
+        with T.block("o"):
+            T.where(N[0] > 1)
+            vi = T.axis.spatial(8, i)
+            O[vi] = A[vi]
+"""
+LOST: list[tuple[str, Step, str]] = [
+    (GAPS, lambda s: s.cache_write(s.get_block("o"), 0, "global"), "may not write all of a region"),
+    (PART, lambda s: s.reverse_compute_at(s.get_block("o"), s.get_loops(s.get_block("b"))[0]), "do not run over all"),
+    (PART, lambda s: s.reverse_compute_inline(s.get_block("o")), "do not run over all"),
+    (REUSED, lambda s: s.cache_write(s.get_block("o"), 0, "global"), r"N\[0\] > 1: what that reads is written"),
+]
+
+
+@pytest.mark.parametrize("source, step, message", LOST)
+def test_what_else_leaves_elements_out(source: str, step: Step, message: str) -> None:
+    with pytest.raises(ScheduleError, match=message):
+        step(Schedule(tvm.IRModule({"main": from_source(source)})))
