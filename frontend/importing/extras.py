@@ -23,3 +23,13 @@ def require(package: str, extra: str) -> ModuleType:
         if error.name != package:
             raise
         raise MissingPackage(f"{package} is not installed", hint=f"pip install 'tirax[{extra}]'") from error
+
+
+def require_onnx() -> None:
+    """Raises `MissingPackage` where what reads ONNX files is not installed."""
+    require("onnx", "onnx")
+
+
+def require_torch() -> None:
+    """Raises `MissingPackage` where PyTorch is not installed."""
+    require("torch", "torch")

@@ -13,15 +13,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, defs, helper
-from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from ...lowering.build import build
 from ..importing.errors import InputError
+from ..importing.extras import require_onnx
 from .importer import imported
 from .node import NotConstant
 from .tensors import dtype_name
 from .values import MOST_KNOWN
+
+require_onnx()
+from onnx import ModelProto, NodeProto, defs, helper  # noqa: E402
+from onnx.backend.base import Backend, BackendRep, namedtupledict  # noqa: E402
 
 _KEPT = 16
 """Programs of one model: those for the last values of inputs that are constants of them."""

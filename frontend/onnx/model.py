@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...untrusted import FileError, MissingFileError, brief
 from ..importing.errors import InputError, ModelError
+from ..importing.extras import require_onnx
 from .mapped import Contents, read_message
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def open_model(model: Any) -> OpenedModel:
 
     Raises `InputError` for what is neither, `ModelError` for a file that is missing or no model.
     """
+    require_onnx()
     from google.protobuf.message import DecodeError
     from onnx import ModelProto
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ir.names import identifier
+from ..importing.extras import require_onnx
 from .functions import schema_of
 
 _STUB = '''\
@@ -23,6 +24,7 @@ def converter_stub(operator: str) -> str:
 
     Where ONNX knows the operator, its inputs and attributes are named; else there is one input.
     """
+    require_onnx()
     from onnx import defs
 
     domain, _, name = operator.rpartition(".")
