@@ -9,7 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from xdsl.utils.exceptions import DiagnosticException
@@ -69,8 +69,9 @@ class ArgumentParser(argparse.ArgumentParser):
 
 
 def report(error: BaseException | str) -> None:
-    """Print a diagnostic to stderr."""
-    print(error, file=sys.stderr)
+    """Print a diagnostic to stderr, where somebody reads it."""
+    with suppress(OSError):
+        print(error, file=sys.stderr)
 
 
 class _Notes(logging.Handler):
@@ -103,12 +104,18 @@ def run_guarded(program: Callable[[], int]) -> int:
     1 for errors in what was given, 2 for the command line, 130 interrupted, 141 where the reader of stdout went away.
     With `TIRAX_DEBUG=1` a traceback comes first.
     """
+    _open_streams()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEPTH))
     try:
-        code = program()
-        sys.stdout.flush()
-        return code
+        return _flushed(_code_of(program))
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _code_of(program: Callable[[], int]) -> int:
+    try:
+        return program()
     except SystemExit as error:  # argparse's --help and --version
         return error.code if isinstance(error.code, int) else OK
     except BrokenPipeError:
@@ -122,8 +129,32 @@ def run_guarded(program: Callable[[], int]) -> int:
             traceback.print_exc()
         report(message_of(error))
         return USAGE if isinstance(error, UsageError) else FAILED
-    finally:
-        sys.setrecursionlimit(limit)
+
+
+def _flushed(code: int) -> int:
+    """The exit code of a program that ended with `code`, once what it printed is written."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+    except OSError as error:  # a full disk
+        _abandon_stdout()
+        if code == OK:
+            report(message_of(error))
+        return code or FAILED
+    return code
+
+
+def _open_streams() -> None:
+    """Let stdout and stderr go nowhere where they are closed, so that no file gets their numbers."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            if nowhere > 2:
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w", closefd=False))
 
 
 def debugging() -> bool:
@@ -139,6 +170,8 @@ def message_of(error: Exception) -> str:
         return "error: the program is nested too deeply"
     if isinstance(error, MemoryError):
         return "error: out of memory"
+    if isinstance(error, ModuleNotFoundError):
+        return str(TiraxError(f"a package is not installed: {error.name}", hint=f"pip install {error.name}"))
     if isinstance(error, OSError):
         name = "" if error.filename is None else f": '{error.filename}'"
         return f"error: {error.strerror or error}{name}"

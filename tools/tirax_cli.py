@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from .guard import ArgumentParser, run_guarded
+from .guard import OK, ArgumentParser, run_guarded
 from .tirax_opt import AddPasses, sizes
 
 _PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, a model (.onnx, .pt2)"
@@ -30,7 +30,8 @@ def command_line() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser.add_argument("-v", "--version", action="store_true", help="versions of tirax and of what it stands on")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run = commands.add_parser("run", help="compile a program, call a function and show the result")
     _add_compile_options(run, f"{_PROGRAMS}, or an executable")
     add = run.add_argument
@@ -193,11 +194,21 @@ def _add_shape_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _versions() -> str:
+    from .versions import version_line
+
+    return version_line()
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run `tirax` and return its exit code."""
 
     def program() -> int:
-        options: Any = command_line().parse_args(args)
+        parser = command_line()
+        options: Any = parser.parse_args(args)
+        if options.command is None:
+            print(_versions() if options.version else parser.format_help())
+            return OK
         from .commands import COMMANDS
 
         return COMMANDS[options.command](options)

@@ -133,7 +133,6 @@ def test_env_and_cache(cli, model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        ([], 2, "COMMAND"),
         (["bild"], 2, "did you mean 'build'?"),
         (["run"], 2, "file"),
         (["run", "MODEL", "--func", "mian"], 2, "did you mean 'main'?"),
