@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...untrusted import ExpressionError, brief, open_file, read_expression, read_json
 from ..importing.errors import ModelError
+from ..importing.extras import require_torch
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -49,6 +50,7 @@ def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
 
     Raises `ModelError` for what is no such file, is damaged, or holds what only running code could read.
     """
+    require_torch()
     import torch
 
     name = brief(os.fspath(path))

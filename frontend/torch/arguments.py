@@ -14,6 +14,17 @@ def operator_name(target: Any) -> tuple[str, str]:
     return schema.name.removeprefix("aten::"), schema.overload_name or "default"
 
 
+def changes_operand(target: Any) -> bool:
+    """Whether an overload writes to a tensor that it is called with, or makes it another one."""
+    return target._schema.is_mutable and operator_name(target)[0] != "detach_"  # of gradients, which nothing here has
+
+
+def takes_tensor(target: Any) -> bool:
+    """Whether the first argument of an overload is a tensor."""
+    arguments = target._schema.arguments
+    return bool(arguments) and str(arguments[0].type) == "Tensor"
+
+
 def normalized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a call of an overload: what may be by position so, the rest by keyword, `IGNORED` left out."""
     positional: list[Any] = []

@@ -88,16 +88,30 @@ def _inlined(reader: Reader, _: Any, graph: Any, *operands: Any) -> Any:
     return reader.nested(graph, operands)
 
 
+def _wrapped(reader: Reader, graph: Any, *operands: Any) -> Any:
+    """A graph that is its own function, for what is remembered or computed again in training."""
+    return reader.nested(graph, operands)
+
+
+def _hinted(reader: Reader, graph: Any, operands: Sequence[Any], named: Any = None, hints: Any = None) -> Any:
+    """A graph with hints for other compilers."""
+    return reader.nested(graph, operands)
+
+
 def _invoked(reader: Reader, graph: Any, _: Any, *operands: Any) -> Any:
     return reader.nested(graph, operands)
 
 
 CONTROL_FLOW: dict[str, Callable[..., Any]] = {
     "cond": _cond,
+    "hints_wrapper": _hinted,
     "invoke_subgraph": _invoked,
     "map_impl": _map,
     "scan": _scan,
+    "tag_activation_checkpoint": _wrapped,
     "while_loop": _while_loop,
+    "wrap": _wrapped,
+    "wrap_activation_checkpoint": _wrapped,
     "wrap_with_set_grad_enabled": _inlined,
 }
 """By the name of the operator, called with the reader and the values of its arguments."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..importing.errors import ModelError
-from .arguments import operator_name
+from .arguments import changes_operand, operator_name
+from .control_flow import CONTROL_FLOW
 from .graph import DROPPED
 from .table import lookup
 
@@ -20,21 +21,33 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
         return program
     try:
         return program.run_decompositions(_all_decompositions(custom))
-    except (RuntimeError, AssertionError) as error:  # what PyTorch raises where a decomposition does not fit
+    except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
 
 
 def _nodes(module: Any) -> Iterator[Any]:
-    """The nodes of a graph that call an operator, and those of the graphs in it."""
+    """The nodes of a graph that call a function, and those of the graphs in it."""
     for inner in module.modules():
         if hasattr(inner, "graph"):
-            yield from (n for n in inner.graph.nodes if n.op == "call_function" and hasattr(n.target, "_schema"))
+            yield from (n for n in inner.graph.nodes if n.op == "call_function")
 
 
 def _needs_expansion(node: Any, custom: frozenset[str]) -> bool:
+    if not hasattr(node.target, "_schema"):
+        return _is_traced_away(node.target, custom)
     if operator_name(node.target)[0] in DROPPED:
         return False
-    return node.target._schema.is_mutable or not _has_row(node.target, custom) or _trains(node)
+    return changes_operand(node.target) or not _has_row(node.target, custom) or _trains(node)
+
+
+def _is_traced_away(target: Any, custom: frozenset[str]) -> bool:
+    """Whether tracing once more may remove a function: a region (autocast) or a transform of functions (vmap)."""
+    name = getattr(target, "__name__", str(target))
+    return name not in CONTROL_FLOW and name not in custom and target.__module__ not in _OF_NUMBERS
+
+
+_OF_NUMBERS = ("_operator", "builtins", "math", "torch")
+"""Where the functions are that a graph calls for items of tuples and for arithmetic of sizes."""
 
 
 def _has_row(overload: Any, custom: frozenset[str]) -> bool:

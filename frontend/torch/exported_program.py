@@ -7,19 +7,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...diagnostics import UnsupportedError
+from ...diagnostics import ArgumentsError, UnsupportedError
 from ...dialects import relax
 from ...handles.module import IRModule
-from ...handles.relax.expr import Expr, PrimValue, Tuple, Var
+from ...handles.relax.expr import Expr, NullValue, PrimValue, StringImm, Tuple, Var
 from ...handles.struct_info import PrimStructInfo, TensorStructInfo
 from ...ir.passes.transform import no_gc
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
+from ..importing.extras import require_torch
 from ..importing.report import Coverage
 from .arguments import dtype_name
 from .expansion import expanded
 from .graph import CustomConverter, GraphReader
-from .symbols import finite_bounds, symbolic_sizes
+from .symbols import finite_bounds
 from .tensors import array_of, constant
 
 
@@ -45,13 +46,35 @@ def from_exported_program(
     outputs of the dataflow block each, the tuple is made after it. `custom_convert_map`: converters by the name of an
     overload, `{"add.Tensor": convert}`, called with the node of torch.fx and the reader (`GraphReader`).
 
+    Outputs that are None, texts or numbers are that in the result, too.
+
     Raises `UnsupportedOperators` with all operators that have no converter, and where in the program they stand;
-    `ModelError` for a program that cannot be read.
+    `ModelError` for a program that cannot be read, `ArgumentsError` for what is no program.
     """
+    _require_program(exported_program, custom_convert_map)
     program = expanded(exported_program, frozenset(custom_convert_map or ()))
     return _Importer(program, custom_convert_map, keep_params_as_input).module(
         unwrap_unit_return_tuple, no_bind_return_tuple
     )
+
+
+def _require_program(program: Any, custom: Any) -> None:
+    """Raises `ArgumentsError` for what is no exported program, or no table of converters."""
+    require_torch()
+    import torch
+
+    if not isinstance(program, torch.export.ExportedProgram):
+        is_model = isinstance(program, torch.nn.Module)
+        raise ArgumentsError(
+            "this is no exported program", expected="a torch.export.ExportedProgram", found=type(program).__name__,
+            hint="export the model first: torch.export.export(model, example_inputs)" if is_model else
+            "torch.export.export makes one, tirax.frontend.torch.archive.load_exported_program reads a file",
+        )  # fmt: skip
+    if custom is None:
+        return
+    if not isinstance(custom, Mapping) or not all(isinstance(k, str) and callable(v) for k, v in custom.items()):
+        raise ArgumentsError("custom_convert_map has no converters by name", expected="overload names and functions",
+                             found=custom)  # fmt: skip
 
 
 def coverage_of(exported_program: Any) -> Coverage:
@@ -102,7 +125,7 @@ class _Importer:
         from torch.export.graph_signature import InputKind
 
         inputs = _Inputs()
-        self._bind_symbols()
+        self._reader.symbols.bind(n.meta.get("val") for n in self._placeholders.values())
         for spec in self._program.graph_signature.input_specs:
             name = spec.arg.name
             if spec.kind is InputKind.USER_INPUT:
@@ -142,16 +165,6 @@ class _Importer:
         if tensor.is_complex():
             raise UnsupportedError("complex numbers are not supported", found=dtype_name(tensor.dtype))
         return TensorStructInfo([self._reader.symbols.extent(s) for s in tensor.shape], dtype_name(tensor.dtype))
-
-    def _bind_symbols(self) -> None:
-        """Sizes that inputs do not say by themselves, such as n where a dimension is 2 * n, of those that they say."""
-        sizes = [s.node.expr for n in self._placeholders.values() for s in symbolic_sizes(n.meta.get("val"))]
-        alone = {s.name for s in sizes if s.is_Symbol}
-        for expr in sizes:
-            missing = [s for s in expr.free_symbols if s.name not in alone]
-            if len(missing) == 1 and not expr.is_Symbol:
-                self._reader.symbols.solve(expr, missing[0])
-                alone.add(missing[0].name)
 
     # The module.
 
@@ -207,5 +220,9 @@ class _Importer:
         changed = [v for spec, v in pairs if spec.kind is not OutputKind.USER_OUTPUT and v not in outputs]
         return [self._reader.value(v) for v in [*outputs, *changed]]
 
-    def _output(self, value: Any) -> Any:
-        return value if isinstance(value, Expr) else PrimValue(value)
+    def _output(self, value: Any) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        if value is None:
+            return NullValue()
+        return StringImm(value) if isinstance(value, str) else PrimValue(value)

@@ -13,6 +13,7 @@ from ...ir.passes.transform import no_gc
 from ...runtime import array
 from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
+from ..importing.extras import require_torch
 from ..importing.names import Names
 from ..importing.report import Status
 from .arguments import dtype_name, operator_name
@@ -54,6 +55,7 @@ def from_fx(
     Raises `UnsupportedOperators` with all functions and modules that have no converter, and where they stand;
     `InputError` where `input_info` does not fit the model; `ModelError` for a graph that cannot be read.
     """
+    require_torch()
     importer = FxImporter(model, FxEmitter(BlockBuilder(), {}), custom_convert_map or {}, keep_params_as_input)
     return importer.module(input_info, unwrap_unit_return_tuple, no_bind_return_tuple)
 

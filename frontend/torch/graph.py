@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...diagnostics import TiraxError, UnsupportedError
-from ...handles.relax.expr import DataflowVar, Expr, ShapeExpr, TupleGetItem, Var
+from ...handles.relax.expr import DataflowVar, Expr, ShapeExpr, TupleGetItem, Var, const
 from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
 from ..importing.report import Coverage, Status
-from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument
+from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .places import location_of, place_of
+from .promotion import dtype_of_number
 from .symbols import Symbols, is_symbolic
 from .table import lookup
 from .tensors import constant
@@ -193,7 +194,16 @@ class GraphReader:
         if convert is None:
             raise NoConverter("no converter is there")
         args, kwargs = normalized(node.target, node.args, node.kwargs)
-        return self._bound(convert(self.emitter, *self.value(args), **{k: self.value(v) for k, v in kwargs.items()}))
+        values = self.value(args)
+        if values and takes_tensor(node.target) and isinstance(values[0], int | float):  # as what vmap leaves has it
+            values[0] = const(values[0], dtype_of_number(values[0]))
+        by_keyword = {k: self.value(v) for k, v in kwargs.items()}
+        try:
+            return self._bound(convert(self.emitter, *values, **by_keyword))
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if isinstance(error, TiraxError):
+                raise
+            raise UnsupportedError(f"no converter is for such arguments ({type(error).__name__}: {error})") from error
 
     def _python(self, node: Any) -> Any:
         """A function of Python on numbers that are known, or whose result nothing needs (comparisons of sizes)."""

@@ -30,7 +30,7 @@ def common_dtype(values: Iterable[Any]) -> str:
     with_dims = without_dims = numbers = None
     for value in values:
         if not isinstance(value, Expr):
-            numbers = _join(numbers, _dtype_of_number(value))
+            numbers = _join(numbers, dtype_of_number(value))
         elif rank_of(value):
             with_dims = _join(with_dims, dtype_of(value))
         else:
@@ -40,7 +40,8 @@ def common_dtype(values: Iterable[Any]) -> str:
     return result
 
 
-def _dtype_of_number(value: Any) -> str:
+def dtype_of_number(value: Any) -> str:
+    """The dtype of a tensor that is one of Python's numbers."""
     if isinstance(value, bool):
         return "bool"
     return DEFAULT_FLOAT if isinstance(value, float) else "int64"

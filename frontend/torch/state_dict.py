@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..importing.errors import ModelError
+from ..importing.extras import require_torch
 from .tensors import array_of
 
 
@@ -18,6 +19,7 @@ def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, A
     Only tensors are read, in PyTorch's mode for that: nothing of the file is run. Raises `ModelError` for any other
     file, `OSError`.
     """
+    require_torch()
     import torch
 
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...diagnostics import NameLookupError
+from ..importing.extras import require_torch
 from .arguments import operator_name
 from .table import IGNORED
 
@@ -20,12 +22,18 @@ mod = from_exported_program(program, custom_convert_map={{"{overload}": {functio
 
 
 def converter_stub(operator: str) -> str:
-    """The text of a converter for `custom_convert_map`, of an operator by its name, such as `aten.geqrf.default`."""
+    """The text of a converter for `custom_convert_map`, of an operator by its name, such as `aten.geqrf.default`.
+
+    Raises `NameLookupError` for what is no operator of PyTorch, `MissingPackage` without PyTorch.
+    """
+    require_torch()
     import torch
 
     target: Any = torch.ops
     for part in operator.split("."):
-        target = getattr(target, part)
+        target = getattr(target, part, None)
+    if not hasattr(target, "_schema"):
+        raise NameLookupError(f"unknown operator '{operator}'", hint="an overload, such as aten.geqrf.default")
     name, _ = operator_name(target)
     schema = target._schema
     names = [a.name for a in schema.arguments if not a.kwarg_only and a.name not in IGNORED]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -46,18 +46,29 @@ class Symbols:
     def __init__(self) -> None:
         self._values: dict[Any, Extent] = {}
 
-    def solve(self, size: Any, symbol: Any) -> None:
-        """Let a symbol that only stands in a size of an input be computed of that size.
+    def bind(self, inputs: Iterable[Any]) -> None:
+        """Sizes that inputs do not say by themselves, such as n where a dimension is 2 * n, of those that they say.
 
-        n = (s - b) // a, where the size is a * n + b, and s is its variable. Raises `UnsupportedError` for a size that
-        is not linear.
+        A size that does not say what its symbols are is a variable of its own.
         """
+        sizes = [s.node.expr for value in inputs for s in symbolic_sizes(value)]
+        known = {s for s in sizes if s.is_Symbol}
+        for number, size in enumerate(dict.fromkeys(s for s in sizes if not s.is_Symbol)):
+            missing = size.free_symbols - known
+            if missing:
+                names = sorted(str(s) for s in missing)
+                whole = Var("_".join([*names, f"size{number or ''}"]))
+                self._values[size] = whole
+                if len(missing) == 1 and self._solve(size, *missing, whole):
+                    known |= missing
+
+    def _solve(self, size: Any, symbol: Any, whole: Extent) -> bool:
+        """Let n be (s - b) // a, where s, the size, is a * n + b; False where it is not."""
         slope, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
-        if not (slope.is_Integer and offset.is_Integer and size == slope * symbol + offset):
-            raise UnsupportedError("the size of an input does not say what its symbol is", found=size)
-        whole = Var(f"{symbol.name}_size")
-        self._values[size] = whole
-        self._values[symbol] = floordiv(whole - int(offset), int(slope))
+        if not (slope.is_Integer and size == slope * symbol + offset):
+            return False
+        self._values[symbol] = floordiv(whole - self.of(offset), int(slope))
+        return True
 
     def extent(self, size: Any) -> Extent:
         """An `int` or `torch.SymInt` as an extent. Raises `UnsupportedError` for arithmetic that extents lack."""

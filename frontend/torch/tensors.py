@@ -20,6 +20,9 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     name = dtype_name(tensor.dtype)
     if tensor.is_complex() or tensor.is_quantized or tensor.layout != torch.strided:
         raise UnsupportedError("the contents of a tensor of this kind are not read", found=f"{tensor.layout} {name}")
+    if tensor.is_meta or type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        kind = "on the device meta" if tensor.is_meta else f"a {type(tensor).__name__}"
+        raise UnsupportedError("a tensor has no contents that are read", found=kind, hint="weights are plain tensors")
     plain = tensor.detach().cpu().contiguous()
     if not hasattr(np, name) and hasattr(ml_dtypes, name):
         bits = torch.uint16 if plain.itemsize == 2 else torch.uint8

@@ -7,6 +7,7 @@ from typing import Any
 
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr
+from ....topi import windows
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, dtype_of, plain, rank_of, shape_of
 from ..table import add_rows, row
@@ -127,7 +128,7 @@ def convolution(
 # Padding.
 
 
-def _widths(rank: int, pad: Sequence[int]) -> list[int]:
+def _widths(rank: int, pad: Sequence[Extent]) -> list[Any]:
     """As `nn.pad` has them of what PyTorch counts from the last dimension."""
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     pairs += [(0, 0)] * (rank - len(pairs))
@@ -136,9 +137,9 @@ def _widths(rank: int, pad: Sequence[int]) -> list[int]:
 
 def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None) -> Expr:
     """x with elements around it; negative widths take some away."""
-    if not all(isinstance(p, int) for p in pad):
-        raise UnsupportedError("as many elements are put around a tensor as a size says")
     widths = _widths(rank_of(x), pad)
+    if not all(isinstance(p, int) for p in pad):
+        return _padded_by_sizes(e, x, widths, mode, value)
     filler = {} if value is None else {"pad_value": float(value)}
     if dtype_of(x) == "bool" and value:
         around = padded(e, R.astype(x, dtype="uint8"), pad, mode, 1)
@@ -146,6 +147,14 @@ def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None
     if any(w > 0 for w in widths):
         x = R.nn.pad(x, pad_width=[max(w, 0) for w in widths], pad_mode=mode, **filler)
     return _cropped(e, x, [max(-w, 0) for w in widths])
+
+
+def _padded_by_sizes(e: Emitter, x: Expr, widths: Sequence[Extent], mode: str, value: Any) -> Expr:
+    """x with as many elements around it as sizes say."""
+    before, after = widths[::2], widths[1::2]
+    if mode == "constant":
+        return e.builder.call_te(windows.pad_constant, x, before, after, value or 0)
+    return e.builder.call_te(windows.pad_by, x, list(zip(before, after, strict=True)), mode)
 
 
 def _cropped(e: Emitter, x: Expr, widths: Sequence[int]) -> Expr:

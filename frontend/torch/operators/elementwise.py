@@ -198,7 +198,7 @@ def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
 # Functions of one element that are made of others.
 
 
-@row("positive", "clone", "detach", "alias", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj",
+@row("positive", "clone", "detach", "detach_", "alias", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj",
      "resolve_neg", "detach_copy", "alias_copy", "lift")  # fmt: skip
 def identity(e: Emitter, x: Expr) -> Expr:
     """x itself: values have no memory of their own here."""

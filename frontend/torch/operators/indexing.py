@@ -66,7 +66,8 @@ def select(e: Emitter, x: Expr, dim: int, index: Extent) -> Expr:
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if isinstance(index, int):
         if index < 0 and not isinstance(extent, int):
-            return R.squeeze(e.emit(slice_(e, x, dim, index, None if index == -1 else index + 1)), axis=[dim])
+            ends = {"begin": [plain(extent + index)], "end": [plain(extent + index + 1)], "strides": [1]}
+            return R.squeeze(e.emit(R.strided_slice(x, axes=[dim], **ends, assume_inbound=True)), axis=[dim])
         position = index + extent if index < 0 else index
         return R.take(x, const(position, "int64"), axis=axis_of(dim, rank_of(x)))
     return R.take(x, e.tensor(index, "int64"), axis=axis_of(dim, rank_of(x)))
@@ -126,44 +127,76 @@ def embedding(
 
 @row("index.Tensor", "_unsafe_index.Tensor")
 def index(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> Expr:
-    """x at tensors of positions, which broadcast; None stands for all of a dimension."""
-    places, tensors = positions(e, x, indices)
-    front, order = _to_the_front(x, places)
-    moved = R.permute_dims(x, axes=front) if front != sorted(front) else x
+    """x at tensors of positions, which broadcast; None stands for all of a dimension, a mask for where it holds."""
+    places = indexed_places(indices)
+    shape = e.result_shape()
+    rank = max(index_rank(i) for i in indices if i is not None)
+    count = shape[(places[0] if _adjacent(places) else 0) + rank - 1] if shape and rank else None
+    tensors = positions(e, x, indices, count)
+    order = to_the_front(places, rank_of(x))
+    moved = R.permute_dims(x, axes=order) if order != sorted(order) else x
     result = e.emit(R.index_tensor(e.bound(moved), tensors))
-    back = order(rank_of(result)) if places[0] and _adjacent(places) else None
-    return result if back is None else R.permute_dims(result, axes=back)
+    back = from_the_front(places, rank_of(x), rank)
+    return R.permute_dims(result, axes=back) if back != sorted(back) else result
 
 
-def positions(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> tuple[list[int], list[Expr]]:
-    """The dimensions that are indexed, and their positions as integers."""
+def is_mask(index: Expr) -> bool:
+    """Whether an index selects where it holds, and does not say positions."""
+    return dtype_of(index) in ("bool", "uint8")
+
+
+def index_rank(index: Expr) -> int:
+    """The number of dimensions that an index has as positions: those of a mask are the rows of a list."""
+    return 1 if is_mask(index) else rank_of(index)
+
+
+def indexed_places(indices: Sequence[Expr | None]) -> list[int]:
+    """The dimensions that are indexed: a mask of several dimensions indexes as many."""
     places: list[int] = []
+    place = 0
+    for tensor in indices:
+        count = rank_of(tensor) if tensor is not None and is_mask(tensor) else 1
+        places += [] if tensor is None else range(place, place + count)
+        place += count
+    return places
+
+
+def positions(e: Emitter, x: Expr, indices: Sequence[Expr | None], count: Extent | None = None) -> list[Expr]:
+    """The positions in each dimension that is indexed, as integers from the front.
+
+    `count` is how many elements of a mask hold, None where only data says it.
+    """
     tensors: list[Expr] = []
-    shape = shape_of(x)
-    for place, tensor in enumerate(indices):
-        if tensor is None:
-            continue
-        if dtype_of(tensor) in ("bool", "uint8"):
-            raise UnsupportedError("a tensor is indexed by a mask: the size of the result depends on data")
-        places.append(place)
-        tensors.append(e.bound(wrapped(cast_to(tensor, "int64"), shape[place], e)))
-    return places, tensors
+    for tensor in indices:
+        if tensor is not None and is_mask(tensor):
+            tensors += _rows(e, _positions(e, cast_to(tensor, "bool"), count))
+        elif tensor is not None:
+            tensors.append(tensor)
+    extents = [shape_of(x)[place] for place in indexed_places(indices)]
+    return [e.bound(wrapped(cast_to(t, "int64"), n, e)) for t, n in zip(tensors, extents, strict=True)]
+
+
+def _rows(e: Emitter, matrix: Expr) -> list[Expr]:
+    return [e.emit(R.take(matrix, const(i, "int64"), axis=0)) for i in range(int(str(shape_of(matrix)[0])))]
 
 
 def _adjacent(places: list[int]) -> bool:
     return places == list(range(places[0], places[-1] + 1))
 
 
-def _to_the_front(x: Expr, places: list[int]) -> tuple[list[int], Any]:
-    """The dimensions with those that are indexed first, and how to put those of the result back in their place."""
-    rest = [d for d in range(rank_of(x)) if d not in places]
+def to_the_front(places: list[int], rank: int) -> list[int]:
+    """The dimensions of a tensor with those that are indexed first."""
+    return [*places, *(d for d in range(rank) if d not in places)]
 
-    def order(rank: int) -> list[int]:
-        indexed = rank - len(rest)  # as many dimensions as the positions have together
-        before = places[0]
-        return [*range(indexed, indexed + before), *range(indexed), *range(indexed + before, rank)]
 
-    return [*places, *rest], order
+def from_the_front(places: list[int], rank: int, indexed: int) -> list[int]:
+    """How the dimensions of a result, the `indexed` ones of its positions first, come into the order of PyTorch.
+
+    Those of positions are where the indexed dimensions are that they replace, where these are side by side.
+    """
+    whole = indexed + rank - len(places)
+    before = places[0] if _adjacent(places) else 0
+    return [*range(indexed, indexed + before), *range(indexed), *range(indexed + before, whole)]
 
 
 @row("one_hot")
@@ -242,13 +275,13 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
     if not rank_of(x):  # a row without numbers, or none
         rows = e.emit(nonzero(e, e.emit(R.reshape(x, (1,)))))
         return R.strided_slice(rows, axes=[1], begin=[0], end=[0])
-    return R.permute_dims(_positions(e, x), axes=[1, 0])
-
-
-def _positions(e: Emitter, x: Expr) -> Expr:
-    """The positions of the elements that are not zero, a row for each dimension: data says how many."""
     shape = e.result_shape()
-    count = shape[0] if shape else e.fresh_size()
+    return R.permute_dims(_positions(e, x, shape[0] if shape else None), axes=[1, 0])
+
+
+def _positions(e: Emitter, x: Expr, count: Extent | None) -> Expr:
+    """The positions of the elements that are not zero, a row for each dimension: `count`, or as many as data says."""
+    count = e.fresh_size() if count is None else count
     return e.builder.match_cast(e.emit(R.nonzero(x)), TensorStructInfo([rank_of(x), count], "int64"))
 
 
@@ -257,7 +290,8 @@ def masked_select(e: Emitter, x: Expr, mask: Expr) -> Expr:
     """The elements where a mask holds."""
     shape = broadcast(shape_of(x), shape_of(mask))
     flat = [e.emit(R.reshape(R.broadcast_to(v, ShapeExpr(shape)), ShapeExpr([count_of(shape)]))) for v in (x, mask)]
-    places = e.emit(R.squeeze(_positions(e, flat[1]), axis=[0]))
+    result = e.result_shape()
+    places = e.emit(R.squeeze(_positions(e, flat[1], result[0] if result else None), axis=[0]))
     return R.take(flat[0], places, axis=0)
 
 

@@ -13,7 +13,16 @@ from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
 from ..table import row
 from .elementwise import scaled
-from .indexing import broadcast, in_range, positions
+from .indexing import (
+    broadcast,
+    from_the_front,
+    in_range,
+    index_rank,
+    indexed_places,
+    is_mask,
+    positions,
+    to_the_front,
+)  # fmt: skip
 
 
 @row("index_put")
@@ -24,21 +33,40 @@ def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr,
         counts = [cast_to(v, "int32") for v in (x, values)]
         summed = e.emit(index_put(e, e.emit(counts[0]), indices, e.emit(counts[1]), True))
         return cast_to(summed, "bool")
-    masks = [i for i in indices if i is not None and dtype_of(i) == "bool"]
-    if masks:
-        return _masked_put(e, x, indices, values, accumulate)
-    places, tensors = positions(e, x, indices)
-    if places != list(range(len(places))):
-        raise UnsupportedError("values are written at positions of dimensions that are not the first")
-    return R.index_put(x, tensors, values, accumulate=accumulate)
+    places = indexed_places(indices)
+    present = [i for i in indices if i is not None]
+    rank = max(index_rank(i) for i in present)
+    before = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    whole = rank + rank_of(x) - len(places)
+    shape = [*[1] * (whole - rank_of(values)), *shape_of(values)]
+    count = shape[before + rank - 1] if rank else 1
+    if len(present) == 1 and is_mask(present[0]) and count == 1:
+        return _masked_put(e, x, before, present[0], e.bound(values), shape, accumulate)
+    tensors = positions(e, x, indices, None if count == 1 else count)
+    front = to_the_front(places, rank_of(x))
+    if front == sorted(front):
+        return R.index_put(x, tensors, values, accumulate=accumulate)
+    back = from_the_front(places, rank_of(x), rank)
+    values = R.permute_dims(e.emit(R.reshape(values, ShapeExpr(shape))), axes=inverse(back))
+    moved = e.emit(R.permute_dims(x, axes=front))
+    written = e.emit(R.index_put(moved, tensors, e.emit(values), accumulate=accumulate))
+    return R.permute_dims(written, axes=inverse(front))
 
 
-def _masked_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool) -> Expr:
-    (mask,) = [i for i in indices if i is not None]
-    if indices[0] is None or count_of(shape_of(values)) != 1 or accumulate:
-        raise UnsupportedError("several values are written where a mask holds")
-    shape = [*shape_of(mask), *[1] * (rank_of(x) - rank_of(mask))]
-    return R.where(R.reshape(mask, ShapeExpr(shape)), R.reshape(values, ()), x)
+def inverse(order: Sequence[int]) -> list[int]:
+    """The order that undoes `order`."""
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def _masked_put(
+    e: Emitter, x: Expr, before: int, mask: Expr, values: Expr, shape: Sequence[Extent], accumulate: bool
+) -> Expr:
+    """x with the same values wherever a mask of the dimensions from `before` on holds."""
+    after = rank_of(x) - before - rank_of(mask)
+    condition = e.emit(R.reshape(cast_to(mask, "bool"), ShapeExpr([*[1] * before, *shape_of(mask), *[1] * after])))
+    spread = [*shape[:before], *[1] * rank_of(mask), *shape[len(shape) - after :]]
+    new = e.emit(R.reshape(values, ShapeExpr(spread)))
+    return R.where(condition, R.add(x, new) if accumulate else new, x)
 
 
 @row("scatter.src")

@@ -1,13 +1,90 @@
-"""Positions of what is not zero."""
+"""Elements and slices read and written by position, in all forms of an index, beside PyTorch's."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from torch_models import agree, exported
 
+from tirax.diagnostics import TiraxError
+from tirax.lowering.build import build
+
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
+
+from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
 
 
 def test_positions_of_a_scalar() -> None:
     x = torch.tensor(3.0)
     agree(exported(lambda x: x.nonzero(), [x]), [x], [torch.tensor(0.0)])
+
+
+N = None
+ROWS, PLACES, PAIRS = torch.tensor([0, 2]), torch.tensor([-1, 1]), torch.tensor([[0, 1], [2, 3]])
+OF_4 = torch.tensor([True, False, True, True])
+OF_6 = torch.tensor([True, False, True, False, False, True])
+
+READ = [
+    (-1,), (slice(N), -1), (..., -1), (slice(N), -2), (slice(N), slice(-2, N)), (slice(N), slice(N, -1)),
+    (slice(N, N, 2),), (slice(N), slice(-3, N, 2)), (N, -1), (-1, N, ..., -1), (0, 0, 0), (...,), (ROWS,),
+    (slice(N), PLACES), (..., ROWS), (ROWS, slice(N), PLACES), (slice(N), ROWS, PLACES), (slice(N), PAIRS),
+    (ROWS, N, ROWS), (1, slice(N), ROWS), (ROWS, -1), (ROWS[:, N], PLACES), (torch.tensor(-1),),
+]  # fmt: skip
+
+WRITTEN = [
+    ((slice(N), -1), (4, 6)), ((-1,), ()), ((..., -2), ()), ((slice(N), slice(N, -1)), (6,)),
+    ((slice(N, N, 2),), ()), ((N, 1), ()), ((0, 0, 0), ()), ((ROWS,), (2, 5, 6)), ((ROWS,), (6,)),
+    ((slice(N), PLACES), (4, 2, 6)), ((slice(N), PLACES), (4, 1, 1)), ((..., ROWS), (5, 2)),
+    ((ROWS, slice(N), PLACES), (2, 5)), ((ROWS, slice(N), PLACES), (5,)), ((slice(N), ROWS, PLACES), (4, 2)),
+    ((slice(N), PAIRS), (4, 2, 2, 6)), ((1, slice(N), ROWS), (5, 2)), ((slice(N), torch.tensor(-1)), (4, 6)),
+    ((OF_4,), ()), ((OF_4,), (3, 5, 6)), ((OF_4,), (1, 5, 6)), ((..., OF_6), ()), ((..., OF_6), (4, 5, 3)),
+    ((..., OF_6), (5, 1)), ((OF_4, 1), ()), ((OF_4, slice(N), torch.tensor([0, 1, 2])), (3, 5)),
+]  # fmt: skip
+
+
+def written(x: Any, index: Any, value: Any, accumulate: bool) -> Any:
+    y = x.clone()
+    if accumulate:
+        y[index] += value
+    else:
+        y[index] = value
+    return y
+
+
+@pytest.mark.parametrize("dim", [None, 1])
+def test_what_is_read_by_position(dim: int | None) -> None:
+    inputs = [[torch.randn(4, n, 6)] for n in (5, 7 if dim else 5)]
+    shapes = None if dim is None else (({dim: torch.export.Dim.AUTO},),)
+    agree(exported(lambda x: [x[i] for i in READ], inputs[0], dynamic_shapes=shapes), *inputs)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_what_is_written_by_position(accumulate: bool) -> None:
+    x = torch.randn(4, 5, 6)
+    table = WRITTEN[:-1] if accumulate else WRITTEN  # torch.export does not read by a mask beside positions
+    rows = [(index, torch.randn(shape)) for index, shape in table]
+    program = exported(lambda x: [written(x, i, v, accumulate) for i, v in rows], [x])
+    agree(program, [x], [torch.randn(4, 5, 6)])
+
+
+def test_what_is_written_where_a_dimension_is_symbolic() -> None:
+    inputs = [[torch.randn(4, n, 6)] for n in (5, 7)]
+    rows = [((slice(N), -1), 1.0), ((..., OF_6), 2.0), ((slice(N), PLACES), 3.0), ((OF_4, -1), 4.0)]
+    program = exported(lambda x: [written(x, i, v, False) for i, v in rows], inputs[0],
+                       dynamic_shapes=(({1: torch.export.Dim.AUTO},),))  # fmt: skip
+    agree(program, *inputs)
+
+
+def test_what_a_mask_of_the_contents_selects() -> None:
+    inputs = [[torch.randn(4, 5, 6)] for _ in range(2)] + [[-torch.ones(4, 5, 6)]]
+    agree(exported(lambda x: (x[x > 0], x[:, x[0, :, 0] > 0], written(x, x > 0, 0.0, False)), inputs[0]), *inputs)
+
+
+def test_values_that_do_not_fit_what_a_mask_selects() -> None:
+    x = torch.randn(4, 3)
+    program = exported(lambda x, v, m: written(x, m, v, False), [x, torch.randn(3, 3), OF_4])
+    main = build(from_exported_program(program)).jit()["main"]
+    with pytest.raises(TiraxError):
+        main(x.numpy(), np.ones((3, 3), "float32"), np.array([True, False, False, True]))
