@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
 
-from ....diagnostics import UnsupportedError
+from ....diagnostics import TiraxError, UnsupportedError
 from ....handles.module import IRModule
 from ....lowering.build import build
 from ....runtime import Executable
@@ -16,21 +17,29 @@ from ....transforms.operators.to_mixed_precision import ToMixedPrecision
 from ...importing.errors import UnsupportedOperators
 from ...importing.report import Coverage, Status
 from ..expansion import decompositions
+from ..graph import target_name
 from ..tensors import array_of
 from .calls import Call, graph_call
 from .graphs import GraphConverter
 from .inference import is_plain
-from .options import Options
+from .options import Options, require_mode
 from .partition import partitioned
 from .report import GraphReport
 
 
-def tirax(graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Call:
+def tirax(
+    graph_module: Any,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Call:
     """TorchDynamo's backend "tirax": the graph, compiled for the CPU.
 
-    `options` are those of `Options`. Raises `NameLookupError` and `TiraxError` for wrong ones. What cannot be compiled
-    PyTorch runs.
+    `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), all of which mean the same here. Raises
+    `NameLookupError` and `TiraxError` for wrong ones. What cannot be compiled PyTorch runs.
     """
+    require_mode(mode)
     return compiled(graph_module, example_inputs, Options.of(options))
 
 
@@ -95,14 +104,18 @@ def _compiled_graph(
 
 
 def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) -> tuple[Call, bool]:
-    """A graph, compiled, and whether it is as a whole: what cannot be compiled PyTorch runs in between."""
+    """A graph, compiled, and whether it is as a whole: what cannot be compiled PyTorch runs."""
+    coverage = converter.reader.coverage
     try:
         call, parts, whole = _built(converter, options), 1, True
     except UnsupportedOperators:
-        part = partial(_part, options=options, coverage=converter.reader.coverage)
+        part = partial(_part, options=options, coverage=coverage)
         call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
         whole = False
-    options.tell(GraphReport(kind, converter.reader.coverage, parts))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the graph runs: `_left` says why
+        call, parts, whole, coverage = gm, 0, False, Coverage()
+        _left(gm, error, options, coverage)
+    options.tell(GraphReport(kind, coverage, parts))
     return call, whole
 
 
@@ -118,11 +131,24 @@ def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | 
     """A part of a graph, compiled; None where it turns out that it cannot be, which `coverage` learns."""
     try:
         return _built(GraphConverter(graph_module), options)
-    except UnsupportedError as error:
-        for node in graph_module.graph.nodes:
-            if node.op == "call_function":
-                coverage.add(str(node.target), Status.UNSUPPORTED, reason=error.message)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the part runs: `_left` says why
+        _left(graph_module, error, options, coverage)
         return None
+
+
+def _left(graph_module: Any, error: Exception, options: Options, coverage: Coverage) -> None:
+    """Let `coverage` learn why a graph is left to PyTorch, and the user where the fault is tirax's own.
+
+    With a pass of the user among the options the error is raised, since it may be that of the pass.
+    """
+    if options.transform is not None and not isinstance(error, UnsupportedError):
+        raise error
+    reason = error.message if isinstance(error, TiraxError) else f"internal error: {type(error).__name__}: {error}"
+    for node in graph_module.graph.nodes:
+        if node.op == "call_function":
+            coverage.add(target_name(node.target), Status.UNSUPPORTED, reason=reason)
+    if not isinstance(error, TiraxError):
+        warnings.warn(f"tirax leaves a graph to PyTorch, {reason}; please report", RuntimeWarning, stacklevel=2)
 
 
 def _built(converter: GraphConverter, options: Options) -> Call:

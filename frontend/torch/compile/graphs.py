@@ -105,6 +105,7 @@ class GraphConverter:
 
     def convert(self) -> tuple[IRModule, Signature]:
         """The function `main`, which returns a tuple. Raises `UnsupportedOperators`; `reader` says more then."""
+        self.reader.symbols.bind(n.meta.get("val") for n in self._inputs if why_refused(n) is None)
         variables = {i: v for i, node in enumerate(self._inputs) if (v := self._variable(i, node)) is not None}
         with self._builder.function("main", list(variables.values())):
             with self.reader.blocks():

@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ....diagnostics import TiraxError, unknown_name
+from ....diagnostics import ArgumentsError, TiraxError, unknown_name
 from ....handles.module import IRModule
+from ....lowering.pipelines import PIPELINES
 from ....target import Target
 from .report import GraphReport, print_report
 
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+"""The modes of `torch.compile`: what they choose between PyTorch's compiler has for itself."""
 _PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+def require_mode(mode: object) -> None:
+    """Raises `NameLookupError` for what is no mode of `torch.compile`."""
+    if mode is not None and mode not in MODES:
+        raise unknown_name("mode of torch.compile", str(mode), MODES)
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,8 @@ class Options:
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Options:
         """The options by name. Raises `NameLookupError` for an unknown one, `TiraxError` for what it cannot be."""
+        if options is not None and not isinstance(options, Mapping):
+            raise ArgumentsError("the options of the backend", expected="a dictionary", found=options)
         known = {field.name for field in fields(cls)}
         for name in options or {}:
             if name not in known:
@@ -44,8 +55,13 @@ class Options:
         chosen = cls(**(options or {}))
         if chosen.precision not in _PRECISIONS:
             raise TiraxError("the precision is unknown", expected=" or ".join(_PRECISIONS), found=chosen.precision)
-        if chosen.threads is not None and chosen.threads < 1:
+        if chosen.threads is not None and (not isinstance(chosen.threads, int) or chosen.threads < 1):
             raise TiraxError("the number of threads", expected="1 or more", found=chosen.threads)
+        if chosen.pipeline not in PIPELINES:
+            raise unknown_name("pipeline", str(chosen.pipeline), PIPELINES)
+        if chosen.transform is not None and not callable(chosen.transform):
+            raise ArgumentsError("the option transform", expected="a function of modules", found=chosen.transform)
+        _ = chosen.resolved_target
         return chosen
 
     @property

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
+
+from ..arguments import leaves
+from ..symbols import is_symbolic, symbolic_sizes
 
 _FREE = frozenset(
     (
@@ -26,6 +29,10 @@ def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[
     partitioner = CapabilityBasedPartitioner(graph_module, support, allows_single_node_partition=True)
     worthwhile = [part for part in partitioner.propose_partitions() if _is_worthwhile(part.nodes)]
     fused = partitioner.fuse_partitions(worthwhile)
+    for node in fused.graph.nodes:
+        if node.op == "call_module" and str(node.target).startswith("fused_"):
+            _bind_sizes(fused.get_submodule(node.target), node)
+    fused.recompile()
     count = 0
     for name, part in list(fused.named_children()):
         call = compiled(part) if name.startswith("fused_") else None
@@ -33,6 +40,27 @@ def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[
             setattr(fused, name, _module_of(call))
             count += 1
     return fused, count
+
+
+def _bind_sizes(part: Any, call: Any) -> None:
+    """Let symbols of sizes that no argument of a part has by itself be arguments of it, where the graph has them."""
+    inputs = [node for node in part.graph.nodes if node.op == "placeholder"]
+    alone = {expr for node in inputs for expr in _size_exprs(node) if expr.is_Symbol}
+    symbols = {s for node in part.graph.nodes for expr in _size_exprs(node) for s in expr.free_symbols} - alone
+    last = inputs[-1] if inputs else part.graph._root  # where nothing comes before it
+    for node in call.graph.nodes:
+        value = node.meta.get("val")
+        if node.op == "placeholder" and is_symbolic(value) and value.node.expr in symbols:
+            with part.graph.inserting_after(last):
+                last = part.graph.placeholder(node.name)
+            last.meta["val"] = value
+            call.args = (*call.args, node)
+    part.recompile()
+
+
+def _size_exprs(node: Any) -> Iterator[Any]:
+    for value in leaves(node.meta.get("val")):
+        yield from (size.node.expr for size in symbolic_sizes(value))
 
 
 def _is_worthwhile(nodes: Collection[Any]) -> bool:
