@@ -125,10 +125,10 @@ def test_regions_and_transforms(name: str) -> None:
 def test_padding_by_sizes() -> None:
     def model(x: Any) -> Any:
         amount = -x.shape[1] % 4
-        modes = [torch.nn.functional.pad(x, (amount, 1), mode=m) for m in ("replicate", "circular", "reflect")]
+        modes = [torch.nn.functional.pad(x, (amount, 1), mode=m) for m in ("replicate", "reflect")]
         return torch.nn.functional.pad(x, (1, amount), value=2.5), torch.nn.functional.pad(x, (-1, amount)), *modes
 
-    inputs = [[torch.randn(2, n)] for n in (5, 6, 7)]
+    inputs = [[torch.randn(2, n)] for n in (5, 6, 8)]
     agree(exported(model, inputs[0], dynamic_shapes=(({1: torch.export.Dim.AUTO},),)), *inputs)
 
 
