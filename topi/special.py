@@ -77,11 +77,14 @@ def _lgamma(x: PrimExpr) -> PrimExpr:
     """By reflection below 1/2: gamma(x) * gamma(1 - x) = pi / sin(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _lgamma_above(_where(low, _number(1) - x, x))
-    sine = tx.abs_(tx.sin(_off_integer(x) * math.pi))
-    value = _where(low, _number(math.log(math.pi)) - tx.log(sine) - above, above)
+    sine = tx.sin(_off_integer(x) * math.pi)
+    tiny = tx.less(tx.abs_(x), _number(1e-300))  # whose product with pi is rounded to a few digits: sin(pi x) / pi is x
+    factor = _where(tiny, _number(0), _number(math.log(math.pi)))
+    value = _where(low, factor - tx.log(tx.abs_(_where(tiny, x, sine))) - above, above)
     zero = tx.logical_or(tx.equal(x, _number(1)), tx.equal(x, _number(2)))
     value = _where(zero, _number(0), value)
-    return _where(tx.equal(tx.abs_(x), _number(math.inf)), _number(math.inf), value)
+    whole = tx.less_equal(x, _number(-(2.0**52)))
+    return _where(tx.logical_or(whole, tx.equal(x, _number(math.inf))), _number(math.inf), value)
 
 
 def _digamma_above(x: PrimExpr) -> PrimExpr:

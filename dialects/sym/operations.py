@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import copysign, fmod
+from math import copysign, fmod, isinf, nan
 from typing import Any
 
 from .bounds import (
@@ -66,7 +66,9 @@ def _trunc_div(a: float, b: float) -> float:
 
 
 def _trunc_mod(a: float, b: float) -> float:
-    return fmod(a, b) if isinstance(a, float) or isinstance(b, float) else a - b * _trunc_div(a, b)
+    if isinstance(a, float) or isinstance(b, float):
+        return nan if isinf(a) else fmod(a, b)
+    return a - b * _trunc_div(a, b)
 
 
 def _floor_mod(a: float, b: float) -> float:

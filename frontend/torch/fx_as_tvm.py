@@ -157,8 +157,6 @@ for _name in ("conv_transpose1d", "conv_transpose2d.input"):
 def _clamp(e: FxEmitter, x: Expr, min: Any = None, max: Any = None) -> Expr:
     """Tensors are brought to the shape of x, and the result is clipped between infinities: the same numbers."""
     low, high = -math.inf if min is None else min, math.inf if max is None else max
-    if isinstance(max, Expr) and min is not None and not isinstance(min, Expr):
-        x, low = e.emit(R.clip(x, low, math.inf)), -math.inf
     if isinstance(min, Expr):
         x, low = e.emit(R.maximum(x, e.emit(R.broadcast_to(min, ShapeExpr(shape_of(x)))))), -math.inf
     if isinstance(max, Expr):

@@ -233,7 +233,7 @@ def softplus(node: Node, x: Value) -> Expr:
 
 def _softplus(x: Value) -> Expr:
     """log(1 + exp(x)) that does not overflow: max(x, 0) + log(1 + exp(-|x|))"""
-    small = op("log", op("add", op("exp", op("negative", op("abs", x))), 1.0))
+    small = op("log1p", op("exp", op("negative", op("abs", x))))
     return op("add", op("maximum", x, 0.0), small)
 
 

@@ -229,9 +229,11 @@ def exp2(e: Emitter, x: Expr) -> Expr:
 
 @row("erfc")
 def erfc(e: Emitter, x: Expr) -> Expr:
-    """1 - erf(x)"""
+    """1 + erf(-x), which keeps the digits of large x (docs/vector_math.md); of 16 bits in float32."""
     (a,) = floating(e, x)
-    return R.subtract(number(a, 1.0), R.erf(a))
+    dtype = dtype_of(a)
+    a = cast_to(a, "float32" if dtype in ("float16", "bfloat16") else dtype)
+    return cast_to(R.add(number(a, 1.0), R.erf(R.negative(a))), dtype)
 
 
 @row("frac")

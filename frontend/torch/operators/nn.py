@@ -114,7 +114,7 @@ def prelu(e: Emitter, x: Expr, weight: Expr) -> Expr:
 @row("log_sigmoid")
 def log_sigmoid(e: Emitter, x: Expr) -> Expr:
     """log(sigmoid(x))"""
-    return R.subtract(R.minimum(x, number(x, 0.0)), R.log(R.add(R.exp(R.negative(R.abs(x))), number(x, 1.0))))
+    return R.subtract(R.minimum(x, number(x, 0.0)), R.log1p(R.exp(R.negative(R.abs(x)))))
 
 
 @row("mish")
