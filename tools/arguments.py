@@ -13,6 +13,7 @@ import numpy as np
 from ..diagnostics import TiraxError, unknown_name
 from ..runtime import FunctionInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo, array, to_dtype
 from ..runtime.metadata import Dim, Info, dim_text, dim_value, dim_vars
+from ..untrusted import open_file
 from .guard import UsageError
 
 DEFAULT_SIZE = 4
@@ -145,9 +146,9 @@ def load_array(path: str) -> np.ndarray[Any, Any]:
     """The array in a .npy file. Raises `TiraxError`."""
     hint = f"a .npy file, or one of {', '.join(FILLS)}, with a shape: random:4x784"
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             value = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TiraxError(f"cannot read '{path}': {reason}", hint=hint) from error
     if not isinstance(value, np.ndarray):

@@ -19,6 +19,7 @@ from ..runtime.container import MAGIC
 from ..runtime.errors import ArgumentError
 from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
+from ..untrusted import open_file
 from .arguments import Arguments, named, sizes_of
 from .compiling import compile_program, function_name, read_module
 from .guard import OK, UsageError, as_usage, reading
@@ -257,7 +258,7 @@ def _cache_text() -> str:
 def _is_executable(path: str) -> bool:
     """Whether a file starts as executables do; one that cannot be read is reported when it is read."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False

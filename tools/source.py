@@ -13,6 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import SourceLocation, TiraxError, suggestion
+from ..untrusted import open_file
 from .guard import UsageError
 
 STDIN = "<stdin>"
@@ -72,7 +73,7 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
     if path is None or path == "-":
         return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

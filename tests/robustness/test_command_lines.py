@@ -32,6 +32,8 @@ def run(capfd, monkeypatch, tmp_path):
     np.save(tmp_path / "rank.npy", np.zeros(3, np.float32))
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "many.npz", x=np.zeros(3, np.float32))
+    for name in ("pipe.mlir", "pipe.py", "pipe.tirax"):
+        os.mkfifo(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TIRAX_DEBUG", raising=False)
     before = set(os.listdir(tmp_path))
@@ -56,6 +58,10 @@ LINES = [
     (["tirax", "run", "."], 1, "."),
     (["tirax", "run", "latin.mlir"], 1, "not a text file"),
     (["tirax", "run", "cut.tirax"], 1, "truncated"),
+    (["tirax", "run", "pipe.tirax"], 1, "it is a pipe"),
+    (["tirax", "run", "pipe.mlir"], 1, "it is a pipe"),
+    (["tirax", "build", "pipe.py", "-o", "x.tirax"], 1, "it is a pipe"),
+    (["tirax-opt", "pipe.mlir"], 1, "it is a pipe"),
     (["tirax", "inspect", "mlp.mlir"], 1, "not an executable"),
     (["tirax", "inspect", "."], 1, "directory"),
     (["tirax", "run", "mlp.mlir", "--func", "mian"], 2, "did you mean 'main'"),
