@@ -105,6 +105,9 @@ class Executable:
 
         Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions that are not registered).
         """
+        loaded = self._module
+        if loaded is not None:  # a child of fork may find the lock held by a thread that it does not have
+            return loaded
         with self._lock:
             if self._module is None:
                 self._module = self.fresh_module()

@@ -181,3 +181,37 @@ def test_free_threaded_python_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(abi.sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
     with pytest.raises(AbiError, match="free-threaded"):
         abi.require_gil()
+
+
+FORKS = """
+import os, threading, signal
+run, stop = compiled(TEXT), threading.Event()
+x = np.ones((100000, 4), np.float32)  # the GIL is released, so that others call meanwhile
+run["main"](x)
+def work():
+    while not stop.is_set():
+        run["main"](x)
+threads = [threading.Thread(target=work) for _ in range(3)]
+for t in threads:
+    t.start()
+codes = []
+for _ in range(6):
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # one that hangs ends by a signal
+        os._exit(0 if np.array_equal(run["main"](x), x + 1) else 1)
+    codes.append(os.waitpid(child, 0)[1])
+stop.set()
+for t in threads:
+    t.join()
+print(codes == [0] * 6)
+"""
+
+
+def test_a_child_of_fork_while_threads_call(in_process) -> None:
+    """No lock is held for ever by a thread that the child does not have."""
+    text = """relax.func @main(%x: !T) -> !T {
+  %y = relax.call_tir @inc(%x) : !T
+  relax.return %y : !T
+}"""
+    assert in_process(FORKS.replace("TEXT", repr(text))) == "True\n"
