@@ -7,43 +7,12 @@ environment (`TIRAX_LIMIT_VECTOR_LANES=65536`). docs/limits.md is this table.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
-from ...diagnostics import SourceLocation, TiraxError, unknown_name
+from ...diagnostics import SourceLocation, TiraxError
 from ...dialects.sym.expr import SymExpr
+from .options import LIMITS, PREFIX
 from .transform import PassContext
-
-PREFIX = "tirax.limit."
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A row: the number, and what it bounds."""
-
-    default: int
-    bounds: str
-
-
-LIMITS = {
-    "fold.bytes": Limit(1 << 28, "bytes of a constant that folding makes of smaller ones; above it the call stays"),
-    "fold.operations": Limit(1 << 32, "multiplications of a product that is folded; above it the call stays"),
-    "fold.iterations": Limit(1 << 16, "iterations of a tensor function that is folded; above it the call stays"),
-    "check.iterations": Limit(1 << 24, "iterations of a function that is compared; above it, it is passed over"),
-    "unroll.statements": Limit(1 << 16, "statements that an unrolled loop is written out as, in all"),
-    "vector.lanes": Limit(1 << 12, "lanes of a vector"),
-    "inline.size": Limit(1 << 10, "operations of an expression that values are inlined into; above it they are stored"),
-    "sym.terms": Limit(1 << 12, "terms of a product of sizes or indices, which is multiplied out"),
-    "sym.size": Limit(1 << 14, "parts of a result of an index map, written out"),
-    "egraph.iterations": Limit(16, "how often equality saturation tries all rules; above it the best so far counts"),
-    "egraph.nodes": Limit(1000, "expressions that equality saturation adds to a block's own; above it likewise"),
-    "import.nodes": Limit(1 << 17, "nodes that calls of a model's functions are expanded to, in all"),
-    "import.bytes": Limit(1 << 31, "bytes of the functions of a model, counted once for each call"),
-    "parse.depth": Limit(400, "parentheses, calls and operators inside of each other in an expression of TVMScript"),
-    "parse.bits": Limit(4096, "bits of an integer that Python's operators compute in a script"),
-    "parse.length": Limit(4096, "elements of a sequence that Python's operators compute in a script"),
-}
-"""The limits by name."""
 
 
 class LimitError(TiraxError):
@@ -53,12 +22,9 @@ class LimitError(TiraxError):
 def limit(name: str) -> int:
     """The limit of a name of `LIMITS`, as the context or the environment has it.
 
-    Raises `TiraxError` where that is no number, `NameLookupError` where the context has a limit that does not exist.
+    Raises `TiraxError` where that is no number.
     """
     config = PassContext.current().config or {}
-    for key in config:
-        if key.startswith(PREFIX) and key.removeprefix(PREFIX) not in LIMITS:
-            raise unknown_name("limit", key.removeprefix(PREFIX), LIMITS)
     value: Any = config.get(PREFIX + name, os.environ.get(variable(name), LIMITS[name].default))
     try:
         return int(value)

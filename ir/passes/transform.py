@@ -27,6 +27,7 @@ from ...dialects.sym import Sym
 from ...dialects.tir import Tir
 from ..origins import cloned
 from ..verification.verify import Verifier
+from .options import check_config
 
 
 def new_context() -> Context:
@@ -97,7 +98,8 @@ class PassContext:
     """How passes run inside of `with PassContext(...)`.
 
     Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run
-    in any case. `config` is for passes to read; `verify` turns verification after each pass off.
+    in any case. `config` is for passes to read (`options.py` has the table); `verify` turns verification after each
+    pass off. Raises `UnknownOptionError` for an option that no pass has, `OptionTypeError` for a value of another type.
 
     The last four belong to a tuner of passes that is not here: they are kept as they come, as long as they choose
     nothing. Raises `UnsupportedError` where they do.
@@ -119,6 +121,7 @@ class PassContext:
         for name in ("required_pass", "disabled_pass", "instruments", "trace_stack"):
             setattr(self, name, list(getattr(self, name) or ()))
         self.config = dict(self.config or {})
+        check_config(self.config)
         chosen = [n for n in ("trace_stack", "make_traceable", "tuning_api_database") if getattr(self, n)]
         if chosen:
             hint = "tune tensor functions: tvm.meta_schedule"
