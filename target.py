@@ -257,6 +257,10 @@ def _cpu(options: dict[str, str], triple: str) -> str:
     cpu = options.get("mcpu", "generic")
     if _is_x86(triple) and cpu not in _X86_CPUS:
         raise unknown_name("cpu", cpu, _X86_CPUS)
+    if not _is_x86(triple) and cpu in _X86_CPUS.keys() - {"generic"}:
+        raise TargetError(
+            f"'{cpu}' is a cpu of x86", expected=f"one of {triple.split('-', 1)[0]}", found=f"-mcpu={cpu}"
+        )
     return cpu
 
 

@@ -28,7 +28,7 @@ _EXEC_MODES = ("compiled", "bytecode")
 
 def build(
     mod: Any,
-    target: Target | str | None = None,
+    target: Target | str | Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     pipeline: str | Sequence[Any] | Any | None = "default-cpu",
     exec_mode: str = "compiled",
@@ -48,7 +48,7 @@ def build(
     """
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
-    resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
+    resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(_described(target))
     with no_gc(), traced() as watch:
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
@@ -66,6 +66,11 @@ def build(
             executable.instrument = lambda: _profiled(op, pipeline, resolved, opt_level)
         executable.watch = watch
         return executable
+
+
+def _described(target: Any) -> Any:
+    """What a target is made of: a dictionary, or the text of what else stands for one."""
+    return cast("Mapping[str, Any]", target) if isinstance(target, Mapping) else str(target)
 
 
 def build_described(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from llvmlite import binding as llvm_binding  # pyright: ignore[reportMissingTypeStubs]
 
 
+PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64", "riscv64", "loongarch64", "powerpc64le")
+"""The first parts of the triples that code can be for: pointers of 64 bits, the least byte first."""
+
+
 class LLVMError(TiraxError):
     """LLVM refused a module or a target; the notes are LLVM's own message."""
 
@@ -32,7 +36,14 @@ def binding() -> Any:
 
 @lru_cache(maxsize=32)
 def target_machine(target: Target, codegen_level: int = 2) -> llvm_binding.TargetMachine:
-    """LLVM's target machine for `target`; `codegen_level` 0 to 3. Raises `LLVMError` for an unknown triple."""
+    """LLVM's target machine for `target`; `codegen_level` 0 to 3. Raises `LLVMError` for a triple of no processor that
+    there is code for: LLVM ends the process where another kind of target lacks what kernels and entry points need."""
+    if target.triple.split("-", 1)[0] not in PROCESSORS:
+        raise LLVMError(
+            f"tirax cannot generate code for '{target}'",
+            expected=f"-mtriple of a CPU with 64 bits: {', '.join(PROCESSORS)}",
+            found=target.triple,
+        )
     try:
         base = binding().Target.from_triple(target.triple)
         return base.create_target_machine(

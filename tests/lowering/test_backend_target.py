@@ -2,7 +2,8 @@
 
 import pytest
 
-from tirax.diagnostics import DTypeError, NameLookupError, TiraxError
+from tirax.diagnostics import DTypeError, NameLookupError, TiraxError, UnsupportedError
+from tirax.lowering.machine import PROCESSORS, LLVMError, compile_object, target_machine
 from tirax.target import Target, TargetError
 
 
@@ -83,3 +84,33 @@ def test_bad_strings(text, kind, parts):
         Target(text)
     for part in parts:
         assert part in str(error.value)
+
+
+FOREIGN = [
+    "nvptx64-nvidia-cuda", "nvptx", "amdgcn-amd-amdhsa", "r600", "spirv64", "hexagon", "wasm32-unknown-unknown",
+    "wasm64", "bpf", "avr", "msp430", "i386-pc-linux-gnu", "armv7-linux-gnueabi", "mips", "s390x-ibm-linux",
+    "powerpc64-linux", "riscv32", "nonsense",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("triple", FOREIGN)
+def test_processors_that_there_is_no_code_for(triple):
+    """LLVM would end the process for some of them, and make code for other pointers for others."""
+    with pytest.raises(LLVMError, match=r"cannot generate code.*\n.*a CPU with 64 bits: x86_64"):
+        target_machine(Target(f"llvm -mtriple={triple}"))
+
+
+@pytest.mark.parametrize("triple", PROCESSORS)
+def test_processors_that_there_is_code_for(triple):
+    assert compile_object("define i64 @f(i64 %x) {\n  ret i64 %x\n}", Target(f"llvm -mtriple={triple}-linux-gnu"))
+
+
+@pytest.mark.parametrize("kind", ["cuda", "metal", "opencl", "vulkan", "rocm", "hexagon", "webgpu", "c", "ext_dev"])
+def test_other_kinds_of_target(kind):
+    with pytest.raises(UnsupportedError, match=f"(?s)target kind '{kind}'.*CPUs only"):
+        Target(kind)
+
+
+def test_a_cpu_of_another_processor():
+    with pytest.raises(TargetError, match="'haswell' is a cpu of x86"):
+        Target("llvm -mtriple=aarch64-linux-gnu -mcpu=haswell")
