@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
+from .. import script
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
-from ..dialects.attributes import from_attr
+from ..dialects.attributes import from_attr, require_names
 from ..dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
 from ..ir.functions.lookup import symbol_of
 from ..ir.origins import cloned
@@ -60,6 +61,11 @@ def set_name_in_module(op: Operation, name: str) -> None:
         op.properties.pop("func_attrs", None)
 
 
+def _read(text: str) -> IRModule:
+    """The module of an MLIR text."""
+    return IRModule(script.parse_mlir(text))
+
+
 class FunctionMap(dict[GlobalVar, Any]):
     """Functions by their `GlobalVar`s, hashed by which functions they are, as TVM's maps are."""
 
@@ -93,6 +99,13 @@ class IRModule:
             self._set_attr(key, value)
         for key, infos in (global_infos or {}).items():
             self.update_global_info(key, infos)
+
+    def __deepcopy__(self, memo: object) -> IRModule:
+        return IRModule(self.op.clone())
+
+    def __reduce__(self) -> tuple[Callable[[str], IRModule], tuple[str]]:
+        """Pickled as the MLIR text, which is read again."""
+        return _read, (str(self.op),)
 
     @property
     def global_infos(self) -> dict[str, list[Any]]:
@@ -209,6 +222,7 @@ class IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
         """A copy with an attribute set."""
+        require_names([attr_key])
         new = self.clone()
         new._set_attr(attr_key, attr_value)
         return new

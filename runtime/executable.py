@@ -30,7 +30,7 @@ from .errors import (
 )
 from .library.load import Library, load_library
 from .metadata import FunctionInfo, MetadataError
-from .module import Functions, Module
+from .module import Functions, Module, Unpicklable
 from .ndarray import ALIGNMENT, array, empty
 from .profiling import recorder
 from .profiling.report import Report
@@ -54,7 +54,7 @@ class TargetInfo:
     features: tuple[str, ...] = ()
 
 
-class Executable:
+class Executable(Unpicklable):
     """A compiled module. `ex["main"](x)` calls a function; `VirtualMachine(ex, cpu())["main"](x)` does as well."""
 
     def __init__(
@@ -336,7 +336,7 @@ def _platform(triple: str) -> tuple[str, str]:
 # `VirtualMachine`: TVM's way to call an executable. There is no interpreter behind it: functions are native.
 
 
-class VirtualMachine:
+class VirtualMachine(Unpicklable):
     """Calls functions of an executable: `vm["main"](x)`. Usable from several threads, but for the stateful methods."""
 
     def __init__(

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from .abi import fastcall
 from .devices import Device, require_cpu
-from .errors import unknown_name
+from .errors import UnsupportedError, unknown_name
 from .metadata import FunctionInfo
 from .registry import PackedFunction
 from .slots import SlotContext, SlotSpec, resolve
 from .timing import Evaluator
 
 
-class Functions:
+class Unpicklable:
+    """What holds native code: it is no data that can be copied, and a copy of it is itself."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnsupportedError(
+            f"native code in memory is neither pickled nor copied deeply: {type(self).__name__}",
+            hint="export_library(path) writes an executable, tvm.runtime.load_module(path) reads it",
+        )
+
+
+class Functions(Unpicklable):
     """Native functions by name; subclasses make them."""
 
     def __init__(self, functions: Mapping[str, FunctionInfo], callables: Mapping[str, Callable[..., Any]]):

@@ -295,3 +295,9 @@ def test_hashes_are_the_same_in_other_processes():
     code = f"{path}\nfrom test_database import *\nprint(stable_hash(matmul()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == stable_hash(matmul()) == stable_hash(renamed(matmul())) != stable_hash(matmul(17))
+
+
+def test_a_folder_of_the_other_kind_is_not_taken_for_an_empty_one(tmp_path):
+    Database.create("sqlite", work_dir=tmp_path).commit_workload(matmul())
+    with pytest.raises(TiraxError, match=r'database.sqlite.*\n.*Database.create\("sqlite"'):
+        JSONDatabase(work_dir=tmp_path)
