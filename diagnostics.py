@@ -11,8 +11,10 @@ import linecache
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from zlib import crc32
 
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
@@ -29,6 +31,16 @@ def register_source(name: str, text: str) -> None:
         _sources.popitem(last=False)
 
 
+def register_text(name: str, text: str) -> str:
+    """Remember a text that no file has, and give the name of it: places in another text of `name` are not in this one.
+
+    `<string>` -> `<string>#3c9d01f2`, which diagnostics show as `<string>`. What is no made-up name stays as it is.
+    """
+    own = f"{name}#{crc32(text.encode(errors='surrogatepass')):08x}" if name.startswith("<") else name
+    register_source(own, text)
+    return own
+
+
 def source_line(name: str, line: int) -> str | None:
     """The text of a line (1-based) of a registered source or of a file on disk, None where it cannot be had."""
     lines = _sources.get(name)
@@ -43,6 +55,11 @@ def source_text(name: str) -> str | None:
     if lines is not None:
         return "\n".join(lines)
     return "".join(linecache.getlines(name)) or None if _is_source(name) else None
+
+
+def shown_name(source: str) -> str:
+    """The name of a source as it was given, without what `register_text` added."""
+    return source.rpartition("#")[0] if source.startswith("<") and "#" in source else source
 
 
 def _is_source(path: str) -> bool:
@@ -64,7 +81,7 @@ class SourceLocation:
     end_column: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{shown_name(self.file)}:{self.line}:{self.column}"
 
     def render(self) -> str:
         """`file:line:column`, the line itself and a caret (or a run of carets) below the place."""
@@ -140,6 +157,18 @@ class NameLookupError(TiraxError, KeyError, ValueError):
 
 class UnsupportedError(TiraxError, NotImplementedError):
     """Something that is right but that tirax cannot do (all such things of one input at once, in `notes`)."""
+
+
+@contextmanager
+def nesting_checked() -> Iterator[None]:
+    """Raise `TiraxError` in place of Python's `RecursionError`: around what goes along a program by calls of itself."""
+    try:
+        yield
+    except RecursionError as error:
+        if isinstance(error, TiraxError):
+            raise
+        hint = "give parts of long expressions names, or sys.setrecursionlimit(…)"
+        raise TiraxError("the program is nested too deeply", hint=hint) from error
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
+from ..dialects.attributes import require_names
 from ..dialects.relax.structure import PRIVATE
 from ..ir.origins import cloned
 from ..ir.verification.as_written import remember_in_copy
@@ -101,6 +102,7 @@ class BaseFunc:
         """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
         new = self.copy()
         given = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
+        require_names(given)
         symbol = given.pop("global_symbol", None)
         if symbol is not None and not new.is_local:
             new.op.properties["sym_name"] = StringAttr(str(symbol))

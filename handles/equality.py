@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 
+from ..diagnostics import nesting_checked
 from ..dialects import tir
 from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr
@@ -167,6 +168,7 @@ def _content(node: Any, map_free_vars: bool) -> Hashable:
     return reader.node(node), tuple(content for content, _ in reader.entries)
 
 
+@nesting_checked()
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two nodes are the same up to the names of bound variables, with `map_free_vars` of free ones, too."""
     return _equal(lhs, rhs, map_free_vars)
@@ -177,6 +179,7 @@ def _equal(lhs: Any, rhs: Any, map_free_vars: bool) -> bool:
     return _content(lhs, map_free_vars) == _content(rhs, map_free_vars)
 
 
+@nesting_checked()
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A number that structurally equal nodes share, within one process."""
     return hash(_content(node, map_free_vars))
@@ -211,6 +214,7 @@ def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tupl
     return ends[0], ends[1]
 
 
+@nesting_checked()
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raise `StructuralInequalityError`, with the first difference and both of its sides, unless nodes are equal."""
     left, right = (n.op if isinstance(n, IRModule | BaseFunc) else n for n in (lhs, rhs))

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from .. import script
-from ..diagnostics import SourceLocation, TiraxError
+from ..diagnostics import SourceLocation, TiraxError, nesting_checked
 from ..dialects import relax, tir
 from ..ir.passes.transform import no_gc
 from ..ir.verification.well_formed import check_well_formed
@@ -27,6 +27,7 @@ def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
     return _checked(module) if well_formed else module
 
 
+@nesting_checked()
 def _checked(module: IRModule) -> IRModule:
     check_well_formed(module)
     return module
@@ -114,6 +115,7 @@ def _calls(func: Operation, name: str) -> bool:
     return any(a.root_reference.data == name for a in mentioned)
 
 
+@nesting_checked()
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> Any:
     """What TVMScript text is: a module, or the function where the text is one function without a module around it.
 
@@ -131,6 +133,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     return module[name] if alone else module
 
 
+@nesting_checked()
 def from_mlir(text: str, filename: str = "<string>", check_well_formed: bool = True) -> IRModule:
     """The module that a text of MLIR is. Raises `MLIRSyntaxError`, and otherwise as `from_source`."""
     module = IRModule(script.parse_mlir(text, filename))

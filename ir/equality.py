@@ -26,13 +26,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, nesting_checked
 from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ..dialects.sym.expr import Op, SymExpr, Var
 from ..dialects.sym.operations import CONDITIONS
-from .affine.values import Materializer, sym_expr_of
+from .affine.values import Materializer, operands_first, sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp, tir.DeclBufferOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
@@ -58,6 +58,10 @@ _IGNORED_PROPERTIES = frozenset(
 Entry = tuple[Hashable, "Operation | None"]
 
 
+_DEEP = 64
+"""So far inside of each other the parts of an expression are read before it, without a call for each level."""
+
+
 class Reader:
     """Reads ops as entries; one for each program that is compared."""
 
@@ -67,6 +71,8 @@ class Reader:
         self.values: dict[SSAValue, int] = {}
         self.trees: dict[Hashable, int] = {}
         self.tree_of: dict[SSAValue, Hashable] = {}
+        self.depth = 0
+        """How many expressions around each other are being read."""
         self.variables: dict[SSAValue, SymExpr] = {}
         self.exprs: dict[SSAValue, SymExpr] = {}
         self.symbols: dict[Var, Var] = {}
@@ -146,9 +152,23 @@ class Reader:
         if isinstance(value, OpResult) and _is_output_name(value.op):
             return self.operand(value.op.operands[0])
         if isinstance(value, OpResult) and self.inline(value.op):
+            self.depth += 1
+            if self.depth % _DEEP == 0:
+                for part in operands_first(value, self.unread):
+                    self.operand(part)
             known = self.tree_of[value] = self.tree(value.op)
+            self.depth -= 1
             return known
         return self.free(value)
+
+    def unread(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The operands that `tree` reads for a value, none where it was read."""
+        if value in self.values or value in self.tree_of or not isinstance(value, OpResult):
+            return ()
+        op = value.op
+        if not _is_output_name(op) and (not self.inline(op) or op in self.apart or self.symbolic(value) is not None):
+            return ()
+        return _plain_constant(_written_out(op)).operands
 
     def free(self, value: SSAValue) -> Hashable:
         """A value that is defined outside: by the order in which such are met."""
@@ -327,11 +347,13 @@ def _entries(op: Operation) -> list[Entry]:
     return reader.entries
 
 
+@nesting_checked()
 def structural_equal(a: Operation, b: Operation) -> bool:
     """Whether two modules, functions or ops are equal up to names."""
     return first_difference(a, b) is None
 
 
+@nesting_checked()
 def structural_hash(op: Operation) -> int:
     """A hash that structurally equal ops share (within one process)."""
     return hash(tuple(e for e, _ in _entries(op)))
@@ -398,6 +420,7 @@ class StructuralInequalityError(TiraxError, ValueError):
     """Two programs that should be structurally equal are not."""
 
 
+@nesting_checked()
 def assert_structural_equal(a: Operation, b: Operation) -> None:
     """Raise `StructuralInequalityError`, which shows the first difference and both sides, unless `a` equals `b`."""
     difference = first_difference(a, b)

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
+from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_text, suggestion
 from ..ir.text import TextParser
 from ..universe import whole_universe
 
@@ -36,6 +37,16 @@ class LocatedParser(TextParser):
             self._line_starts.append(at + 1)
             at = text.find("\n", at + 1)
         super().__init__(ctx, text, filename)
+
+    def parse_optional_str_literal(self) -> str | None:
+        """Also one with bytes beyond ASCII, `"\\C3\\A9"`, as xDSL prints such text, and does not read it."""
+        token = self._parse_optional_token(MLIRTokenKind.BYTES_LIT)
+        if token is None:
+            return super().parse_optional_str_literal()
+        try:
+            return StringLiteral.from_span(token.span).string_contents
+        except UnicodeDecodeError:
+            self.raise_error("the bytes of a string are no UTF-8", token.span)
 
     def place(self, position: int, end: int | None = None) -> SourceLocation:
         """Line and column of an offset in the text; `end` counts where it is on the same line."""
@@ -120,9 +131,9 @@ def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None
     `VerifyError` for attributes and types that are not well formed.
     """
     ctx = ctx or reading_context()
-    register_source(filename, text)
     if not text.strip():
         raise MLIRSyntaxError(f"{filename} is empty", hint="a module or at least one operation is expected")
+    filename = register_text(filename, text)
     parser: LocatedParser | None = None
     try:
         parser = LocatedParser(ctx, text, filename)

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ..diagnostics import DTypeError, TiraxError
+from ..diagnostics import DTypeError, TiraxError, nesting_checked
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
@@ -54,6 +54,7 @@ def prim_func_of(ops: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override
     return PrimFunc.on(create_prim_func(ops, index_dtype_override))
 
 
+@nesting_checked()
 def build_func(
     name: str, args: Sequence[Tensor | SizeVar | FreeVar], *, private: bool = True, index_dtype: str | None = None
 ) -> tir.FuncOp:

@@ -211,10 +211,11 @@ class Builder:
         if params is not None:
             self._take_params(_params(params))
             value = self._resolve(value)
-        op = finish_function(frame.name, scope.block, value, None, frame.pure, frame.attrs, frame.private)
+        fresh, own = self._fresh(frame.name), identifier(frame.name)
+        gv = GlobalVar(own if own and own not in self._mod.names else fresh)  # a variable of this name may be in it
+        op = finish_function(gv.name_hint, scope.block, value, None, frame.pure, frame.attrs, frame.private)
         check_dominance(op, is_free=lambda value, _: isinstance(value, BlockArgument))
         frame.func = Function.on(op)
-        gv = self._declare(frame.name)
         self._own_module().update_func(gv, frame.func)
         self._by_hash = None
         return self._mod.get_global_var(gv.name_hint)

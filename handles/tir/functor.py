@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Operation, Region, SSAValue
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, nesting_checked
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
@@ -248,6 +248,7 @@ class _Substituter(Copier):
         return super().value(value, block, mapping)
 
 
+@nesting_checked()
 def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
     """A copy of a statement or an expression with variables replaced by expressions, and buffers by buffers.
 

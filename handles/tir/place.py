@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym import ValueOp
+from ...ir.affine.values import operands_first
 from .prim_expr import PrimExpr, as_sym, cast, is_free, promoted, simplified, with_names
 
 
@@ -18,6 +19,21 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
     that are not in it are symbolic ones by their names. Values that are defined in a block already stay as they are.
     """
     value = expr.ssa if isinstance(expr, PrimExpr) else expr
+
+    def needed(v: SSAValue) -> Sequence[SSAValue]:
+        op = v.owner
+        if v in mapping or is_free(v) or not isinstance(op, Operation) or op.parent is not None:
+            return ()
+        return op.operands[:1] if isinstance(op, tir.LoadOp) else op.operands
+
+    placed = value
+    for each in operands_first(value, needed):
+        placed = _placed(each, block, mapping)
+    return placed
+
+
+def _placed(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
+    """The value of an operation whose operands have been placed, but for indices: these are simplified first."""
     found = mapping.get(value)
     if found is not None:
         return found

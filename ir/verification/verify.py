@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import TiraxError, VerifyError
+from ...diagnostics import TiraxError, VerifyError, nesting_checked
 from ..locations import location_of
 from .calls import CALL_CHECKS
 from .dominance import check_dominance, is_foreign
@@ -23,6 +23,7 @@ from .signature import Functions, Signature, Signatures, called_name, kind_of
 from .snapshot import Snapshot
 
 
+@nesting_checked()
 def verify_module(module: ModuleOp, after: str | None = None) -> None:
     """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame."""
     Verifier().verify(module, after)

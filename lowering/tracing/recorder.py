@@ -12,7 +12,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from ...diagnostics import TiraxError, source_text
+from ...diagnostics import TiraxError, shown_name, source_text
 from ...dialects import relax, tir
 from ...ir.passes.transform import PassInfo, module_op
 from ...ir.verification.snapshot import Snapshot
@@ -247,7 +247,7 @@ class Recorder:
         if number is None:
             number = self._places[key] = len(self._places)
             self._source(key[0])
-            self._add("place", i=number, file=key[0], line=key[1])
+            self._add("place", i=number, file=shown_name(key[0]), line=key[1])
         return number
 
     def _source(self, file: str) -> None:
@@ -255,7 +255,7 @@ class Recorder:
             self._sources.add(file)
             text = source_text(file)
             if text is not None:
-                self._add("source", file=file, z=packed({"s": text}))
+                self._add("source", file=shown_name(file), z=packed({"s": text}))
 
     def _text(self, text: str, places: Sequence[Any], lines: Sequence[Any] | None = None) -> int:
         """The number of a text, which is written where it is a new one.

@@ -11,7 +11,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...diagnostics import register_source
+from ...diagnostics import register_text
 from ...dialects import relax, tir
 from .module import parse_class_node, parse_function_nodes
 from .python_file import read_file
@@ -36,8 +36,7 @@ def parse_source(
     another located `TiraxError`, also where there are several programs and `program` names none.
     """
     text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
-    register_source(filename, text)
-    source = Source(filename)
+    source = Source(register_text(filename, text))
     tree = parse_text(text, source)
     given = extra_vars or {}
     names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA}

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...diagnostics import TiraxError, unknown_name
+from ...diagnostics import TiraxError, shown_name, unknown_name
 from .module import FUNCTION_KINDS, ModuleParser, parse_class_node, parse_function_nodes
 from .scope import Environment
 from .source import ScriptError, Source
@@ -66,7 +66,7 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
         raise _no_program(source, tree)
     if chosen is None and len(programs) > 1 and len(functions) < len(programs):
         *_, last = names = list(programs)
-        expected = f"one of them: {source.filename}:{names[0]}"
+        expected = f"one of them: {shown_name(source.filename)}:{names[0]}"
         message = "a script is one module, or functions"
         raise source.error(programs[last], message, expected=expected, found=", ".join(names))
     if chosen is not None and chosen not in programs:

@@ -18,6 +18,11 @@ from ...ir.python_text import python_tree
 class ScriptError(TiraxError, SyntaxError):
     """A script that is not TVMScript, or that does not mean anything."""
 
+    @property
+    def msg(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The whole message: what Python and pytest show of a `SyntaxError`."""
+        return str(self)
+
 
 @dataclass(frozen=True)
 class Source:

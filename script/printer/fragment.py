@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...diagnostics import nesting_checked
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.sym.expr import SymExpr, Var
@@ -93,6 +94,7 @@ def struct_info_text(t: Attribute) -> str:
     return struct_info(StructInfoPrinter(Document(PrinterConfig())), t)
 
 
+@nesting_checked()
 def print_struct_info(t: Attribute, **options: Any) -> str:
     """The text of struct info; with `verbose_expr` after declarations of the variables that it mentions."""
     doc = Document(PrinterConfig(**options))
@@ -101,11 +103,13 @@ def print_struct_info(t: Attribute, **options: Any) -> str:
     return "\n".join([*(printer.declared.values() if doc.config.verbose_expr else ()), text])
 
 
+@nesting_checked()
 def print_expression(value: SSAValue, **options: Any) -> str:
     """The text of an expression, without a declaration of its variables."""
     return FragmentPrinter(Document(PrinterConfig(**options))).value(value).text
 
 
+@nesting_checked()
 def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
     """The text of a block as a definition, without the values of its iterators and its predicate."""
     doc = Document(PrinterConfig(**options))
@@ -114,6 +118,7 @@ def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
     return _text(doc, printer)
 
 
+@nesting_checked()
 def print_statements(ops: Sequence[Operation], **options: Any) -> str:
     """The text of statements that follow each other, after the variables and buffers that they take from elsewhere."""
     doc = Document(PrinterConfig(**options))

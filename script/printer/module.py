@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...diagnostics import TiraxError, UnsupportedError
+from ...diagnostics import TiraxError, UnsupportedError, nesting_checked
 from ...dialects import relax, tir
 from ...dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
 from ..metadata import encode_metadata
@@ -22,6 +22,7 @@ _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.ExternOp, relax.FuncOp)
 _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
+@nesting_checked()
 def print_script(
     op: Any,
     *,

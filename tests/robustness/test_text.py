@@ -14,12 +14,15 @@ from strength import thinned
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException
 
+import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source, print_script
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.tirax_opt import main as tirax_opt
+from tirax.tvm_api import relax, te
+from tirax.tvm_api.script import from_source
 from tirax.universe import TIRAX_UNIVERSE
 
 TESTS = Path(__file__).parent.parent
@@ -282,3 +285,23 @@ def test_rules_of_schedules_in_generic_form_come_back():
     out = StringIO()
     Printer(out, print_generic_format=True).print_op(module)
     assert str(parse_mlir(out.getvalue(), ctx=context)) == str(module)
+
+
+NAMES = ["a.b", "main 2", "main", "é", "日本", "a-b", "'q'", '"q"', "T", "R", "cls", "_", "a%b", "self", "x_0"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_come_back(name):
+    """Of a function, a parameter, a variable and a block, from TVMScript and from MLIR text."""
+    modules = []
+    for function, parameter, variable in ((name, "x", "y"), ("main", name, "y"), ("main", "x", name)):
+        builder, x = relax.BlockBuilder(), relax.Var(parameter, relax.TensorStructInfo((4,), "float32"))
+        with builder.function(function, [x]):
+            builder.emit_func_output(builder.emit(relax.op.exp(x), variable))
+        modules.append(builder.get())
+    a = te.placeholder((4,), name="A")
+    block = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1.0, name=name)])
+    modules.append(tvm.IRModule({"main": block}))
+    for module in modules:
+        for again in (from_source(module.script()), tvm.IRModule(parse_mlir(str(module.op)))):
+            assert tvm.ir.structural_equal(again, module)
