@@ -214,6 +214,7 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     **{name: _in_float64(f) for name, f in FLOAT_INTRINSICS.items()},
     "nextafter": _next_after,
     "pow": lambda x, y: power(x, y) if np.asarray(x).dtype.kind in "iu" else _in_float64(np.power)(x, y),
+    "strict_multiply": np.multiply,
     "fabs": np.abs,
     "abs": np.abs,
     "isnan": np.isnan,

@@ -34,6 +34,7 @@ from . import (  # noqa: F401
     normalization,
     pooling,
     quantization,
+    random,
     rearrangement,
     reduction,
     scan,

@@ -46,6 +46,7 @@ INTRINSICS: dict[str, Intrinsic] = {
     "bitwise_not": Intrinsic(1, SAME),
     "pow": Intrinsic(2, SAME),
     "fma": Intrinsic(3, SAME),
+    "strict_multiply": Intrinsic(2, SAME),
     **_named(1, HALF, "vectorlow vectorhigh"),
     "vectorcombine": Intrinsic(2, DOUBLE),
     "get_active_lane_mask": Intrinsic(2, SAID),

@@ -24,6 +24,7 @@ from .grad import GRAD
 from .image import IMAGES
 from .manipulation import MOVING
 from .nn import NETWORK
+from .random import RANDOM
 from .scan import SCANS
 
 Array = Any
@@ -333,6 +334,7 @@ OPERATORS: dict[str, Function] = {
     **IMAGES,
     **MOVING,
     **NETWORK,
+    **RANDOM,
     **SCANS,
 }
 """Operators by name, without the prefix `relax.`."""

@@ -149,6 +149,11 @@ def _fma(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return emit.pure(math.FmaOp, args[:3], args[0].type, {"fastmath": NO_FLAGS})
 
 
+def _strict_multiply(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """A product that is rounded: no sum takes it in."""
+    return emit.binary(arith.MulfOp, args[0], args[1], NO_FLAGS)
+
+
 def _isnan(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return emit.compare("uno", args[0], args[0])
 
@@ -264,6 +269,7 @@ INTRINSICS: dict[str, Builder] = {
     "abs": _abs,
     "fabs": _abs,
     "fma": _fma,
+    "strict_multiply": _strict_multiply,
     "isnan": _isnan,
     "isinf": _against_infinity("oeq"),
     "isfinite": _against_infinity("olt"),

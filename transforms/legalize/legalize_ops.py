@@ -49,6 +49,7 @@ from . import (  # noqa: F401
     manipulation,
     nn,
     normalization,
+    random,
     rearrangement,
     reduction,
     scan,
