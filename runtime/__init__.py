@@ -9,6 +9,7 @@ from .library.load import Library, load_library
 from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from .module import Module
 from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
+from .random_state import manual_seed
 from .registry import (
     PackedFunc,
     convert,
@@ -26,6 +27,6 @@ __all__ = [
     "ObjectInfo", "PackedFunc", "Parameter", "PrimInfo", "ShapeInfo", "ShapeTuple", "TargetInfo", "TensorInfo",
     "TupleInfo", "VirtualMachine", "array", "builtins", "cache_key", "convert", "cpu", "cuda", "device", "dtype_name",
     "empty", "from_dlpack", "get_global_func", "held_memory", "list_global_func_names", "load_library", "load_module",
-    "metal", "num_threads", "opencl", "register_func", "release_memory", "remove_global_func", "rocm",
+    "manual_seed", "metal", "num_threads", "opencl", "register_func", "release_memory", "remove_global_func", "rocm",
     "set_held_memory", "set_num_threads", "shape_builtins", "to_dtype", "vulkan",
 ]  # fmt: skip

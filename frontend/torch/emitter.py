@@ -14,6 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.sym.expr import SymExpr, Var, product
 from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
 from ..block_builder import BlockBuilder
+from ..importing.random_numbers import RandomNumbers
 from ..importing.relax_operators import R
 
 Extent = int | SymExpr
@@ -24,11 +25,17 @@ class Emitter:
     """Binds expressions in the function that is being built.
 
     `node` is the node of the graph that is converted, None where there is none; `extent` says what a symbolic size of
-    the graph is.
+    the graph is; `random` has the seeds of what is drawn.
     """
 
-    def __init__(self, builder: BlockBuilder, extent: Callable[[Any], Extent] | None = None):
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        extent: Callable[[Any], Extent] | None = None,
+        random: RandomNumbers | None = None,
+    ):
         self.builder = builder
+        self.random = random or RandomNumbers(builder)
         self.node: Any = None
         self._extent = extent
 

@@ -16,6 +16,7 @@ from ...ir.passes.transform import no_gc
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from ..importing.extras import require_torch
+from ..importing.random_numbers import RandomNumbers, Seed
 from ..importing.report import Coverage
 from .arguments import dtype_name
 from .expansion import expanded
@@ -32,6 +33,7 @@ def from_exported_program(
     unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, CustomConverter] | None = None,
+    seed: Seed = None,
 ) -> IRModule:
     """The function `main` of a program that `torch.export.export` traced.
 
@@ -48,12 +50,16 @@ def from_exported_program(
 
     Outputs that are None, texts or numbers are that in the result, too.
 
+    `seed`: of random numbers, such as those of dropout in training. None is the state of the runtime: calls draw
+    different numbers, which `runtime.manual_seed` repeats. With an integer all calls draw the same numbers. With
+    `"input"` the function has the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+
     Raises `UnsupportedOperators` with all operators that have no converter, and where in the program they stand;
     `ModelError` for a program that cannot be read, `ArgumentsError` for what is no program.
     """
     _require_program(exported_program, custom_convert_map)
     program = expanded(exported_program, frozenset(custom_convert_map or ()))
-    return _Importer(program, custom_convert_map, keep_params_as_input).module(
+    return _Importer(program, custom_convert_map, keep_params_as_input, seed).module(
         unwrap_unit_return_tuple, no_bind_return_tuple
     )
 
@@ -101,16 +107,25 @@ class _Inputs:
 class ProgramReader(GraphReader):
     """Reads the graph of a traced module."""
 
-    def __init__(self, builder: BlockBuilder, module: Any, custom: Mapping[str, CustomConverter] | None = None):
-        super().__init__(builder, custom, root=module)
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        module: Any,
+        custom: Mapping[str, CustomConverter] | None = None,
+        random: RandomNumbers | None = None,
+    ):
+        super().__init__(builder, custom, root=module, random=random)
 
 
 class _Importer:
-    def __init__(self, program: Any, custom: Mapping[str, CustomConverter] | None, keep_params: bool):
+    def __init__(
+        self, program: Any, custom: Mapping[str, CustomConverter] | None, keep_params: bool, seed: Seed = None
+    ):
         self._program = program
         self._keep_params = keep_params
         self._builder = BlockBuilder()
-        self._reader = ProgramReader(self._builder, program.graph_module, custom)
+        self._random = RandomNumbers(self._builder, seed)
+        self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random)
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
         self._inputs = self._read_inputs()
 
@@ -170,8 +185,8 @@ class _Importer:
 
     def module(self, unwrap: bool, no_bind: bool) -> IRModule:
         inputs, bb = self._inputs, self._builder
-        params = [*inputs.variables.values(), *inputs.weights.values()]
-        with bb.function("main", params, attrs=self._attributes(len(inputs.variables))):
+        given = [*inputs.variables.values(), *self._random.params]
+        with bb.function("main", [*given, *inputs.weights.values()], attrs=self._attributes(len(given))):
             self._enter(inputs)
             with self._reader.blocks():
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))

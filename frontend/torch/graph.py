@@ -13,6 +13,7 @@ from ...handles.relax.expr import DataflowVar, Expr, ShapeExpr, TupleGetItem, Va
 from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
+from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
 from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .control_flow import CONTROL_FLOW
@@ -53,12 +54,18 @@ class GraphReader:
     `env` is what stands for each node.
     """
 
-    def __init__(self, builder: BlockBuilder, custom: Mapping[str, CustomConverter] | None = None, root: Any = None):
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        custom: Mapping[str, CustomConverter] | None = None,
+        root: Any = None,
+        random: RandomNumbers | None = None,
+    ):
         self.block_builder = builder
         self.root = root
         self.env: dict[Any, Any] = {}
         self.symbols = Symbols()
-        self.emitter = Emitter(builder, self.symbols.extent)
+        self.emitter = Emitter(builder, self.symbols.extent, random)
         self.coverage = Coverage()
         self.custom = dict(custom or {})
         self._dataflow: ExitStack | None = None
@@ -124,7 +131,7 @@ class GraphReader:
         """The outputs of a graph that stands in this one, for values of its placeholders."""
         inner = copy(self)
         inner.root, inner.env, inner._dataflow = module, {}, None
-        inner.emitter = Emitter(self.block_builder, self.symbols.extent)
+        inner.emitter = Emitter(self.block_builder, self.symbols.extent, self.emitter.random)
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
         inner.env.update(zip(placeholders, arguments, strict=True))
         inner.read(n for n in module.graph.nodes if n.op in ("call_function", "get_attr"))

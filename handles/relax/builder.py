@@ -185,6 +185,30 @@ class Builder:
         for old, new in take_params(self._scopes[-1].block, params).items():
             self._remap[old] = Var.on(new)
 
+    @contextmanager
+    def at_head(self) -> Iterator[None]:
+        """Build bindings that come first in the function that is being built, outside of dataflow blocks.
+
+        Raises `TiraxError` in a function within it.
+        """
+        if len(self._frames) != 1:
+            raise TiraxError("only the outermost function has a head to build at")
+        head = self._scopes[0].block
+        with self.begin_scope() as block:
+            yield
+        first = head.first_op
+        for op in list(block.ops):
+            op.detach()
+            if first is None:
+                head.add_op(op)
+            else:
+                head.insert_op_before(op, first)
+
+    @property
+    def in_nested_function(self) -> bool:
+        """Whether the function that is being built is one of another: the body of a loop."""
+        return len(self._frames) > 1
+
     def mark_impure(self) -> None:
         """Let the function that is being built be one whose calls may have effects."""
         self._frames[-1].pure = False

@@ -9,7 +9,7 @@ from ..arguments import operator_name
 _OF_MEMORY = frozenset(("as_strided", "as_strided_scatter", "set_", "resize_", "_reinterpret_tensor", "view.dtype"))
 """Operators whose meaning depends on how their operand lies in memory."""
 _WITH_DROPOUT = frozenset(("_scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_attention"))
-"""Operators that are tagged as random, whose rows refuse them where they are."""
+"""Operators that are tagged as random, and are so where they have a `dropout_p`."""
 
 
 def why_refused(node: Any) -> str | None:
@@ -18,7 +18,7 @@ def why_refused(node: Any) -> str | None:
 
     if node.op == "call_function" and hasattr(node.target, "_schema"):
         name = operator_name(node.target)[0]
-        if torch.Tag.nondeterministic_seeded in node.target.tags and name not in _WITH_DROPOUT:
+        if torch.Tag.nondeterministic_seeded in node.target.tags and _draws(node, name):
             return "random numbers are PyTorch's"
         if node.target._schema.is_mutable:
             return "it changes its operand"
@@ -26,6 +26,14 @@ def why_refused(node: Any) -> str | None:
             return "it depends on how its operand lies in memory"
     values = [node.meta.get("val"), *(n.meta.get("val") for n in node.all_input_nodes)]
     return next((reason for value in values if (reason := why_foreign(value)) is not None), None)
+
+
+def _draws(node: Any, name: str) -> bool:
+    """Whether a call of an operator that is tagged as random is so."""
+    if name not in _WITH_DROPOUT:
+        return True
+    names = [a.name for a in node.target._schema.arguments]
+    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}.get("dropout_p", 0.0) != 0.0
 
 
 def why_foreign(value: Any) -> str | None:

@@ -16,6 +16,7 @@ _FAMILIES = (
     "normalization",
     "pooling",
     "quantization",
+    "random",
     "recurrent",
     "reduction",
     "scatter",

@@ -11,6 +11,7 @@ from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, count_of, dtype_of, rank_of, shape_of
 from ..table import row
 from .elementwise import number
+from .random import dropped
 
 
 @row("scaled_dot_product_attention")
@@ -19,12 +20,12 @@ def scaled_dot_product_attention(
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Expr:  # fmt: skip
     """softmax(query · keyᵀ * scale + mask) · value for each head."""
-    if dropout_p:
-        raise UnsupportedError("dropout in attention draws random numbers")
     if rank_of(query) != 4:
-        return _attention_of_any_rank(e, query, key, value, attn_mask, is_causal, scale)
+        return _attention_of_any_rank(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
     if attn_mask is not None and is_causal:
         raise UnsupportedError("attention that is causal, with a mask besides")
+    if dropout_p:
+        return _attention_with_dropout(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
     if not enable_gqa:
         key, value = (_broadcast_heads(e, x, shape_of(query)[:2]) for x in (key, value))
     q, k, v = (e.emit(R.permute_dims(x, axes=[0, 2, 1, 3])) for x in (query, key, value))
@@ -37,9 +38,21 @@ def scaled_dot_product_attention(
     return R.permute_dims(result, axes=[0, 2, 1, 3])
 
 
-def _attention_of_any_rank(
-    e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
+def _attention_with_dropout(
+    e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, p: float, is_causal: bool, scale: float | None
 ) -> Expr:
+    """Attention, written out, whose weights are 0 with the probability `p`."""
+    outer = shape_of(query)[:2]
+    key, value = (_broadcast_heads(e, x, outer) for x in (key, value))
+    scores = _scores(e, query, key, mask, is_causal, scale)
+    weights = e.emit(R.nn.softmax(scores, axis=-1))
+    return R.matmul(dropped(e, weights, p), value)
+
+
+def _attention_of_any_rank(
+    e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, dropout_p: float, is_causal: bool,
+    scale: float | None,
+) -> Expr:  # fmt: skip
     """Attention with all leading dimensions as those of the batch, and one head."""
     outer = shape_of(query)[:-2]
     if any(shape_of(x)[:-2] != outer for x in (key, value)):
@@ -50,7 +63,7 @@ def _attention_of_any_rank(
         scores = [shape_of(query)[-2], shape_of(key)[-2]]
         mask = e.emit(R.broadcast_to(mask, ShapeExpr([*outer, *scores])))
         mask = e.emit(R.reshape(mask, ShapeExpr([batch, 1, *scores])))
-    result = e.bound(scaled_dot_product_attention(e, q, k, v, mask, 0.0, is_causal, scale))
+    result = e.bound(scaled_dot_product_attention(e, q, k, v, mask, dropout_p, is_causal, scale))
     return R.reshape(result, ShapeExpr([*outer, *shape_of(result)[-2:]]))
 
 
@@ -68,6 +81,8 @@ def flash_attention(
 
     These are 0 for rows of which all is masked, as PyTorch's kernel has it; its decomposition has something else.
     """
+    if dropout_p and e.is_used(1):
+        raise UnsupportedError("the gradient of attention with dropout")
     result = e.bound(scaled_dot_product_attention(e, query, key, value, attn_mask, dropout_p, is_causal, scale))
     if not e.is_used(1):
         return [result, None]
@@ -86,7 +101,7 @@ def flash_attention_backward(
 ) -> list[Any]:  # fmt: skip
     """The gradients of attention by query, key and value; the weights of the values are computed again."""
     if dropout_p:
-        raise UnsupportedError("dropout in attention draws random numbers")
+        raise UnsupportedError("the gradient of attention with dropout")
     scores = _scores(e, query, key, attn_mask, is_causal, scale)
     weights = e.emit(R.exp(R.subtract(scores, R.expand_dims(logsumexp, -1))))
     by_weights = e.emit(R.matmul(grad_out, _turned(value)))

@@ -1,11 +1,11 @@
-"""Activations, losses, dropout at inference."""
+"""Activations and losses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ....diagnostics import UnsupportedError
-from ....handles.relax.expr import Expr, ShapeExpr, const
+from ....handles.relax.expr import Expr, ShapeExpr
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
 from ..promotion import float_dtype
@@ -136,23 +136,6 @@ def logit(e: Emitter, x: Expr, eps: float | None = None) -> Expr:
     x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
     a = x if eps is None else e.emit(R.clip(x, eps, 1.0 - eps))
     return R.log(R.divide(a, R.subtract(number(a, 1.0), a)))
-
-
-# Dropout at inference.
-
-
-@row("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
-def dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
-    """The input, at inference."""
-    return input
-
-
-@row("native_dropout")
-def native_dropout(e: Emitter, input: Expr, p: float, train: bool | None) -> list[Expr]:
-    """The input and a mask of ones, at inference."""
-    if train and p > 0:
-        raise UnsupportedError("dropout in training draws random numbers")
-    return [input, R.full_like(input, const(True, "bool"), dtype="bool")]
 
 
 # Losses.

@@ -10,6 +10,7 @@ from ...importing.recurrent import GRU, LSTM, RNN, Cell, Gates, run_layer, sigmo
 from ...importing.relax_operators import R
 from ..emitter import Emitter
 from ..table import row
+from .random import dropped
 
 _LSTM = LSTM("ifco", (sigmoid, tanh, tanh))
 _GRU = GRU("rzh", (sigmoid, tanh), reset_after=True)
@@ -101,8 +102,6 @@ def _layers(
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     if len(params) != count * directions * each:
         raise UnsupportedError("a recurrent layer that projects its output")
-    if dropout:
-        raise UnsupportedError("a recurrent layer with dropout while it is trained")
     given = e.emit(R.permute_dims(x, [1, 0, 2])) if batch_first else x
     lasts: list[list[Expr]] = [[] for _ in states]
     for layer in range(count):
@@ -115,5 +114,7 @@ def _layers(
             for column, state in zip(lasts, after, strict=True):
                 column.append(state)
         given = outputs[0] if directions == 1 else e.emit(R.concat(outputs, axis=-1))
+        if dropout and layer < count - 1:
+            given = e.bound(dropped(e, given, float(dropout)))
     result = e.emit(R.permute_dims(given, [1, 0, 2])) if batch_first else given
     return [result, *(e.emit(R.stack(column, axis=0)) for column in lasts)]
