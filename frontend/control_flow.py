@@ -46,13 +46,13 @@ def while_loop(
     """What `BlockBuilder.while_loop` says; `length` is the number of iterations where it is known."""
     values = [builder.place(to_expr(v)) for v in init]
     carried = _Carried(builder, [name_of(v) or f"v{i}" for i, v in enumerate(values)], [v.type for v in values])
-    step = _trace(builder, carried.params(), body)
+    step = _traced_in_loop(builder, carried, body)
     while carried.widen(step.types):
-        step = _trace(builder, carried.params(), body)
+        step = _traced_in_loop(builder, carried, body)
     if len(step.types) != len(values) + collected:
         message = "the body of a loop gives other values than the carried ones, and what is collected"
         raise ShapeError(message, expected=f"{len(values)} and {collected}", found=len(step.types))
-    test = _trace(builder, carried.params(), cond)
+    test = _traced_in_loop(builder, carried, cond)
     if len(test.types) != 1:
         raise ShapeError("the condition of a loop is one value", expected=1, found=len(test.types))
     test.unwrap()
@@ -63,6 +63,11 @@ def while_loop(
     loop = builder.emit(call_operator("relax.while_loop", *callees, *operands, collected=collected), name_hint)
     types = [*map(carried.outside, carried.types), *(carried.outside(t, length or "trips") for t in given)]
     return [_field(builder, loop, i, t) for i, t in enumerate(types)]
+
+
+def _traced_in_loop(builder: Builder, carried: _Carried, function: Step) -> _Traced:
+    with builder.in_loop():
+        return _trace(builder, carried.params(), function)
 
 
 def _field(builder: Builder, loop: Expr, index: int, known: Attribute) -> Expr:

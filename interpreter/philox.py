@@ -1,12 +1,12 @@
 """Random numbers as functions of a seed, an offset and an index: Philox 4x32-10, and what is made of its words.
 
-Philox (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) encrypts a counter of four words
-of 32 bits with a key of two. The key is the seed; the counter is the offset (its lower word first) and then the index of
-the element, as PyTorch's generator for CUDA has them: its offset counts words, this one blocks of four.
+Philox (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) encrypts a counter of four
+words of 32 bits with a key of two. The key is the seed; the counter is the offset (its lower word first) and then the
+index of the element, as PyTorch's generator for CUDA has them: its offset counts words, this one blocks of four.
 
 The functions are written once, for arrays of numpy and for expressions of tir, with the operators that both have and an
-`Arithmetic` for the others. Each operation on floating point is rounded by itself, in float64, and none is a function of
-a library, so that both give the same bits, whatever the width of vectors and the number of threads.
+`Arithmetic` for the others. Each operation on floating point is rounded by itself, in float64, and none is a function
+of a library, so that both give the same bits, whatever the width of vectors and the number of threads.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def normal(of: Arithmetic, words: tuple[Word, Word, Word, Word], mean: float, st
 
 
 def _minus_log(of: Arithmetic, x: Real) -> Real:
-    """-log(x) of 0 < x < 1: x is 2**e * m with m between the roots of 1/2 and 2, and log(m) is 2 artanh((m-1)/(m+1))."""
+    """-log(x) of 0 < x < 1, which is 2**e * m with sqrt(1/2) <= m < sqrt(2); log(m) is 2 artanh((m-1)/(m+1))."""
     bits = of.let(of.bits(x))
     exponent = of.let((bits - _SQRT_HALF) >> 52)
     m = of.let(of.of_bits(bits - (exponent << 52)))

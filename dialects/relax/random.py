@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 
 from ..dtypes import numpy_dtype, ui32, ui64
 from ..sym.expr import Const
-from .creation import extent_operand, number_operand
+from .creation import extent_operand
 from .operator import FLOATS, INTEGERS, Attr, Domain, Kind, Operator, as_dtype, operator
 from .types import TensorType
 
@@ -93,7 +93,7 @@ class Normal(_Floating):
 
 @operator("relax.random.exponential", "seed offset shape", rate=1.0, dtype=_FLOAT)
 class Exponential(_Floating):
-    """Numbers greater than 0 that are distributed exponentially, with the mean 1 / `rate`, computed as those of `normal`."""
+    """Numbers that are distributed exponentially, with the mean 1 / `rate`, computed as those of `normal`."""
 
     def infer(self) -> Attribute:
         (rate,) = self._finite("rate")
@@ -130,9 +130,7 @@ class RandInt(_Random):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"low", "high"})
 
     def infer(self) -> Attribute:
-        extent_operand(self, "low")
-        extent_operand(self, "high")
-        low, high = number_operand(self, "low"), number_operand(self, "high")
+        low, high = (None if e is None else e.constant for e in (extent_operand(self, n) for n in ("low", "high")))
         if low is not None and high is not None and low >= high:
             self.fail_shape("argument high must be greater than low", f"{low + 1} or more", high)
         limits = np.iinfo(numpy_dtype(self._element()))

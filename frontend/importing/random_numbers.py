@@ -18,7 +18,7 @@ from .relax_operators import R
 Seed = int | Literal["input"] | None
 """An option of importers: what the seed of a function's random numbers is.
 
-None is the state of the runtime: each call draws other numbers (`runtime.manual_seed` repeats them). With an integer all
+None is the state of the runtime: calls draw different numbers, which `runtime.manual_seed` repeats. With an integer all
 calls draw the same numbers. `"input"`: the function has two more parameters, `seed` and `offset`, int64 of rank 0.
 """
 
@@ -45,21 +45,23 @@ class RandomNumbers:
         elif not self._is_state:
             raise InputError("a seed is an integer of 64 bits", expected="an int, 'input' or None", found=repr(seed))
 
-    def draw(self) -> tuple[Expr, Expr]:
-        """The seed and the offset of the next operator.
+    def draw(self, seed: int | None = None) -> tuple[Expr, Expr]:
+        """The seed and the offset of the next operator; the offset 0 where it has a `seed` of its own.
 
         Raises `UnsupportedError` in the body of a loop, whose iterations would draw the same numbers, and for more
         operators than a call has offsets.
         """
-        if self._builder.in_nested_function:
+        if self._builder.loop_depth:
             raise UnsupportedError("random numbers in a loop, whose iterations would draw the same ones")
+        if seed is not None:
+            return const(np.int64(seed), "int64"), const(np.int64(0), "int64")
         if self._drawn == OFFSETS:
             raise UnsupportedError("more operators that draw random numbers than a call has offsets", found=OFFSETS + 1)
-        seed, offset = self._first = self._first or self._of_runtime()
+        key, offset = self._first = self._first or self._of_runtime()
         self._drawn += 1
         if self._drawn > 1:
             offset = self._builder.emit(R.add(offset, const(np.int64(self._drawn - 1), "int64")))
-        return seed, offset
+        return key, offset
 
     def _of_runtime(self) -> tuple[Expr, Expr]:
         scalar = TensorStructInfo((), "int64")

@@ -16,6 +16,7 @@ from ...handles.relax.expr import Var
 from ...handles.struct_info import StructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
+from ..importing.random_numbers import RandomNumbers
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
 from .branches import RanksDiffer, Side, either
@@ -42,6 +43,7 @@ class World:
     """What all graphs of a model share."""
 
     builder: BlockBuilder
+    random: RandomNumbers
     functions: Mapping[FunctionKey, FunctionProto]
     reader: TensorReader
     sizes: Sizes
@@ -67,6 +69,7 @@ class Scope:
     ):
         self.world = world
         self.builder = world.builder
+        self.random = world.random
         self.opsets = opsets
         self.around = around
         self.attributes = attributes or {}

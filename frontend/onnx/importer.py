@@ -18,6 +18,7 @@ from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
+from ..importing.random_numbers import RandomNumbers, Seed
 from .coverage import coverage_of, has_branches
 from .expansion import require_finite
 from .graph import Scope, World
@@ -43,6 +44,7 @@ def from_onnx(
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
     custom_convert_map: Mapping[str, Converter] | None = None,
+    seed: Seed = None,
 ) -> IRModule:
     """The module of an ONNX model, given as a `ModelProto` or by its path: a function `main` of the graph's inputs.
 
@@ -55,13 +57,17 @@ def from_onnx(
     `custom_convert_map` has converters by the names of operators, `Foo` or `domain.Foo`, which come before the table's;
     `table.py` says what one is, and `converter_stub("domain.Foo")` writes one to fill in.
 
+    `seed`: of random numbers, where nodes have no attribute of that name. None is the state of the runtime: calls draw
+    different numbers, which `runtime.manual_seed` repeats. With an integer all calls draw the same numbers. With
+    `"input"` the function has the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+
     A dimension that the model names is a symbolic size of that name; one without a name is a size of its own.
 
     Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` for a model that is damaged
     or contradicts itself, with the node's name, `InputError` for names and shapes that do not fit its inputs.
     """
     return imported(
-        model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, own=custom_convert_map
+        model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, None, custom_convert_map, seed
     )
 
 
@@ -75,6 +81,7 @@ def imported(
     sanitize_input_names: bool = True,
     fixed: Mapping[str, Any] | None = None,
     own: Mapping[str, Converter] | None = None,
+    seed: Seed = None,
 ) -> IRModule:
     """As `from_onnx`, with a user's `own` converters; the inputs `fixed` are constants, and no parameters."""
     opened = open_model(model)
@@ -89,13 +96,15 @@ def imported(
     sizes = Sizes(_plain_names(proto.graph, shape_dict or {}))
     inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
     declared = {} if shape_dict else _declared(proto.graph, sizes)
-    world = World(BlockBuilder(), functions, reader, sizes, converters, declared)
+    builder = BlockBuilder()
+    random = RandomNumbers(builder, seed)
+    world = World(builder, random, functions, reader, sizes, converters, declared)
     scope = Scope(world, opsets)
     for name, contents in (fixed or {}).items():
         scope.values[name] = Value(array=np.asarray(contents))
         del inputs[name]
     scope.values.update({name: _value(name, var) for name, var in inputs.items()})
-    params = [var for var in inputs.values() if var is not None]
+    params = [*(var for var in inputs.values() if var is not None), *random.params]
     weights = _Weights(keep_params_in_input, names)
     for i, tensor in enumerate(proto.graph.initializer):
         scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor, opened.contents.get(i)))

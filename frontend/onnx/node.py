@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.expr import Expr
 from ...handles.struct_info import ShapeStructInfo, StructInfo
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
+from ..importing.random_numbers import RandomNumbers
 from .values import Result, Value, op
 
 
@@ -29,6 +33,7 @@ class Graph(Protocol):
     """What converters ask of the graph around a node: `graph.py` has it."""
 
     builder: BlockBuilder
+    random: RandomNumbers
 
     def fresh_size(self, hint: str) -> Var:
         """A new symbolic size."""
@@ -127,6 +132,15 @@ class Node:
     def emit(self, expr: Expr) -> Expr:
         """Bind an expression, so that it can be used several times."""
         return self.graph.builder.emit(expr)
+
+    def draw(self) -> tuple[Expr, Expr]:
+        """The seed and the offset of a node that draws random numbers; its attribute `seed` stands for the first."""
+        seed = self.attr("seed")
+        fixed = None if seed is None else int(np.float32(seed).view(np.int32)) if isinstance(seed, float) else seed
+        try:
+            return self.graph.random.draw(fixed)
+        except UnsupportedError as error:
+            raise self.unsupported(error.message) from error
 
     def call_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
         """A call of a tensor function; `Value`s and expressions among the arguments reach it as tensors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,10 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.extras import require_torch
 from ..importing.names import Names
+from ..importing.random_numbers import Seed
 from ..importing.report import Status
 from .arguments import dtype_name, operator_name
-from .fx_functions import FxEmitter, function_row, table_row
+from .fx_functions import DropoutLeftOut, FxEmitter, function_row, table_row
 from .fx_modules import module_argument, module_row
 from .graph import CustomConverter, GraphReader, NotKnown
 from .places import location_of, place_of
@@ -40,23 +42,27 @@ def from_fx(
     unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[Any, CustomConverter] | None = None,
+    seed: Seed = None,
 ) -> IRModule:
     """The function `main` of a `torch.fx.GraphModule`, in which functions, methods and modules of torch.nn are called.
 
     `input_info`: shape and dtype of each input, in order; extents may be symbolic (`tir.Var`). Modules mean what they
-    do when they are evaluated: dropout does nothing, normalizations use the statistics that they have. Weights are
-    constants, over the memory of the model's.
+    do when they are evaluated: dropout does nothing (of one in training `DropoutLeftOut` warns), normalizations use the
+    statistics that they have. Weights are constants, over the memory of the model's.
 
     `keep_params_as_input`: weights are parameters, after the inputs, by their sorted names; `detach_params` takes their
     values out of the module. `unwrap_unit_return_tuple`: a tuple of one output is that output. `no_bind_return_tuple`:
     outputs are outputs of the dataflow block each, the tuple is made after it. `custom_convert_map`: converters by the
     name of a function or method, or by the class of a module, called with the node and the reader (`GraphReader`).
+    `seed`: of random numbers, as `from_exported_program` has it.
 
     Raises `UnsupportedOperators` with all functions and modules that have no converter, and where they stand;
     `InputError` where `input_info` does not fit the model; `ModelError` for a graph that cannot be read.
     """
     require_torch()
-    importer = FxImporter(model, FxEmitter(BlockBuilder(), {}), custom_convert_map or {}, keep_params_as_input)
+    importer = FxImporter(
+        model, FxEmitter(BlockBuilder(), {}, seed=seed), custom_convert_map or {}, keep_params_as_input
+    )
     return importer.module(input_info, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
@@ -150,6 +156,8 @@ class FxReader(GraphReader):
         row = module_row(module)
         if row is None:
             raise UnsupportedError("no converter is there")
+        if module.training and "Dropout" in type(module).__name__ and getattr(module, "p", 0):
+            warnings.warn(DropoutLeftOut(f"{node.target}, which is in training,"), stacklevel=2)
         inputs = [*self.retrieve_args(node), *(self.value(v) for v in node.kwargs.values())]
         arguments = {name: self._argument(module_argument(module, name)) for name in row.arguments}
         if row.by_keyword:
@@ -203,7 +211,7 @@ class FxImporter:
 
     def module(self, input_info: InputInfo, unwrap: bool, no_bind: bool) -> IRModule:
         """The function `main` in a module."""
-        inputs = self._inputs(input_info)
+        inputs = [*self._inputs(input_info), *self._reader.emitter.random.params]
         tensors = sorted(self._model.named_parameters()) if self._keep_params else []
         names = Names()
         weights = [Var(names[name], _info(tensor.shape, dtype_name(tensor.dtype))) for name, tensor in tensors]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...diagnostics import UnsupportedError
 from ...handles.relax.expr import Expr, ShapeExpr, const
 from ..block_builder import BlockBuilder
+from ..importing.random_numbers import RandomNumbers, Seed
 from ..importing.relax_operators import R
 from .emitter import Emitter, axis_of, cast_to, dtype_of, rank_of, shape_of
 from .fx_slicing import sliced
@@ -54,11 +56,11 @@ _RENAMED = {
 """Names of Python's operators, of methods and of functions, and the rows that they are."""
 
 _SIZES = frozenset(
-    ("expand", "flip", "new_empty", "new_ones", "new_zeros", "ones", "permute", "repeat", "reshape", "tile", "view",
-     "zeros")
+    ("expand", "flip", "new_empty", "new_ones", "new_zeros", "ones", "permute", "rand", "randn", "repeat", "reshape",
+     "tile", "view", "zeros")
 )  # fmt: skip
 """Rows whose last argument may be written as several."""
-_WITHOUT_TENSOR = frozenset(("ones", "zeros"))
+_WITHOUT_TENSOR = frozenset(("ones", "rand", "randn", "zeros"))
 
 _DTYPES = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64",
            "bool": "bool", "bfloat16": "bfloat16", "short": "int16", "char": "int8", "byte": "uint8"}  # fmt: skip
@@ -87,8 +89,10 @@ class FxEmitter(Emitter):
     `keeps_items`: `x[0]` keeps its dimension, with extent 1.
     """
 
-    def __init__(self, builder: BlockBuilder, overrides: Mapping[str, Converter], keeps_items: bool = False):
-        super().__init__(builder)
+    def __init__(
+        self, builder: BlockBuilder, overrides: Mapping[str, Converter], keeps_items: bool = False, seed: Seed = None
+    ):
+        super().__init__(builder, random=RandomNumbers(builder, seed))
         self.overrides = overrides
         self.keeps_items = keeps_items
 
@@ -98,13 +102,30 @@ def function_row(name: str) -> Adapter | None:
     if name in _ADAPTERS:
         return _ADAPTERS[name]
     if name in _DROPOUTS:
-        return lambda e, x, *args, **kwargs: x
+        return _without_dropout
     if name in _DTYPES:
         return lambda e, x, **kwargs: R.astype(x, dtype=_DTYPES[name])
     if name in _SIZES:
         return _with_sizes(name)
     row = _RENAMED.get(name, name)
     return None if _lookup(row) is None else _called_by_name(row)
+
+
+class DropoutLeftOut(UserWarning):
+    """Dropout that the model does in training is not there, as `from_fx` reads models as they are evaluated."""
+
+    def __init__(self, what: str):
+        super().__init__(
+            f"{what} is left out: from_fx reads a model as it is evaluated; call eval() before it is traced, or import "
+            "what torch.export gives"
+        )
+
+
+def _without_dropout(e: FxEmitter, x: Expr, p: float = 0.5, training: bool = True, train: bool = True) -> Expr:
+    """x; warns of `DropoutLeftOut`."""
+    if p and training and train:
+        warnings.warn(DropoutLeftOut("dropout in training"), stacklevel=2)
+    return x
 
 
 def _lookup(name: str) -> Converter | None:
@@ -235,6 +256,20 @@ def _scatter(e: FxEmitter, x: Expr, dim: int, index: Expr, src: Any = None, valu
 @adapter("where")
 def _where(e: FxEmitter, condition: Expr, x: Any, other: Any) -> Any:
     return table_row(e, "where.self", condition, x, other)
+
+
+@adapter("randint")
+def _randint(e: FxEmitter, *args: Any, low: Any = 0, dtype: str | None = None, **kwargs: Any) -> Any:
+    *bounds, size = (*args, *(kwargs[k] for k in ("high", "size") if k in kwargs))
+    first, last = bounds if len(bounds) == 2 else (low, bounds[0])
+    return table_row(e, "randint.low", first, last, size, dtype=dtype)
+
+
+@adapter("bernoulli", "bernoulli_")
+def _bernoulli(e: FxEmitter, x: Expr, p: Any = None, **_: Any) -> Any:
+    if p is None and e.node.target != "bernoulli_":
+        return table_row(e, "bernoulli", x)
+    return table_row(e, "bernoulli.Tensor" if isinstance(p, Expr) else "bernoulli.p", x, 0.5 if p is None else p)
 
 
 @adapter("arange")

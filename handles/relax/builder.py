@@ -97,6 +97,7 @@ class Builder:
         self._remap: dict[SSAValue, Expr] = {}
         self._exported: dict[SSAValue, SSAValue] = {}
         self._by_hash: dict[int, list[GlobalVar]] | None = None
+        self.loop_depth = 0
         self.remembers = False
         """Whether what it puts right is remembered: `well_formed` speaks of what was written."""
 
@@ -204,10 +205,14 @@ class Builder:
             else:
                 head.insert_op_before(op, first)
 
-    @property
-    def in_nested_function(self) -> bool:
-        """Whether the function that is being built is one of another: the body of a loop."""
-        return len(self._frames) > 1
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """Build what runs any number of times: `loop_depth` counts how many loops are around."""
+        self.loop_depth += 1
+        try:
+            yield
+        finally:
+            self.loop_depth -= 1
 
     def mark_impure(self) -> None:
         """Let the function that is being built be one whose calls may have effects."""

@@ -94,6 +94,8 @@ def interface_of(
     packed = sorted({payload for kind, payload in slots if kind == "packed"})
     if packed:
         hint = "Executable.save writes a file that Python reads"
+        if "relax.run.random_state" in packed:
+            hint += '; a model that is imported with a seed, seed=0 or seed="input", does not ask the runtime for one'
         raise UnsupportedError(
             f"the program calls packed functions, which a library has not: {', '.join(packed)}", hint=hint
         )

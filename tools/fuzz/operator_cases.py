@@ -54,6 +54,8 @@ FLOAT_UNARY = (
     "round sigmoid sign sin sinh sqrt square tan tanh trunc isfinite isinf isnan nn.relu nn.gelu nn.gelu_tanh nn.selu "
     "nn.silu nn.leakyrelu nn.softplus"
 )
+SEED = ["[] i64", "[] i64"]
+"""The operands that random numbers depend on."""
 FLOAT_BINARY = (
     "add subtract multiply divide floor_divide mod floor_mod maximum minimum equal not_equal greater greater_equal "
     "less less_equal"
@@ -316,6 +318,18 @@ FURTHER: list[Case] = [
     ("bucketize", ["[n, 3] f32", "[4] f32"], {}),
     ("bucketize", ["[n] i32", "[m] i32"], {"right": True, "out_int32": True}),
     ("multinomial_from_uniform", ["[3, 5] f32", "[n, 1] f32", "[n, 1] i64"], {}),
+    ("random.bits", [*SEED, shape(3, "n")], {"dtype": "uint64"}),
+    ("random.uniform", [*SEED, shape("n", 4)], {"low": -2.0, "high": 3.0}),
+    ("random.uniform", [*SEED, shape("n")], {"dtype": "bfloat16"}),
+    ("random.normal", [*SEED, shape("n", 4)], {"mean": 1.0, "std": 2.0}),
+    ("random.normal", [*SEED, shape()], {"dtype": "float64"}),
+    ("random.exponential", [*SEED, shape(2, "n")], {"rate": 0.5, "dtype": "float16"}),
+    ("random.bernoulli", [*SEED, shape(3, "n"), "[n] f32"], {}),
+    ("random.bernoulli", [*SEED, shape(4), constant(0.25)], {"dtype": "int8"}),
+    ("random.randint", [*SEED, shape("n", 3), prim(-4), prim(9)], {}),
+    ("random.permutation", [*SEED, prim(9)], {"dtype": "int32"}),
+    ("random.multinomial", [*SEED, constant([1.0, 0.0, 2.0])], {"num_samples": 2}),
+    ("random.multinomial", [*SEED, constant([1.0, 0.0, 2.0])], {"num_samples": 5, "replacement": True}),
     ("scatter_elements", ["[4, n] f32", "[3, n] i64", "[3, n] f32"], {}),
     ("scatter_elements", ["[n, 4] f32", "[n, 6] i32", "[n, 6] f32"], {"axis": 1, "reduction": "add"}),
     ("scatter_elements", ["[4] i32", "[6] i64", "[6] i32"], {"reduction": "mul"}),

@@ -44,6 +44,8 @@ _ROWS = {
     # What loses too much, what depends on single bits, and what is not about floating point at all.
     Policy.NEVER: """
         argmax argmin argsort bucketize sort topk unique nonzero multinomial_from_uniform
+        random.bernoulli random.bits random.exponential random.multinomial random.normal random.permutation
+        random.randint random.uniform
         collapse_sum_like collapse_sum_to cumprod cumsum einsum max mean median min prod std sum variance
         clip dequantize digamma erfinv lgamma quantize one_hot where while_loop wrap_param
         dequantize_blocks matmul_blocks take_blocks

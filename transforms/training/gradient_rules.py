@@ -84,6 +84,8 @@ CONSTANT: frozenset[str] = frozenset(
     (
         *("grad.no_grad", "zeros_like", "ones_like", "full_like", "eye_like", "one_hot"),
         *("argmax", "argmin", "argsort", "bucketize", "nonzero", "multinomial_from_uniform"),
+        *("random.bernoulli", "random.bits", "random.exponential", "random.multinomial", "random.normal"),
+        *("random.permutation", "random.randint", "random.uniform"),
         *("floor", "ceil", "round", "trunc", "sign", "floor_divide", "isfinite", "isinf", "isnan"),
         *("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"),
         *("logical_not", "logical_and", "logical_or", "logical_xor", "left_shift", "right_shift"),

@@ -1,4 +1,4 @@
-"""Softmax and its kin, dropout, and the layers that are products of matrices with an activation."""
+"""Softmax and its kin, and the layers that are products of matrices with an activation."""
 
 from __future__ import annotations
 
@@ -48,12 +48,3 @@ def hardmax_flattened(node: Node, x: Value) -> Expr:
     place = op("argmax", flat, axis=1, keepdims=True)
     own = op("reshape", op("arange", 0, product(x.dims[axis:]), 1, dtype="int64"), (1, product(x.dims[axis:])))
     return op("reshape", op("astype", op("equal", place, own), dtype=x.dtype), x.dims)
-
-
-@converter("Dropout")
-def dropout(node: Node, x: Value, ratio: Value | None = None, training: Value | None = None) -> Any:
-    """The identity, and a mask of ones; in training only where nothing is dropped."""
-    rate = node.attr("ratio", 0.5) if ratio is None else node.number(ratio)
-    if training is not None and node.number(training) and rate:
-        raise node.unsupported("random numbers: dropout in training")
-    return x, op("full", x.dims, Value.constant(True), dtype="bool") if node.wants(1) else None

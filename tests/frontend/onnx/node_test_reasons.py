@@ -8,7 +8,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 _STRINGS = "tensors of strings are not compiled"
-_RANDOM = "random numbers: programs give the same for the same arguments"
+_RANDOM = "random numbers: those of another generator are expected"
 _IMAGES = "decoding of image files"
 _OLD = "opset 1, before 7: operators of that time broadcast by attributes"
 HALF = "one unit in the last place of float16, which is more than the tolerance: the order of sums, and of roundings"

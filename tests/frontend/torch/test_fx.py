@@ -16,6 +16,7 @@ from tirax.frontend.params import detach_params  # noqa: E402
 from tirax.frontend.torch.fx import from_fx  # noqa: E402
 from tirax.frontend.torch.fx_as_tvm import TvmDifference  # noqa: E402
 from tirax.frontend.torch.fx_as_tvm import from_fx as from_fx_as_tvm  # noqa: E402
+from tirax.frontend.torch.fx_functions import DropoutLeftOut  # noqa: E402
 from tirax.frontend.torch.fx_modules import _ROWS as MODULES  # noqa: E402
 from tirax.frontend.torch.fx_modules import module_row  # noqa: E402
 from tirax.lowering.build import build  # noqa: E402
@@ -237,10 +238,35 @@ def test_a_subclass_of_a_module_is_that_module():
     assert module_row(Several([])) is None
 
 
-def test_dropout_does_nothing():
+@pytest.mark.parametrize("dropout", [lambda x: torch.dropout(x, 0.5, True), F.dropout, nn.Dropout()])
+def test_dropout_does_nothing(dropout):
     x = torch.randn(3)
-    for y in run(from_fx(traced([lambda x: torch.dropout(x, 0.5, True), F.dropout, nn.Dropout()], 1), info(x)), x):
+    with pytest.warns(DropoutLeftOut, match="in training"):
+        mod = from_fx(traced([dropout], 1), info(x))
+    np.testing.assert_array_equal(run(mod, x)[0], x.numpy())
+
+
+def test_dropout_that_is_off_does_nothing_silently():
+    x = torch.randn(3)
+    functions = [lambda x: F.dropout(x, 0.5, training=False), nn.Dropout().eval(), nn.Dropout(0.0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mod = from_fx(traced(functions, 1), info(x))
+    for y in run(mod, x):
         np.testing.assert_array_equal(y, x.numpy())
+
+
+def test_random_numbers():
+    x = torch.ones(1000)
+    functions = [
+        lambda x: torch.rand(1000), torch.rand_like, lambda x: torch.bernoulli(x, 0.5), lambda x: torch.randperm(1000),
+        lambda x: torch.randint(0, 5, (1000,)), lambda x: torch.randint(5, (1000,)), lambda x: x.clone().uniform_(0, 1),
+    ]  # fmt: skip
+    first, again, other = (run(from_fx(traced(functions, 1), info(x), seed=s), x) for s in (1, 1, 2))
+    for y, z, w, mean in zip(first, again, other, (0.5, 0.5, 0.5, 499.5, 2, 2, 0.5), strict=True):
+        np.testing.assert_array_equal(y, z)
+        assert not np.array_equal(y, w)
+        assert abs(np.mean(y) / mean - 1) < 0.2
 
 
 def test_symbolic_sizes():
