@@ -36,35 +36,35 @@ _SIN_TERMS = [(-1) ** k * math.tau ** (2 * k + 1) / math.factorial(2 * k + 1) fo
 class Arithmetic(Protocol):
     """What numpy and tir call differently."""
 
-    def let(self, value: Any) -> Any:
+    def let(self, value: Any, /) -> Any:
         """`value`, which is used more than once."""
         ...
 
-    def product(self, a: Real, b: Real) -> Real:
+    def product(self, a: Real, b: Real, /) -> Real:
         """a * b, rounded before anything else is done with it."""
         ...
 
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
+    def where(self, condition: Any, a: Any, b: Any, /) -> Any:
         """a where the condition holds, b elsewhere."""
         ...
 
-    def sqrt(self, x: Real) -> Real:
+    def sqrt(self, x: Real, /) -> Real:
         """The square root, rounded to nearest."""
         ...
 
-    def absolute(self, x: Real) -> Real:
+    def absolute(self, x: Real, /) -> Real:
         """The magnitude."""
         ...
 
-    def real(self, word: Any) -> Real:
+    def real(self, word: Any, /) -> Real:
         """An integer below 2**63 as float64."""
         ...
 
-    def bits(self, x: Real) -> Any:
+    def bits(self, x: Real, /) -> Any:
         """The bits of float64 as int64."""
         ...
 
-    def of_bits(self, bits: Any) -> Real:
+    def of_bits(self, bits: Any, /) -> Real:
         """The float64 of these bits."""
         ...
 

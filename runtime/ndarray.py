@@ -15,6 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from . import torch_tensors
 from .devices import CPU, Device, dlpack_device_name, require_cpu
 from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
 from .errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -57,6 +58,8 @@ class NDArray(np.ndarray):
 
     def copyfrom(self, source: Any) -> NDArray:
         """Copy `source` (an array or nested lists) into this array; returns it. Raises `ShapeError`, `DTypeError`."""
+        if hasattr(source, "__dlpack__"):
+            return copy_into(self, as_ndarray(source))
         return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
 
     def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
@@ -175,7 +178,8 @@ def from_dlpack(source: Any) -> NDArray:
     """An array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`), no copy.
 
     Strides are kept as they are: a compiled function copies an input that is not contiguous. A read-only source gives
-    a read-only array. Raises `DeviceError` (other device), `DTypeError` (byte-swapped or unknown), `ArgumentError`.
+    a read-only array, and so does a tensor of PyTorch whose memory has the negatives of its elements: a copy. Raises
+    `DeviceError` (other device), `DTypeError` (byte-swapped or unknown), `ArgumentError`.
     """
     return as_ndarray(source).view(NDArray)
 
@@ -187,6 +191,8 @@ def as_ndarray(source: Any) -> np.ndarray:
     if not hasattr(type(source), "__dlpack__"):
         found = type(source).__name__
         raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
+    if torch_tensors.is_tensor(source):
+        return _of_tensor(source)
     where = source.__dlpack_device__()
     if not (isinstance(where, tuple) and len(where) == 2):
         raise ArgumentError("__dlpack_device__ is wrong", expected="(device type, number)", found=where)
@@ -194,6 +200,15 @@ def as_ndarray(source: Any) -> np.ndarray:
         name = dlpack_device_name(where)
         raise DeviceError("the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU")
     return _checked(_import(source))
+
+
+def _of_tensor(tensor: Any) -> np.ndarray:
+    """A tensor of PyTorch; a read-only copy of one whose memory has the negatives of its elements."""
+    plain = torch_tensors.resolved(tensor)
+    data = _checked(_import(plain))
+    if plain is not tensor:
+        data.flags.writeable = False
+    return data
 
 
 def _checked(data: np.ndarray) -> np.ndarray:
@@ -213,7 +228,7 @@ def _import(source: Any) -> np.ndarray:
         if "bfloat16" in str(getattr(source, "dtype", "")):
             return np.from_dlpack(_AsUint16(source)).view(_BFLOAT16)
         return np.from_dlpack(source)
-    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+    except (BufferError, TypeError, ValueError, RuntimeError, AssertionError, AttributeError) as error:
         raise ArgumentError(f"the array cannot be taken over: {error}", found=type(source).__name__) from error
 
 

@@ -85,7 +85,7 @@ def uniform(seed: Tensor, offset: Tensor, shape: Any, low: float, high: float, d
     digits = philox.DIGITS[dtype_name(dtype)]
 
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
-        number = of.let(_rounded(philox.uniform(of, philox.fraction(of, *words[:2], digits), low, high), dtype))
+        number = of.let(_rounded(philox.uniform(of, philox.fraction(of, words[0], words[1], digits), low, high), dtype))
         return tx.select(tx.less(number, tx.const(high, dtype)), number, tx.const(low, dtype))
 
     return _drawn(seed, offset, shape, dtype, element, name="uniform")
@@ -115,7 +115,7 @@ def bernoulli(seed: Tensor, offset: Tensor, shape: Any, p: Tensor, dtype: Attrib
 
     def element(of: philox.Arithmetic, words: Any, i: Indices) -> PrimExpr:
         chance = p(*broadcast_indices(p.dims, i, dims)).astype(f64)
-        return tx.less(philox.fraction(of, *words[:2]), chance).astype(dtype)
+        return tx.less(philox.fraction(of, words[0], words[1]), chance).astype(dtype)
 
     return _drawn(seed, offset, shape, dtype, element, p, name="bernoulli")
 

@@ -149,7 +149,7 @@ class _Importer:
                 tensor = self._tensor_of(spec)
                 if self._keep_params:
                     inputs.weights[name] = Var(name, self._info(tensor))
-                    inputs.arrays[name] = array_of(tensor)
+                    inputs.arrays[name] = array_of(tensor, spec.target)
                 else:
                     inputs.values[name] = constant(tensor, spec.target)
             elif spec.kind is InputKind.TOKEN:  # of the order of effects, which nothing here has

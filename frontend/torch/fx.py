@@ -226,7 +226,7 @@ class FxImporter:
             self._builder.emit_func_output(output)
         mod = self._builder.get()
         if self._keep_params:
-            mod["main"] = mod["main"].with_attr("params", [array(array_of(t)) for _, t in tensors])
+            mod["main"] = mod["main"].with_attr("params", [array(array_of(t, name)) for name, t in tensors])
         return mod
 
     def _inputs(self, input_info: InputInfo) -> list[Var]:

@@ -29,7 +29,7 @@ def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, A
     tensors = state.items() if isinstance(state, dict) else ()
     if not tensors or not all(isinstance(t, torch.Tensor) for _, t in tensors):
         raise ModelError(f"'{os.fspath(path)}' is no state dict", expected="names and tensors")
-    return {str(name): _read_only(array_of(tensor)) for name, tensor in tensors}
+    return {str(name): _read_only(array_of(tensor, str(name))) for name, tensor in tensors}
 
 
 def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

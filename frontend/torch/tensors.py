@@ -9,21 +9,34 @@ import numpy as np
 
 from ...diagnostics import UnsupportedError
 from ...handles.relax.expr import Constant
+from ...runtime.errors import ArgumentError
+from ...runtime.torch_tensors import resolved
 from ..importing.weights import constant_over
 from .arguments import dtype_name
 
 
-def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """The contents of a tensor; a copy only of one that is not contiguous or not on the CPU."""
+def array_of(tensor: Any, called: str | None = None) -> np.ndarray[Any, Any]:
+    """The contents of a tensor, which the model calls `called`; a copy only of one that is not contiguous.
+
+    One that lies on another device is copied to the CPU. Raises `UnsupportedError` for what has no contents in memory,
+    or contents of a kind that is not read.
+    """
     import torch
 
-    name = dtype_name(tensor.dtype)
-    if tensor.is_complex() or tensor.is_quantized or tensor.layout != torch.strided:
-        raise UnsupportedError("the contents of a tensor of this kind are not read", found=f"{tensor.layout} {name}")
-    if tensor.is_meta or type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-        kind = "on the device meta" if tensor.is_meta else f"a {type(tensor).__name__}"
-        raise UnsupportedError("a tensor has no contents that are read", found=kind, hint="weights are plain tensors")
-    plain = tensor.detach().cpu().contiguous()
+    place, name = "a tensor" if called is None else f"the tensor '{called}'", dtype_name(tensor.dtype)
+    if tensor.is_complex():
+        raise UnsupportedError(f"the contents of {place} of this kind are not read", found=f"{tensor.layout} {name}")
+    if tensor.is_meta:
+        raise UnsupportedError(
+            f"{place} has no contents that are read", found="on the device meta", hint="load weights"
+        )
+    try:
+        plain = resolved(tensor.detach() if tensor.device.type == "cpu" else tensor.detach().cpu(), called)
+    except ArgumentError as error:
+        raise UnsupportedError(error.message, found=error.found, hint=error.hint) from error
+    except (NotImplementedError, TypeError) as error:
+        raise UnsupportedError(f"the contents of {place} are not read: {error}", found=type(tensor).__name__) from error
+    plain = plain.contiguous()
     if not hasattr(np, name) and hasattr(ml_dtypes, name):
         bits = torch.uint16 if plain.itemsize == 2 else torch.uint8
         return plain.view(bits).numpy().view(getattr(ml_dtypes, name))
@@ -32,4 +45,4 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
 
 def constant(tensor: Any, name: str | None = None) -> Constant:
     """A tensor, by the name that the model has for it, as a constant over its memory."""
-    return constant_over(array_of(tensor), name)
+    return constant_over(array_of(tensor, name), name)

@@ -27,6 +27,8 @@ from ...dialects.relax.registered import RegisteredOperator
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr
 from ...dialects.tir import ConstOp
+from ...runtime.ndarray import as_ndarray
+from ...runtime.torch_tensors import is_tensor
 from ..base_func import StaleHandleError
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
 from ..tir.dims import Dim, dim_of, dim_value, extent_int
@@ -709,11 +711,11 @@ def const(value: Any, dtype: Any = None) -> Constant:
     """A constant tensor from a number, an array or anything numpy reads.
 
     Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct
-    info, which must fit. Raises `ShapeError` or `DTypeError`.
+    info, which must fit. Raises `ShapeError`, `DTypeError`, and what `runtime.from_dlpack` raises.
     """
     import numpy as np
 
-    array = np.asarray(value)
+    array = as_ndarray(value) if is_tensor(value) else np.asarray(value)
     if isinstance(dtype, TensorStructInfo):
         _check_shape(array.shape, dtype)
         dtype = dtype.dtype or None

@@ -39,14 +39,14 @@ def _floats(numbers: Callable[[Any, Any], Array]) -> Callable[..., Array]:
 def _uniform(op: Any, words: Any) -> Array:
     low, high = op.attr("low"), op.attr("high")
     digits = philox.DIGITS[numpy_dtype(op.result_type.element).name]
-    numbers = philox.uniform(_OF, philox.fraction(_OF, *words[:2], digits), low, high)
+    numbers = philox.uniform(_OF, philox.fraction(_OF, words[0], words[1], digits), low, high)
     rounded = _rounded(op, numbers)
     return np.where(rounded < np.asarray(high).astype(rounded.dtype), rounded, np.asarray(low).astype(rounded.dtype))
 
 
 def _bernoulli(_op: Any, seed: Array, offset: Array, shape: tuple[int, ...], p: Array) -> Array:
     words = _block(seed, offset, math.prod(shape))
-    return philox.fraction(_OF, *words[:2]).reshape(shape) < np.asarray(p).astype(np.float64)
+    return philox.fraction(_OF, words[0], words[1]).reshape(shape) < np.asarray(p).astype(np.float64)
 
 
 def _randint(op: Any, seed: Array, offset: Array, shape: tuple[int, ...], low: int, high: int) -> Array:

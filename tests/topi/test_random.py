@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers.strength import thinned
+from strength import thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter.run import interpret

@@ -1,0 +1,44 @@
+"""Tensors of PyTorch, whose memory alone does not say what they hold.
+
+A tensor can carry a bit by which its elements are the negative ones of its memory, lie in another layout or on another
+device, or have no memory at all. PyTorch is looked for among the modules that are loaded: nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .errors import ArgumentError, DeviceError
+
+
+def is_tensor(source: Any) -> bool:
+    """Whether `source` is a tensor of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(source, getattr(torch, "Tensor", ()))
+
+
+def require_plain(tensor: Any, name: str | None = None) -> None:
+    """Raise `DeviceError` or `ArgumentError` for a tensor, called `name`, whose elements do not lie in memory here."""
+    torch = sys.modules["torch"]
+    place = "" if name is None else f" '{name}'"
+    device, kind = tensor.device.type, type(tensor)
+    if device != "cpu":
+        hint = "give it values first" if device == "meta" else "copy it to the CPU: x.cpu()"
+        raise DeviceError(f"the tensor{place} lies on another device", expected="cpu", found=device, hint=hint)
+    if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or torch._is_functional_tensor(tensor):
+        hint = "pass a plain tensor with its elements"
+        raise ArgumentError(f"the tensor{place} has no memory of its own", found=kind.__name__, hint=hint)
+    if tensor.is_nested or tensor.layout != torch.strided:
+        found = "nested" if tensor.is_nested else tensor.layout
+        raise ArgumentError(f"the tensor{place} is not dense", found=found, hint="make it dense: x.to_dense()")
+    if tensor.is_quantized:
+        raise ArgumentError(
+            f"the tensor{place} is quantized", found=tensor.dtype, hint="x.dequantize() or x.int_repr()"
+        )
+
+
+def resolved(tensor: Any, name: str | None = None) -> Any:
+    """The tensor; a copy where memory has the negatives of its elements. Raises as `require_plain`."""
+    require_plain(tensor, name)
+    return tensor.resolve_neg() if tensor.is_neg() else tensor
