@@ -7,7 +7,7 @@ index. Both are tensors of rank 0, so that a program computes them or takes them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -28,7 +28,8 @@ class _Random(Operator):
     ALLOWED: ClassVar[Domain | None] = None
     """The dtypes of the result."""
 
-    def _element(self) -> Attribute:
+    def result_element(self) -> Attribute:
+        """The dtype of the result, with the operands that all have checked."""
         for name in ("seed", "offset"):
             self._require_scalar(name)
         dtype = as_dtype(self.attr("dtype"))
@@ -47,7 +48,7 @@ class _Random(Operator):
 
     def infer(self) -> Attribute:
         shape = self.shape_arg("shape")
-        return TensorType.of(shape.dims, self._element(), shape.rank)
+        return TensorType.of(shape.dims, self.result_element(), shape.rank)
 
 
 class _Floating(_Random):
@@ -55,9 +56,9 @@ class _Floating(_Random):
         "float16, bfloat16, float32 or float64", "float32", lambda t: t in (f16, bf16, f32, f64)
     )
 
-    def _finite(self, *names: str) -> list[float]:
+    def finite(self, *names: str) -> list[float]:
         """Attributes that are numbers of the dtype of the result."""
-        limit = float(ml_dtypes.finfo(numpy_dtype(self._element())).max)
+        limit = float(cast(Any, ml_dtypes.finfo(numpy_dtype(self.result_element()))).max)
         numbers = [float(self.attr(name)) for name in names]
         for name, number in zip(names, numbers, strict=True):
             if not abs(number) <= limit:
@@ -74,7 +75,7 @@ class Uniform(_Floating):
     """
 
     def infer(self) -> Attribute:
-        low, high = self._finite("low", "high")
+        low, high = self.finite("low", "high")
         if low > high:
             self.fail_shape("attribute high must not be less than low", f"{low} or more", high)
         return super().infer()
@@ -85,7 +86,7 @@ class Normal(_Floating):
     """Numbers that are distributed normally, computed in float64 and rounded once: the same ones of every dtype."""
 
     def infer(self) -> Attribute:
-        _, std = self._finite("mean", "std")
+        _, std = self.finite("mean", "std")
         if std < 0:
             self.fail_shape("attribute std must not be negative", "0 or more", std)
         return super().infer()
@@ -96,7 +97,7 @@ class Exponential(_Floating):
     """Numbers that are distributed exponentially, with the mean 1 / `rate`, computed as those of `normal`."""
 
     def infer(self) -> Attribute:
-        (rate,) = self._finite("rate")
+        (rate,) = self.finite("rate")
         if rate <= 0:
             self.fail_shape("attribute rate must be positive", "more than 0", rate)
         return super().infer()
@@ -133,7 +134,7 @@ class RandInt(_Random):
         low, high = (None if e is None else e.constant for e in (extent_operand(self, n) for n in ("low", "high")))
         if low is not None and high is not None and low >= high:
             self.fail_shape("argument high must be greater than low", f"{low + 1} or more", high)
-        limits = np.iinfo(numpy_dtype(self._element()))
+        limits = np.iinfo(numpy_dtype(self.result_element()))
         if (low is not None and low < limits.min) or (high is not None and high - 1 > limits.max):
             self.fail_dtype(
                 "the bounds must be numbers of the dtype", f"{limits.min} to {limits.max}", f"{low}, {high}"
@@ -161,7 +162,7 @@ class Permutation(_Random):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"n"})
 
     def infer(self) -> Attribute:
-        n, dtype = extent_operand(self, "n"), self._element()
+        n, dtype = extent_operand(self, "n"), self.result_element()
         if n is not None and n.constant is not None:
             if n.constant < 0:
                 self.fail_shape("argument n must not be negative", "0 or more", n)
@@ -183,7 +184,7 @@ class Multinomial(_Random):
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"weights": FLOATS}
 
     def infer(self) -> Attribute:
-        weights, count, dtype = self.tensor("weights"), self.attr("num_samples"), self._element()
+        weights, count, dtype = self.tensor("weights"), self.attr("num_samples"), self.result_element()
         if weights.rank not in (None, 1, 2):
             self.fail_shape("argument weights must be a vector or a matrix", "rank 1 or 2", weights.rank)
         if count < 1:

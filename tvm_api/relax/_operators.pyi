@@ -191,6 +191,32 @@ class nn:
     def softplus(data: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Call:
         """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
 
+class random:
+    @staticmethod
+    def bernoulli(seed: Any, offset: Any, shape: Any, p: Any, dtype: Any = ...) -> Call:
+        """1 with the probability `p`, whose shape broadcasts to `shape`, else 0; 0 where p is NaN."""
+    @staticmethod
+    def bits(seed: Any, offset: Any, shape: Any, dtype: Any = ...) -> Call:
+        """Words of Philox 4x32-10: the first of an element's four where the dtype has 32 bits, the first two where 64."""
+    @staticmethod
+    def exponential(seed: Any, offset: Any, shape: Any, rate: Any = 1.0, dtype: Any = ...) -> Call:
+        """Numbers that are distributed exponentially, with the mean 1 / `rate`, computed as those of `normal`."""
+    @staticmethod
+    def multinomial(seed: Any, offset: Any, weights: Any, num_samples: Any = 1, replacement: Any = False, dtype: Any = ...) -> Call:
+        """Positions along the last dimension of `weights`, (n,) or (batch, n), drawn by their weights: `num_samples` a row."""
+    @staticmethod
+    def normal(seed: Any, offset: Any, shape: Any, mean: Any = 0.0, std: Any = 1.0, dtype: Any = ...) -> Call:
+        """Numbers that are distributed normally, computed in float64 and rounded once: the same ones of every dtype."""
+    @staticmethod
+    def permutation(seed: Any, offset: Any, n: Any, dtype: Any = ...) -> Call:
+        """The integers from 0 on and below `n` in an order of which each is as likely as another."""
+    @staticmethod
+    def randint(seed: Any, offset: Any, shape: Any, low: Any, high: Any, dtype: Any = ...) -> Call:
+        """Integers from `low` on and below `high`; `low` where there are none."""
+    @staticmethod
+    def uniform(seed: Any, offset: Any, shape: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = ...) -> Call:
+        """Numbers from `low` on and below `high`, each as likely as another; `low` where the two are equal."""
+
 class vm:
     @staticmethod
     def alloc_storage(shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = None) -> Call:
