@@ -213,6 +213,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_refused(name):
     call, message = WRONG[name]
-    with pytest.raises(TiraxError) as caught:
-        call(rx.const(1, "int64"), rx.const(2, "int64"))
+    builder = rx.BlockBuilder()
+    with pytest.raises(TiraxError) as caught, builder.function("main", []):
+        builder.emit(call(rx.const(1, "int64"), rx.const(2, "int64")))
     assert message in str(caught.value)

@@ -1071,3 +1071,25 @@ relax.func @while_loop(%x: !relax.tensor<[n], f32>) -> !relax.object {
   %r = relax.while_loop %cond, %body, (%i, %x) : tuple<!relax.prim<i64>, !relax.tensor<[n], f32>>
   relax.return %r : tuple<!relax.prim<i64>, !relax.tensor<[n], f32>>
 }
+
+relax.func @random_numbers(%seed: !relax.tensor<[], i64>, %offset: !relax.tensor<[], i64>, %p: !relax.tensor<[3], f32>) -> tuple<!relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], i1>, !relax.tensor<[2, 3], i64>, !relax.tensor<[2, 3], ui64>, !relax.tensor<[5], i64>, !relax.tensor<[2], i64>> {
+  %0 = relax.shape [2, 3]
+  %u = relax.random.uniform %seed, %offset, %0 {low = -1.0} : !relax.tensor<[2, 3], f32>
+  %1 = relax.shape [2, 3]
+  %z = relax.random.normal %seed, %offset, %1 {std = 0.5} : !relax.tensor<[2, 3], f32>
+  %2 = relax.shape [2, 3]
+  %e = relax.random.exponential %seed, %offset, %2 {rate = 2.0} : !relax.tensor<[2, 3], f32>
+  %3 = relax.shape [2, 3]
+  %b = relax.random.bernoulli %seed, %offset, %3, %p : !relax.tensor<[2, 3], i1>
+  %4 = relax.shape [2, 3]
+  %5 = relax.prim_value 0
+  %6 = relax.prim_value 10
+  %i = relax.random.randint %seed, %offset, %4, %5, %6 : !relax.tensor<[2, 3], i64>
+  %7 = relax.shape [2, 3]
+  %w = relax.random.bits %seed, %offset, %7 {dtype = ui64} : !relax.tensor<[2, 3], ui64>
+  %8 = relax.prim_value 5
+  %o = relax.random.permutation %seed, %offset, %8 : !relax.tensor<[5], i64>
+  %k = relax.random.multinomial %seed, %offset, %p {num_samples = 2} : !relax.tensor<[2], i64>
+  %9 = relax.tuple(%u, %z, %e, %b, %i, %w, %o, %k)
+  relax.return %9 : tuple<!relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], i1>, !relax.tensor<[2, 3], i64>, !relax.tensor<[2, 3], ui64>, !relax.tensor<[5], i64>, !relax.tensor<[2], i64>>
+}
