@@ -17,6 +17,8 @@ from ..untrusted import open_file
 from .guard import UsageError
 
 STDIN = "<stdin>"
+_DESCRIPTOR = re.compile(r"/dev/(?:fd/\d+|stdin)|/proc/self/fd/\d+")
+"""What a shell passes for `<(command)`: a pipe that somebody writes, unlike one that lies in a folder."""
 _SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
 
 
@@ -64,6 +66,8 @@ class Program:
 def read_program(path: str | None, format_name: str | None = None) -> Program:
     """The program in a file, or on stdin where `path` is None or `-`; `file.py:Layer` is the one of that name.
 
+    What is on stdin or in the pipe of a shell's `<(command)` is MLIR, unless `format_name` says otherwise.
+
     Raises `TiraxError` where it cannot be read.
     """
     name = None
@@ -72,13 +76,14 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
         path, name = found.groups() if found else (path, None)
     if path is None or path == "-":
         return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
+    piped = _DESCRIPTOR.fullmatch(path) is not None
     try:
-        with open_file(path) as file:
+        with open(path, "rb") if piped else open_file(path) as file:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TiraxError(f"cannot read '{path}': {reason}", hint=_near(path)) from error
-    return Program(_decode(data, path), path, format_name or _format_of(path), name)
+    return Program(_decode(data, path), path, format_name or ("mlir" if piped else _format_of(path)), name)
 
 
 def _format_of(path: str) -> str:

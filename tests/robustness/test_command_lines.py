@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tirax.tools import tirax_cli, tirax_opt
+from tirax.tools.source import read_program
 
 MLP = """
 relax.func @main(%x: !relax.tensor<[n, 6], f32>, %w: !relax.tensor<[6, 4], f32>) -> !relax.tensor<[n, 4], f32> {
@@ -106,3 +107,13 @@ def test_bad_command_line(run, line, code, text):
     found, err = run(*line)
     assert text in err
     assert found == code
+
+
+def test_a_shell_may_pass_a_program_in_a_pipe() -> None:
+    text = MLP.strip()
+    read, write = os.pipe()
+    os.write(write, text.encode())
+    os.close(write)
+    program = read_program(f"/dev/fd/{read}")
+    os.close(read)
+    assert (program.text, program.format) == (text, "mlir")
