@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from threading import RLock
 from typing import Any
 
-_reading = RLock()
+from ..locks import Lock
+
+_reading = Lock()
 
 
 def python_tree(text: str, filename: str = "<text>", mode: str = "exec") -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..locks import Lock
 from ..untrusted import checked_shape, open_file
 from . import abi
 from .arguments import bind_keywords, normalize_arguments
@@ -88,7 +88,7 @@ class Executable(Unpicklable):
         """Takes profiles of the first calls of each function, which are made in the place of these calls."""
         self._instrumented: Executable | None = None
         self._module: Module | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @property
     def code(self) -> bytes:

@@ -10,17 +10,17 @@ import contextlib
 import ctypes
 import functools
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..locks import Lock
 from . import elf, failing_memory
 from .cache import SilentCache, cache_key
 from .errors import LoadError
 from .host import host
 
-_lock = threading.Lock()
+_lock = Lock()
 _numbers = itertools.count()
 _UNDEFINED = "if the object is sound, it needs a symbol that this process does not have"
 _NATIVE = Path(__file__).with_name("native")

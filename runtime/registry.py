@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
+from ..locks import Lock
 from .errors import ArgumentError, RegistryError, unknown_name
 
 PackedFunction = Callable[..., Any]
@@ -23,7 +23,7 @@ class PackedFunc(Protocol):
 
 
 _functions: dict[str, PackedFunction] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 @overload

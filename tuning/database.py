@@ -8,7 +8,6 @@ import json
 import os
 import sqlite3
 import statistics
-import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +21,7 @@ from ..handles.module import IRModule
 from ..ir.equality import structural_equal
 from ..ir.passes.transform import new_context
 from ..ir.text import TextParser, read_text
+from ..locks import Lock
 from ..schedule import Schedule, Trace
 from ..schedule.state import ScheduleError
 from ..target import Target
@@ -266,7 +266,7 @@ class MemoryDatabase(Database):
     def __init__(self, module_equality: str = "structural") -> None:
         self._workloads: dict[str, list[Workload]] = {}
         self._records: dict[tuple[str, str, str], list[TuningRecord]] = {}
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def has_workload(self, mod: IRModule) -> bool:
         return find_equal(self._workloads.get(stable_hash(mod), []), mod) is not None
@@ -551,7 +551,7 @@ class SQLiteDatabase(Database):
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._workloads: dict[int, Workload] = {}
         """Those that were read already."""
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)

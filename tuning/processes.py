@@ -17,7 +17,6 @@ import selectors
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import Executor, Future
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from typing import IO, Any, cast
 
 from ..diagnostics import TiraxError
+from ..locks import Lock
 
 _START_SECONDS = 60.0
 """How long a process may take to start, which is no time of the job's."""
@@ -171,7 +171,7 @@ class Child:
 
 
 _idle: dict[Limits, list[Child]] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _key(limits: Limits) -> Limits:
@@ -202,7 +202,8 @@ def close_idle() -> None:
 
 
 atexit.register(close_idle)
-_measuring = threading.Lock()
+os.register_at_fork(after_in_child=_idle.clear)  # the processes are those of the parent
+_measuring = Lock()
 
 
 @contextmanager

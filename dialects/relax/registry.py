@@ -11,12 +11,13 @@ Plug-ins are imported when somebody first looks into the table, not before: `imp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
-from threading import RLock
 from typing import Generic, TypeVar
 
 from ...diagnostics import TiraxError
+from ...locks import Lock
 from ...universe import load_plugin
 
 GROUP = "tirax.plugins"
@@ -34,8 +35,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __init__(self) -> None:
         self._classes: dict[str, type[T]] = {}
         self._loaded = False
-        self._loading = False
-        self._lock = RLock()
+        self._loading: int | None = None
+        self._lock = Lock()
 
     def declare(self, name: str, cls: type[T]) -> None:
         """Put a class in the table. Raises `TiraxError` where another module has declared that name."""
@@ -59,15 +60,15 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def _load(self) -> None:
         with self._lock:
-            if self._loaded or self._loading:  # a plug-in may look into the table while it is imported
+            if self._loaded or self._loading == os.getpid():  # a plug-in may look into the table while it is imported
                 return
-            self._loading = True
+            self._loading = os.getpid()
             try:
                 for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
                     load_plugin(entry)
                 self._loaded = True
             finally:
-                self._loading = False
+                self._loading = None
 
     def __getitem__(self, name: str) -> type[T]:
         return self._all()[name]

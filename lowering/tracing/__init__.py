@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ...ir.passes.transform import PassContext
+from ...locks import Lock
 
 if TYPE_CHECKING:
     from ...runtime.profiling.report import Report

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from ...locks import Lock
 from .. import thread_pool
 from ..errors import ArgumentError
 from ..jit import link_native
@@ -52,7 +52,7 @@ _PART = 400
 """Of short calls so few are measured that marks take one part of so many, by what they cost in a row; among other code
 they take up to thrice as much."""
 
-_lock = threading.RLock()
+_lock = Lock()
 
 
 @dataclass(frozen=True)

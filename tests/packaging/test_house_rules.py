@@ -10,7 +10,7 @@ from repository import ROOT, all_files, package_files
 MAX_FILE, MAX_FUNCTION = 800, 70
 
 RANKS = (
-    ("diagnostics", "untrusted", "hardware", "target", "universe"),
+    ("diagnostics", "locks", "untrusted", "hardware", "target", "universe"),
     ("dialects",),
     ("ir",),
     ("script", "interpreter"),
@@ -30,7 +30,7 @@ RANKS = (
 
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
-COMPILER = set(RANK) - {"diagnostics", "untrusted", "hardware"}
+COMPILER = set(RANK) - {"diagnostics", "locks", "untrusted", "hardware"}
 
 
 def room_of(module: str) -> str:

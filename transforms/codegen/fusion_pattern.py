@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -11,6 +10,7 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
 from ...handles.relax.expr import Expr, Var, bound_expr, expr_of
+from ...locks import Lock
 from ..dpl.graph import BlockIndex, consumers
 from ..dpl.matcher import Matches
 from ..dpl.patterns import DFPattern
@@ -88,7 +88,7 @@ def fusion_pattern(given: Any) -> FusionPattern:
 # The fusion patterns of libraries and code generators, by name.
 
 _patterns: dict[str, FusionPattern] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def register_patterns(patterns: Iterable[Any]) -> None:
