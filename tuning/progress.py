@@ -115,7 +115,7 @@ def plot_trials(path: str | os.PathLike[str], image: str | os.PathLike[str]) -> 
     try:
         from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise TiraxError("plots are drawn by matplotlib", hint="pip install matplotlib") from error
+        raise TiraxError("matplotlib is not installed", hint="pip install 'tirax[plot]'") from error
     figure = Figure()
     axes = figure.subplots()
     for task, curve in best_so_far(path).items():

