@@ -133,7 +133,7 @@ class Builder:
             shared = self._same_function(func)
             if shared is not None:
                 return shared
-        gv = self._declare(func_name)
+        gv = self._declare(self._fresh(func_name))
         self._own_module().update_func(gv, func)
         gv = self._mod.get_global_var(gv.name_hint)
         if self._by_hash is not None and func.private:
@@ -141,7 +141,7 @@ class Builder:
         return gv
 
     def _declare(self, name: str) -> GlobalVar:
-        return GlobalVar(self._fresh(name))
+        return GlobalVar(name)
 
     def _same_function(self, func: BaseFunc) -> GlobalVar | None:
         if self._by_hash is None:
@@ -241,7 +241,8 @@ class Builder:
             self._take_params(_params(params))
             value = self._resolve(value)
         fresh, own = self._fresh(frame.name), identifier(frame.name)
-        gv = GlobalVar(own if own and own not in self._mod.names else fresh)  # a variable of this name may be in it
+        # a variable of this name may be in it
+        gv = self._declare(own if own and own not in self._mod.names else fresh)
         op = finish_function(gv.name_hint, scope.block, value, None, frame.pure, frame.attrs, frame.private)
         check_dominance(op, is_free=lambda value, _: isinstance(value, BlockArgument))
         frame.func = Function.on(op)
