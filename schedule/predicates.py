@@ -47,9 +47,12 @@ def refuse(block: tir.BlockOp, condition: SSAValue, why: str, *places: Operation
 
 
 def guards(op: Operation) -> list[Operation]:
-    """The statements around a block or a loop, inside of its scope, that are no loops: branches, for instance."""
+    """The statements around a block or a loop, inside of its scope, that are no loops: branches, for instance.
+
+    An init is none: its block begins what the rest of the block goes on with.
+    """
     inside = takewhile(lambda around: not isinstance(around, st.BlockLike), st.ancestors(op))
-    return [around for around in inside if not isinstance(around, tir.ForOp)]
+    return [around for around in inside if not isinstance(around, tir.ForOp | tir.InitOp)]
 
 
 def require_unguarded(block: tir.BlockOp, why: str, within: Operation | None = None) -> None:
