@@ -471,7 +471,7 @@ CALLS: dict[str, Builder] = {
     **{name: _rounding(name) for name in tir.ROUNDING},
     **{name: _unary(name, i1) for name in tir.CLASSIFYING},
     **{name: _unary(name, i32) for name in tir.COUNTING},
-    **{name: _binary(name) for name in tir.BINARY_INTRINSICS},
+    **{name: _binary(name) for name in (*tir.BINARY_INTRINSICS, "strict_multiply")},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
     **{name: _node("truncdiv" if kind == "div" else kind) for kind, name in tir.NODE_NAMES.items()},
     **dict.fromkeys(("pow", "power"), _node("pow")),
