@@ -195,7 +195,7 @@ def random_to(e: Emitter, x: Expr, to: int) -> Expr:
 # Choices.
 
 
-@row("bernoulli", "bernoulli.generator")
+@row("bernoulli")
 def bernoulli(e: Emitter, x: Expr) -> Expr:
     """1 with the probability that x says, else 0."""
     return chosen(e, shape_of(x), x, dtype_of(x))
