@@ -57,14 +57,16 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (np.ndarray, int, float, bool))
 
 
+_BUILT = itertools.count()
+"""Numbers the functions that are loaded."""
+
+
 @contextmanager
 def every_call_fails_first() -> Iterator[None]:
     """Inside, the first call of each native function that is loaded goes through `outcomes` before."""
-    numbers = itertools.count()
-
     def fastcall(name: str, address: int, *rest: Any) -> Callable[..., Any]:
         function = abi.fastcall(name, address, *rest)
-        if not strength.is_full() and next(numbers) % QUICK_SHARE:
+        if not strength.is_full() and next(_BUILT) % QUICK_SHARE:
             return function
         tried: list[bool] = []
 

@@ -60,7 +60,7 @@ def check() -> Callable[..., None]:
     return run
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def failing_first() -> Iterator[None]:
     with every_call_fails_first():
         yield

@@ -8,7 +8,7 @@ import pytest
 from failing_calls import every_call_fails_first
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def failing_first() -> Iterator[None]:
     with every_call_fails_first():
         yield
