@@ -53,7 +53,6 @@ def run(capfd, monkeypatch, tmp_path):
 
 BIND = 'bind-params{{file="{}"}}'
 LINES = [
-    (["tirax"], 2, "required"),
     (["tirax", "rum"], 2, "did you mean 'run'"),
     (["tirax", "run", "absent.mlir"], 1, "No such file"),
     (["tirax", "run", "."], 1, "."),
