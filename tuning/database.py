@@ -408,12 +408,13 @@ class JSONDatabase(MemoryDatabase):
         """How many bytes of each file are known."""
         self._lines: list[Workload | None] = []
         """The workload of each line; None for one that this version cannot read."""
+        for path in self._read:
+            checked_path(path, missing=True)
         other = self.path_tuning_record.parent / FILE_NAME
         if other.exists() and not any(path.exists() for path in self._read):
             hint = f'open it by Database.create("sqlite", work_dir={str(other.parent)!r})'
             raise TiraxError(f"the records of this folder are in {other.name}, in none of JSON", hint=hint)
         for path in self._read:
-            checked_path(path, missing=True)
             if not path.exists() and not allow_missing:
                 raise TiraxError(f"there is no file '{path}'", hint="allow_missing=True begins a new database")
             with _writing(path):
