@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
-from xdsl.dialects.builtin import f16, f32, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, SymExpr, maximum, mul, product
@@ -27,11 +28,22 @@ Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
 """From a row to the first column that it looks at, and the first after these."""
 
 
+def _activation(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`formula`, computed in single precision of a tensor of half precision, and rounded once."""
+
+    @wraps(formula)
+    def apply(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return ew.rounded(formula(ew.rounded(x, wide_type(x.type)), *args, **kwargs), x.type)
+
+    return apply
+
+
 def relu(x: Tensor) -> Tensor:
     """max(x, 0)"""
     return compute(x.dims, lambda *i: tx.maximum(x(*i), tx.const(0, x.type)), "compute", "elemwise")
 
 
+@_activation
 def leaky_relu(x: Tensor, alpha: float) -> Tensor:
     """x where it is positive, alpha * x elsewhere."""
 
@@ -42,6 +54,7 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
     return compute(x.dims, element, "compute", "elemwise")
 
 
+@_activation
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
 
@@ -53,18 +66,15 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return compute(x.dims, element, "compute", "elemwise")
 
 
+@_activation
 def gelu(x: Tensor) -> Tensor:
     """x * (0.5 + 0.5 * erf(x / sqrt(2)))"""
     half = tx.const(0.5, x.type)
-    erf = _wide(ew.erf, bc.multiply(x, tx.const(math.sqrt(0.5), x.type)))
+    erf = ew.erf(bc.multiply(x, tx.const(math.sqrt(0.5), x.type)))
     return bc.multiply(x, bc.add(half, bc.multiply(erf, half)))
 
 
-def _wide(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """`function` of a half precision tensor in single precision."""
-    return ew.cast(function(ew.cast(x, f32)), f16) if x.type == f16 else function(x)
-
-
+@_activation
 def gelu_tanh(x: Tensor) -> Tensor:
     """gelu with erf approximated by tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x * x)))"""
     one = tx.const(1.0, x.type)
@@ -74,6 +84,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return bc.multiply(half, bc.add(one, ew.tanh(bc.multiply(scaled, bc.add(one, cubic)))))
 
 
+@_activation
 def selu(x: Tensor) -> Tensor:
     """scale * (max(x, 0) + min(0, alpha * (exp(x) - 1)))"""
     zero = tx.const(0, x.type)
@@ -83,6 +94,7 @@ def selu(x: Tensor) -> Tensor:
     return bc.multiply(scale, bc.add(positive, bc.minimum(zero, negative)))
 
 
+@_activation
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x)"""
     return bc.multiply(x, ew.sigmoid(x))

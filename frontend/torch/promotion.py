@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
 from typing import Any
 
 from ...handles.relax.expr import Expr
-from .emitter import Emitter, dtype_of, is_float, rank_of
+from .emitter import Emitter, cast_to, dtype_of, is_float, rank_of
 
+_HALVES = ("float16", "bfloat16")
 DEFAULT_FLOAT = "float32"
 """What PyTorch computes in where all operands are integers and the result is not."""
 
@@ -73,3 +74,18 @@ def float_dtype(dtype: str) -> str:
 def floating(e: Emitter, *values: Any) -> list[Expr]:
     """The operands as tensors of floating point."""
     return operands(e, *values, dtype=float_dtype(common_dtype(values)))
+
+
+def in_single(convert: Callable[..., Expr]) -> Callable[..., Expr]:
+    """A row that computes what has 16 bits in float32 and rounds once, as PyTorch's kernels do."""
+
+    @wraps(convert)
+    def apply(e: Emitter, *args: Any, **kwargs: Any) -> Expr:
+        dtype = common_dtype(a for a in (*args, *kwargs.values()) if isinstance(a, Expr))
+        if dtype not in _HALVES:
+            return convert(e, *args, **kwargs)
+        wide = [e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for a in args]
+        named = {k: e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for k, a in kwargs.items()}
+        return cast_to(e.bound(convert(e, *wide, **named)), dtype)
+
+    return apply

@@ -60,8 +60,11 @@ def erf(x: Array) -> Array:
     return scalars.erf(x) if np.size(x) else np.zeros(np.shape(x))
 
 
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
 def _gelu(x: Array) -> Array:
-    return x * 0.5 * (1.0 + erf(x / math.sqrt(2.0)))
+    return x * 0.5 * _erfc(-x / math.sqrt(2.0))
 
 
 def _gelu_tanh(x: Array) -> Array:
@@ -70,7 +73,7 @@ def _gelu_tanh(x: Array) -> Array:
 
 def _selu(x: Array) -> Array:
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-    return scale * np.where(x > 0, x, alpha * (np.exp(np.minimum(x, 0)) - 1))
+    return scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 _FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 rsqrt sin sinh sqrt tan tanh"

@@ -9,8 +9,8 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, is_float
-from ..promotion import common_dtype, floating, operands
+from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of
+from ..promotion import common_dtype, floating, in_single, operands
 from ..table import add_rows, row
 
 _SAME = {"abs": R.abs, "neg": R.negative, "relu": R.nn.relu}
@@ -45,6 +45,7 @@ _COMPARISONS = {
     "greater": R.greater, "greater_equal": R.greater_equal, "less": R.less, "less_equal": R.less_equal,
     "not_equal": R.not_equal,
 }  # fmt: skip
+_ROOTS = {0.5: R.sqrt, -0.5: R.rsqrt}
 _LOGIC = {"logical_and": R.logical_and, "logical_or": R.logical_or, "logical_xor": R.logical_xor}
 
 Build = Callable[..., Expr]
@@ -138,15 +139,22 @@ def div(e: Emitter, x: Any, other: Any, rounding_mode: str | None = None) -> Exp
     if rounding_mode is None:
         return R.divide(*floating(e, x, other))
     if rounding_mode == "floor":
-        return R.floor_divide(*operands(e, x, other))
-    quotient = R.divide(*operands(e, x, other))
-    return R.trunc(quotient) if is_float(dtype_of(quotient)) else quotient
+        return floor_divide(e, x, other)
+    of_numbers = not isinstance(other, Expr) or not rank_of(other)
+    return (in_single(_truncated_quotient) if of_numbers else _truncated_quotient)(e, x, other)
 
 
 @row("floor_divide")
+@in_single
 def floor_divide(e: Emitter, x: Any, other: Any) -> Expr:
     """floor(x / other)"""
     return R.floor_divide(*operands(e, x, other))
+
+
+def _truncated_quotient(e: Emitter, x: Any, other: Any) -> Expr:
+    """PyTorch rounds the quotient of two tensors of 16 bits first, that by a number it does not."""
+    quotient = R.divide(*operands(e, x, other))
+    return R.trunc(quotient) if is_float(dtype_of(quotient)) else quotient
 
 
 @row("remainder")
@@ -157,7 +165,10 @@ def remainder(e: Emitter, x: Any, other: Any) -> Expr:
 
 @row("pow")
 def power(e: Emitter, x: Any, exponent: Any) -> Expr:
-    """x to the exponent; of integers with a negative exponent, too."""
+    """x to the exponent; of integers with a negative exponent, too. Square roots are those, as in PyTorch."""
+    root = None if isinstance(exponent, Expr) else _ROOTS.get(exponent)
+    if root is not None:
+        return root(*floating(e, x))
     return R.power(*operands(e, x, exponent))
 
 
@@ -175,6 +186,7 @@ def reciprocal(e: Emitter, x: Expr) -> Expr:
 
 
 @row("addcmul")
+@in_single
 def addcmul(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
     """x + value * tensor1 * tensor2"""
     a, b, c = operands(e, x, tensor1, tensor2)
@@ -182,6 +194,7 @@ def addcmul(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -
 
 
 @row("addcdiv")
+@in_single
 def addcdiv(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
     """x + value * tensor1 / tensor2"""
     a, b, c = floating(e, x, tensor1, tensor2)
@@ -189,6 +202,7 @@ def addcdiv(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -
 
 
 @row("lerp")
+@in_single
 def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
     """x + weight * (end - x)"""
     a, b = operands(e, x, end)
@@ -228,12 +242,11 @@ def exp2(e: Emitter, x: Expr) -> Expr:
 
 
 @row("erfc")
+@in_single
 def erfc(e: Emitter, x: Expr) -> Expr:
-    """1 + erf(-x), which keeps the digits of large x (docs/vector_math.md); of 16 bits in float32."""
+    """1 + erf(-x), which keeps the digits of large x (docs/vector_math.md)."""
     (a,) = floating(e, x)
-    dtype = dtype_of(a)
-    a = cast_to(a, "float32" if dtype in ("float16", "bfloat16") else dtype)
-    return cast_to(R.add(number(a, 1.0), R.erf(R.negative(a))), dtype)
+    return R.add(number(a, 1.0), R.erf(R.negative(a)))
 
 
 @row("frac")
@@ -243,6 +256,7 @@ def frac(e: Emitter, x: Expr) -> Expr:
 
 
 @row("atan2", "arctan2")
+@in_single
 def atan2(e: Emitter, x: Any, other: Any) -> Expr:
     """The angle of the point (other, x); the signs of zeros count."""
     y, x = (e.bound(v) for v in floating(e, x, other))

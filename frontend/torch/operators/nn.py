@@ -8,7 +8,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
-from ..promotion import float_dtype
+from ..promotion import float_dtype, in_single
 from ..table import row
 from .elementwise import number, scaled
 
@@ -30,6 +30,7 @@ def hardtanh(e: Emitter, x: Expr, min_val: Any = -1, max_val: Any = 1) -> Expr:
 
 
 @row("hardsigmoid")
+@in_single
 def hardsigmoid(e: Emitter, x: Expr) -> Expr:
     """x / 6 + 1/2, limited to [0, 1]."""
     return _hard(e, x)
@@ -42,6 +43,7 @@ def _hard(e: Emitter, x: Expr) -> Expr:
 
 
 @row("hardswish")
+@in_single
 def hardswish(e: Emitter, x: Expr) -> Expr:
     """x * hardsigmoid(x)"""
     return R.multiply(x, _hard(e, x))
@@ -60,6 +62,7 @@ def leaky_relu(e: Emitter, x: Expr, negative_slope: Any = 0.01) -> Expr:
 
 
 @row("elu")
+@in_single
 def elu(e: Emitter, x: Expr, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Expr:
     """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
     below = R.nn.relu(R.subtract(number(x, 1.0), R.exp(scaled(e, x, input_scale))))
@@ -68,6 +71,7 @@ def elu(e: Emitter, x: Expr, alpha: Any = 1, scale: Any = 1, input_scale: Any = 
 
 
 @row("celu")
+@in_single
 def celu(e: Emitter, x: Expr, alpha: Any = 1.0) -> Expr:
     """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere."""
     power = R.exp(x) if alpha == 1 else R.exp(R.divide(x, number(x, alpha)))
@@ -82,6 +86,7 @@ def softplus(e: Emitter, x: Expr, beta: Any = 1, threshold: Any = 20) -> Expr:
 
 
 @row("softshrink")
+@in_single
 def softshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
     """x nearer to zero by lambd, zero where it is not farther from it."""
     over, under = R.subtract(x, number(x, lambd)), R.add(x, number(x, lambd))
@@ -112,18 +117,21 @@ def prelu(e: Emitter, x: Expr, weight: Expr) -> Expr:
 
 
 @row("log_sigmoid")
+@in_single
 def log_sigmoid(e: Emitter, x: Expr) -> Expr:
     """log(sigmoid(x))"""
     return R.subtract(R.minimum(x, number(x, 0.0)), R.log1p(R.exp(R.negative(R.abs(x)))))
 
 
 @row("mish")
+@in_single
 def mish(e: Emitter, x: Expr) -> Expr:
     """x * tanh(softplus(x))"""
     return R.multiply(x, R.tanh(R.nn.softplus(x, beta=1.0, threshold=20.0)))
 
 
 @row("glu")
+@in_single
 def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
     """The first half of x times the sigmoid of the second."""
     halves = e.emit(R.split(x, indices_or_sections=2, axis=dim))
@@ -131,6 +139,7 @@ def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
 
 
 @row("logit")
+@in_single
 def logit(e: Emitter, x: Expr, eps: float | None = None) -> Expr:
     """log(x / (1 - x)), x limited to [eps, 1 - eps]."""
     x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
