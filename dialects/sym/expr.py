@@ -11,7 +11,7 @@ such an expression can not be put into an attribute).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import gcd, prod
 from typing import ClassVar, Generic, TypeVar
@@ -251,6 +251,17 @@ class Op(SymExpr):
         return algebra.op(self)
 
 
+MOST_ADDED = 32
+"""Terms of a sum that are added one after the other."""
+
+
+def total(parts: Sequence[T], add: Callable[[T, T], T]) -> T:
+    """All parts added up. Many are sums of sums, as what recurses into a result goes as deep as that is."""
+    while len(parts) > MOST_ADDED:
+        parts = [reduce(add, parts[n : n + MOST_ADDED]) for n in range(0, len(parts), MOST_ADDED)]
+    return reduce(add, parts)
+
+
 class Algebra(Generic[T]):
     """What the parts of expressions are, and what is made of these: `e.fold(algebra)` is what `e` is.
 
@@ -288,7 +299,7 @@ class Algebra(Generic[T]):
         parts = [of(t) if c == 1 else self.mul(of(t), of(Const(c, e.dtype))) for t, c in e.terms]
         if e.offset:
             parts.insert(e.place, of(Const(e.offset, e.dtype)))
-        return reduce(self.add, parts)
+        return total(parts, self.add)
 
     def op(self, e: Op) -> T:
         return self.apply(e.kind, [self.of(a) for a in e.args])

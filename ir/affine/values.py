@@ -7,7 +7,6 @@ no integer arithmetic (a load, a loop variable, an iterator) becomes a variable 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
@@ -16,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import ARITHMETIC, Algebra, Const, Op, Sum, SymExpr, Var, i1
+from ...dialects.sym.expr import ARITHMETIC, MOST_ADDED, Algebra, Const, Op, Sum, SymExpr, Var, i1, total
 from ...dialects.sym.operations import DIVISIONS
 
 _CLASSES: dict[str, type[Operation]] = {
@@ -183,13 +182,14 @@ class _Materialization(Algebra[SSAValue]):
         parts = [self._scaled(t, c) for t, c in positive]
         if e.offset > 0 or not parts:
             parts.append(self._number(e.offset))
-        total = reduce(self.add, parts)
-        for t, c in e.terms:
-            if c < 0:
-                total = self._emit(tir.SubOp(total, self._scaled(t, -c)))
+        result = total(parts, self.add)
+        negative = [(t, -c) for t, c in e.terms if c < 0]
+        subtracted = (self._scaled(t, c) for t, c in negative)
+        for part in [total(list(subtracted), self.add)] if len(negative) > MOST_ADDED else subtracted:
+            result = self._emit(tir.SubOp(result, part))
         if e.offset < 0 and positive:
-            total = self._emit(tir.SubOp(total, self._number(-e.offset)))
-        return total
+            result = self._emit(tir.SubOp(result, self._number(-e.offset)))
+        return result
 
     def _number(self, value: int) -> SSAValue:
         return self.of(Const(value, self._dtype))
