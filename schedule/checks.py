@@ -342,8 +342,14 @@ def require_whole(block: tir.BlockOp) -> None:
 
 def require_affine(block: tir.BlockOp) -> None:
     """Refuse a block whose bindings are no quasi-affine map of its loops."""
-    if not is_affine(block):
-        fail("the bindings of the block are no quasi-affine map of its loops", block)
+    if is_affine(block):
+        return
+    why = "the bindings of the block are no quasi-affine map of its loops"
+    if block.predicate is not None:
+        from ..script.printer.fragment import print_expression
+
+        why = f"the block runs only where {print_expression(block.predicate)}: {why}"
+    fail(why, block)
 
 
 def write_indices(block: tir.BlockOp) -> list[SymExpr]:

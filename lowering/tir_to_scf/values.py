@@ -76,7 +76,10 @@ class Values:
         self.symbolic = self._symbolic.of
 
     def count(self, extent: SymExpr) -> SSAValue:
-        """A number of elements to allocate as an index, which no memory has where it is negative or overflows."""
+        """A number of elements to allocate as an index, which no memory has where it overflows.
+
+        A difference below 0 is the extent of what nothing accesses, as the tail of fewer elements than a tile.
+        """
         emit, value = self.emit, self.symbolic(extent)
         if extent.constant is not None:
             return value
@@ -84,6 +87,8 @@ class Values:
         if isinstance(extent, Sum | Product):
             real = extent.fold(Reals(emit, self._symbolic))
             fits = emit.binary(arith.AndIOp, fits, emit.compare("olt", real, emit.constant(_MOST_ELEMENTS, f64)))
+            number = emit.select(fits, value, emit.index(-_MOST_ELEMENTS))
+            return emit.select(emit.compare("olt", real, emit.constant(0.0, f64)), emit.index(0), number)
         return emit.select(fits, value, emit.index(-_MOST_ELEMENTS))
 
     @contextmanager

@@ -142,6 +142,8 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     for loop in loops:
         checks.require_plain(loop, "fused")
     _check_nested(loops)
+    for block in st.blocks_below(loops[-1]):
+        _check_conditions(block, loops)
     dtype = cast(IntegerType, loops[0].loop_var.type)
     extents = [st.extent_of(loop) for loop in loops]
     name = "_".join(name_of(loop.loop_var) or "i" for loop in loops) + "_fused"
@@ -155,6 +157,23 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     rw.replace_op(loops[0], fused)
     _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
     return fused
+
+
+def _check_conditions(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> None:
+    """Refuse a condition on loops of which one may have no step of a reduction: then the init runs for all elements."""
+    reducing = predicates.reducing_loops(block)
+    unsure = [lp for lp in loops if lp.loop_var in reducing and not Analyzer().can_prove(_is_positive(lp))]
+    others = [lp.loop_var for lp in loops if lp not in unsure]
+    if block.init is None or not unsure:
+        return
+    for condition in predicates.own_conditions(block):
+        if rw.depends_on(condition, others):
+            predicates.refuse(block, condition, "without steps of the reduction that is lost with the loop", *unsure)
+
+
+def _is_positive(loop: tir.ForOp) -> SymExpr:
+    extent = st.extent_of(loop)
+    return OPS["le"](Const(1, extent.dtype), extent)
 
 
 def _check_nested(loops: Sequence[tir.ForOp]) -> None:

@@ -64,6 +64,7 @@ _BUILT = itertools.count()
 @contextmanager
 def every_call_fails_first() -> Iterator[None]:
     """Inside, the first call of each native function that is loaded goes through `outcomes` before."""
+
     def fastcall(name: str, address: int, *rest: Any) -> Callable[..., Any]:
         function = abi.fastcall(name, address, *rest)
         if not strength.is_full() and next(_BUILT) % QUICK_SHARE:
