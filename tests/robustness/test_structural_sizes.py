@@ -1,4 +1,4 @@
-"""Operators that move elements, at every size from one element to 300 MB, beside numpy: nothing but equal will do."""
+"""Operators that move elements, at every size from one element to 40 MB, beside numpy: nothing but equal will do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tirax.tvm_api import relax, tir
 from tirax.tvm_api.relax import op
 
 Function = Callable[..., Any]
-SIZES = {"1 B": 1, "1 KB": 1 << 10, "1 MB": 1 << 20, "40 MB": 40 << 20, "300 MB": 300 << 20}
+SIZES = {"1 B": 1, "1 KB": 1 << 10, "1 MB": 1 << 20, "40 MB": 40 << 20}
 DTYPES = ("float32", "int8", "bool", "float16", "int64")
 SMALL_CACHES = "llvm -num-cores=1 -l2-size=65536 -l3-size=262144"
 """With these, results of a megabyte go past the caches, and what they are made of is asked for before."""
@@ -179,10 +179,9 @@ CHOICES = ("concat 0", "stack 0", "pad constant 1 1 1 1", "roll 0", "slice_scatt
 
 
 @only_full
-@pytest.mark.parametrize("size", ["40 MB", "300 MB"])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_of_large_sizes(dtype, size):
-    shape = shape_of(dtype, size)
+def test_of_large_sizes():
+    dtype = "float32"
+    shape = shape_of(dtype, "40 MB")
     for row in of_size(ROWS, shape):
         check([row], shape, dtype, built([row], shape, dtype, "llvm"))
     rows = [row for row in ROWS if row.least == 1]
