@@ -114,7 +114,9 @@ def _payload_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
         path = str(row["path_name"]) if isinstance(row, dict) and "path_name" in row else ""
         if path.startswith(_CODE_OBJECTS):
             yield f"{key}: an object of a class of its own"
-        elif isinstance(row, dict) and row.get("use_pickle") is not False:
+        elif f"{folder}/{path}" not in archive.namelist():
+            yield f"{brief(key)}: it names no file of the archive"
+        elif row.get("use_pickle") is not False:
             yield from _pickle_problems(archive, f"{folder}/{path}")
 
 
@@ -145,7 +147,8 @@ def _program_problems(program: Any) -> Iterator[str]:
                 yield f"the operator '{brief(target)}' is none of torch"
             if text is not None and not is_arithmetic(text):
                 yield f"the size '{brief(text)}' is no arithmetic"
-            for name in fields.get("range_constraints") or ():
+            constraints = fields.get("range_constraints")
+            for name in constraints if isinstance(constraints, dict | list) else ():
                 if not is_arithmetic(str(name)):
                     yield f"the size '{brief(str(name))}' is no arithmetic"
 
