@@ -17,8 +17,10 @@ from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects import tir
 from ...interpreter import MeaningError, compare
 from ...ir.equality import structural_equal
+from ...ir.functions.lookup import functions
 from ...ir.passes.transform import new_context, run_pass
 from ...ir.verification.verify import verify_module
 from ...lowering.pipelines import make_passes
@@ -77,7 +79,9 @@ def _check_native(text: str) -> int:
 
 
 def _check_structure(text: str) -> int:
-    return checks.native(from_source(text).op)
+    module = from_source(text).op
+    tensor_function = isinstance(functions(module)["main"], tir.FuncOp)
+    return checks.native_tensor(module) if tensor_function else checks.native(module)
 
 
 def _check_tensor(text: str) -> int:
