@@ -8,7 +8,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 _STRINGS = "tensors of strings are not compiled"
-_RANDOM = "random numbers: those of another generator are expected"
+RANDOM = "random numbers: those of another generator are expected"
 _IMAGES = "decoding of image files"
 _OLD = "opset 1, before 7: operators of that time broadcast by attributes"
 HALF = "one unit in the last place of float16, which is more than the tolerance: the order of sums, and of roundings"
@@ -20,11 +20,11 @@ REASONS = {
     "test_strnormalizer_*": _STRINGS,
     "test_regex_*": _STRINGS,
     "test_ai_onnx_ml_label_encoder_*": _STRINGS,
-    "test_bernoulli*": _RANDOM,
-    "test_training_dropout": _RANDOM,
-    "test_training_dropout_mask": _RANDOM,
-    "test_training_dropout_default": _RANDOM,
-    "test_training_dropout_default_mask": _RANDOM,
+    "test_bernoulli*": RANDOM,
+    "test_training_dropout": RANDOM,
+    "test_training_dropout_mask": RANDOM,
+    "test_training_dropout_default": RANDOM,
+    "test_training_dropout_default_mask": RANDOM,
     "test_image_decoder_*": _IMAGES,
     "test_not_?d": _OLD,
     "test_loop16_seq_none": _RUNNER,
