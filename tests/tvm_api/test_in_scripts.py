@@ -53,7 +53,7 @@ def statements(A: T.Buffer((16,), "float32"), n: T.int32):
     q = T.allocate([16], "float32")
     x = T.env_thread("threadIdx.x")
     with T.launch_thread(x, 16):
-        T.buffer_store(A, T.fma(A[x], A[x], A[x]), [x])
+        T.buffer_store(A, T.fma(A[x], A[x], T.strict_multiply(A[x], A[x])), [x])
     with T.LetStmt(n + 1) as y:
         T.evaluate(y)
     z = T.int32()

@@ -277,6 +277,11 @@ def fma(x: Any, y: Any, z: Any) -> Any:
 
 
 @_read
+def strict_multiply(a: Any, b: Any) -> Any:
+    """a * b, rounded before anything is added to it: never part of a multiply-add. An intrinsic of tirax alone."""
+
+
+@_read
 def fabs(x: Any) -> Any:
     """The absolute value."""
 
@@ -333,6 +338,6 @@ __all__ = [
     "block", "block_attr", "broadcast", "buffer_store", "env_thread", "evaluate", "fabs", "fma", "func_attr",
     "get_active_lane_mask", "grid", "init", "iter_var", "launch_thread", "let", "llvm_lookup_intrinsic_id",
     "match_buffer", "meta_var", "parallel", "ramp", "reads", "reduce", "ret", "sblock", "sblock_alloc_buffer",
-    "sblock_attr", "serial", "target", "thread_binding", "tvm_call_packed", "tvm_thread_invariant", "unroll",
-    "vectorized", "where", "writes",
+    "sblock_attr", "serial", "strict_multiply", "target", "thread_binding", "tvm_call_packed",
+    "tvm_thread_invariant", "unroll", "vectorized", "where", "writes",
 ]  # fmt: skip

@@ -353,6 +353,7 @@ def sinh(x: Any) -> Any:
 from ...te.axis import size_var as size_var
 def sqrt(x: Any) -> Any:
     """sqrt(x), element by element."""
+from ...tvm_api.script._in_scripts import strict_multiply as strict_multiply
 def subtract(a: Any, b: Any) -> Any:
     """a - b"""
 def sum(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
