@@ -161,7 +161,7 @@ def test_native(name: str, dtype: str) -> None:
     _check(executable[f"f{list(SUMS).index(name)}"](*arrays), case, arrays, dtype)
 
 
-@pytest.mark.parametrize("dtype", HALF)
+@thinned("dtype", list(HALF), 1)
 @pytest.mark.parametrize("name", SUMS)
 def test_interpreted(name: str, dtype: str) -> None:
     case, (module, _) = SUMS[name], _programs(dtype)
@@ -210,7 +210,7 @@ def _tensor_functions(dtype: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("dtype", HALF)
+@thinned("dtype", list(HALF), 1)
 def test_tensor_functions(dtype: str) -> None:
     """`n` elements are 0, 1 and more than 16 bits count; the interpreter and native code agree with numpy."""
     module = parse_source(_tensor_functions(dtype))

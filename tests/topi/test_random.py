@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter.run import interpret
@@ -65,8 +66,14 @@ def module():
 
 
 @pytest.fixture(scope="module")
-def main(module):
-    return build(module)["main"]
+def mains(module):
+    """The native function by its target, each built once."""
+    return cache(lambda target: build(module, target=target)["main"])
+
+
+@pytest.fixture(scope="module")
+def main(mains):
+    return mains(TARGETS[0])
 
 
 def scalar(value: int) -> np.ndarray:
@@ -91,13 +98,14 @@ SIZES = [(1, 2, 3, 5), (-1, 2**62, 1, 1), (2**63 - 1, 0, 0, 4), (-(2**63), -1, 2
 
 
 @thinned("target", TARGETS, 1)
-def test_native_bits_are_the_interpreters(module, target):
-    main = build(module, target=target)["main"]
+def test_native_bits_are_the_interpreters(module, mains, target):
+    main = mains(target)
     for case in SIZES:
         args = arguments(*case)
         assert_same_bits(main(*args), interpret(module, "main", args))
 
 
+@only_full
 def test_tensor_functions_have_the_same_bits(module):
     """What legalization makes of the operators, interpreted."""
     legal = transform.LegalizeOps()(module)

@@ -95,7 +95,7 @@ def test_a_step_keeps_the_condition(case: tuple[str, str]) -> None:
 @thinned("case", [case for case in TABLE if case[1] != "none"][::2], 3, "/".join)
 def test_a_step_keeps_the_condition_at_any_size(case: tuple[str, str]) -> None:
     program = Program(*case, "where", *SYMBOLS)
-    check(program, share(program, 6), SIZES)
+    check(program, share(program, 12), SIZES)
 
 
 @thinned("case", list(product(list(STEPS)[:5], FORMS[1:], ("two parts", "a position"))), 4, "/".join)
