@@ -52,6 +52,7 @@ class World:
     """What the model says of the shapes of values of its graph, by name; a run checks what is used of it."""
     depth: int = 0
     forks: int = 0
+    copies: int = 1
 
 
 class Scope:
@@ -84,10 +85,17 @@ class Scope:
         """A new symbolic size."""
         return self.world.sizes.fresh(hint)
 
-    def subgraph(self, body: GraphProto, inputs: Sequence[Result], *, inlined: bool = False) -> list[Result]:
+    @property
+    def copies(self) -> int:
+        """How often what is converted now is written: the product of `copies` of the bodies around it."""
+        return self.world.copies
+
+    def subgraph(
+        self, body: GraphProto, inputs: Sequence[Result], *, inlined: bool = False, copies: int = 1
+    ) -> list[Result]:
         """The outputs of a body of a node for these inputs; values around it are visible in it.
 
-        `inlined`: they are what the node gives, and stand in the same block.
+        `inlined`: they are what the node gives, and stand in the same block. `copies`: how often the node writes it.
         """
         inner = Scope(self.world, self.opsets, self, self.attributes, self.path, inlined=inlined)
         if len(inputs) != len(body.input):
@@ -95,7 +103,11 @@ class Scope:
         inner.values.update(zip((v.name for v in body.input), inputs, strict=True))
         for tensor in body.initializer:
             inner.values[tensor.name] = Value(array=self.world.reader.read(tensor))
-        return inner.run_graph(body)
+        self.world.copies *= copies
+        try:
+            return inner.run_graph(body)
+        finally:
+            self.world.copies //= copies
 
     # Values.
 

@@ -39,10 +39,15 @@ class Graph(Protocol):
         """A new symbolic size."""
         ...
 
-    def subgraph(self, body: Any, inputs: Sequence[Result], *, inlined: bool = False) -> list[Result]:
+    @property
+    def copies(self) -> int:
+        """How often what is converted now is written: the product of `copies` of the bodies around it."""
+        ...
+
+    def subgraph(self, body: Any, inputs: Sequence[Result], *, inlined: bool = False, copies: int = 1) -> list[Result]:
         """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it.
 
-        `inlined`: they are what the node gives, and stand in the same block.
+        `inlined`: they are what the node gives, and stand in the same block. `copies`: how often the node writes it.
         """
         ...
 

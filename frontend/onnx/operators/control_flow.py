@@ -16,6 +16,8 @@ UNROLLED = 4
 """Iterations of a loop that are written one after the other, where their number is known."""
 _MOST_UNROLLED = 256
 """The same where the loop carries sequences, which no program has."""
+_MOST_COPIES = 16
+"""So often a body is written at most, where loops that are unrolled are in others."""
 
 
 @converter("If")
@@ -52,11 +54,20 @@ def loop(node: Node, trips: Value | None = None, condition: Value | None = None,
     plain = all(isinstance(v, Value) for v in carried)
     if condition is not None and condition.array is not None and not always:
         count = 0
-    if count is not None and (count == 0 or always) and count <= (UNROLLED if plain else _MOST_UNROLLED):
+    if count is not None and (count == 0 or always) and _may_be_unrolled(count, node.graph.copies, plain):
         return _unrolled(node, body, count, list(carried))
+    if not plain and count is not None and always:
+        raise node.unsupported(f"it carries sequences, and its body is more than {_MOST_UNROLLED} times in the program")
     if not plain:
         raise node.not_constant(trips if trips is not None and count is None else condition, "how often it runs")
     return _native(node, body, trips, condition, _tensors(node, carried))
+
+
+def _may_be_unrolled(count: int, copies: int, plain: bool) -> bool:
+    """Whether a body is written once for each iteration; `copies`: how often what is around it is."""
+    if count <= 1:
+        return True
+    return count <= UNROLLED and count * copies <= _MOST_COPIES if plain else count * copies <= _MOST_UNROLLED
 
 
 def _unrolled(node: Node, body: Any, count: int, carried: list[Result]) -> list[Result]:
@@ -64,7 +75,7 @@ def _unrolled(node: Node, body: Any, count: int, carried: list[Result]) -> list[
     going: Result = Value.constant(True)
     scanned: list[list[Expr]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
     for i in range(count):
-        going, *values = node.graph.subgraph(body, [Value.constant(i, "int64"), going, *carried])
+        going, *values = node.graph.subgraph(body, [Value.constant(i, "int64"), going, *carried], copies=count)
         carried, given = values[: len(carried)], values[len(carried) :]
         for column, value in zip(scanned, _tensors(node, given), strict=True):
             column.append(op("expand_dims", value, axis=[0]))

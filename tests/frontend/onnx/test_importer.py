@@ -17,6 +17,7 @@ from tirax.diagnostics import TiraxError  # noqa: E402
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.frontend.params import detach_params  # noqa: E402
+from tirax.interpreter import interpret  # noqa: E402
 from tirax.ir.passes.limits import LimitError  # noqa: E402
 from tirax.ir.passes.transform import Sequential  # noqa: E402
 from tirax.lowering.pipelines import make_passes  # noqa: E402
@@ -357,3 +358,23 @@ def test_functions_that_call_each_other_twice_are_bounded():
     for times, count in ((2, 31), (50, 31), (1000, 60)):
         with pytest.raises(LimitError, match="too many nodes"):
             from_onnx(_calls(times, count))
+
+
+def nested_loops(depth: int) -> onnx.ModelProto:
+    """Loops of two iterations in each other; the innermost adds one to what it carries."""
+    node = helper.make_node("Add", ["v0", "one"], ["r0"])
+    for k in range(depth):
+        names = {f"i{k}": (INT64, []), f"going{k}": (onnx.TensorProto.BOOL, []), f"v{k}": (FLOAT, [2])}
+        params = [helper.make_tensor_value_info(n, t, s) for n, (t, s) in names.items()]
+        results = [helper.make_empty_tensor_value_info(n) for n in (f"again{k}", f"r{k}")]
+        again = helper.make_node("Identity", [f"going{k}"], [f"again{k}"])
+        body = helper.make_graph([again, node], f"body{k}", params, results)
+        node = helper.make_node("Loop", ["two", "", f"v{k + 1}"], [f"r{k + 1}"], body=body)
+    weights = {"one": np.ones(2, np.float32), "two": np.array(2)}
+    return model_of([node], {f"v{depth}": [2]}, [f"r{depth}"], weights)
+
+
+def test_loops_in_loops_are_written_so_often_at_most() -> None:
+    mod = from_onnx(nested_loops(5)).op
+    assert sum(op.name == "relax.add" and "f32" in str(op.results[0].type) for op in mod.walk()) <= 16
+    np.testing.assert_array_equal(interpret(mod, "main", [np.zeros(2, np.float32)]), 32)
