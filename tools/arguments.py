@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from ..diagnostics import TiraxError, unknown_name
 from ..runtime import FunctionInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo, array, to_dtype
 from ..runtime.metadata import Dim, Info, dim_text, dim_value, dim_vars
-from ..untrusted import open_file
+from ..untrusted import brief, read_arrays
 from .guard import UsageError
 
 DEFAULT_SIZE = 4
@@ -145,14 +144,9 @@ def _shape(text: str) -> tuple[int, ...]:
 def load_array(path: str) -> np.ndarray[Any, Any]:
     """The array in a .npy file. Raises `TiraxError`."""
     hint = f"a .npy file, or one of {', '.join(FILLS)}, with a shape: random:4x784"
-    try:
-        with open_file(path) as file:
-            value = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise TiraxError(f"cannot read '{path}': {reason}", hint=hint) from error
+    value = read_arrays(path, TiraxError, hint)
     if not isinstance(value, np.ndarray):
-        raise TiraxError(f"'{path}' holds several arrays", hint=hint)
+        raise TiraxError(f"'{brief(path)}' holds several arrays", hint=hint)
     return value
 
 

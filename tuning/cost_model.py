@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from ..untrusted import brief, read_arrays, read_file, read_json
 from .feature_extractors import FeatureExtractor
 from .features import ESTIMATE, feature_count, features_of
 from .trees import BoostedTrees
@@ -60,6 +61,10 @@ class CostModel:
 # A model that knows nothing: for tests, and to compare others with.
 
 
+_MOST_STATE = 1 << 16
+"""Bytes of a state of random numbers."""
+
+
 class RandomModel(CostModel):
     """Scores at random, from 0 to `max_range`; `seed` makes them repeat."""
 
@@ -74,7 +79,13 @@ class RandomModel(CostModel):
         Path(path).write_text(json.dumps([self.max_range, self._random.bit_generator.state]))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        self.max_range, self._random.bit_generator.state = json.loads(Path(path).read_text())
+        name = f"'{brief(os.fspath(path))}'"
+        state = read_json(read_file(path, _MOST_STATE), name, TiraxError)
+        try:
+            most, self._random.bit_generator.state = state
+            self.max_range = float(most)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            raise TiraxError(f"{name} is no state of random numbers", notes=[brief(str(error))]) from error
 
 
 # Models that learn from features: what they have in common.
@@ -177,13 +188,12 @@ class FeatureModel(CostModel):
             np.savez_compressed(file, features=x, seconds=seconds, tasks=np.asarray(names, dtype=np.str_))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Learn from the measurements in a file. Raises `TiraxError` where they are of other features."""
-        with np.load(Path(path), allow_pickle=False) as archive:
-            x, seconds, names = archive["features"], archive["seconds"], archive["tasks"].tolist()
+        """Learn from the measurements in a file. Raises `TiraxError` for what is none, or where they are of others."""
+        x, seconds, names = _measurements(path)
         if x.ndim != 2 or (self.extractor is None and x.shape[1] != feature_count()):
             raise TiraxError("the file has other features", expected=feature_count(), found=x.shape)
         self._tasks = {}
-        for row, time, name in zip(x, seconds.tolist(), names, strict=True):
+        for row, time, name in zip(x, seconds.tolist(), names.tolist(), strict=True):
             samples = self._tasks.setdefault(name, _Samples())
             samples.features.append(row)
             samples.seconds.append(time)
@@ -209,6 +219,21 @@ class FeatureModel(CostModel):
 
     def _predict(self, x: np.ndarray) -> np.ndarray:
         raise NotImplementedError(type(self).__name__)
+
+
+def _measurements(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, seconds and names of tasks in a file that `FeatureModel.save` wrote. Raises `TiraxError`."""
+    arrays = read_arrays(path, TiraxError)
+    kinds = {"features": "f", "seconds": "f", "tasks": "U"}
+    if not isinstance(arrays, dict) or {name: value.dtype.kind for name, value in arrays.items()} != kinds:
+        raise TiraxError(f"'{brief(os.fspath(path))}' holds no measurements", expected=f"arrays {', '.join(kinds)}")
+    x, seconds, names = (arrays[name] for name in kinds)
+    is_table = seconds.ndim == names.ndim == 1 and x.shape[:1] == seconds.shape == names.shape
+    if not is_table or not np.isfinite(x).all() or not (seconds >= 0).all():
+        problem = f"'{brief(os.fspath(path))}' holds measurements that there cannot be"
+        raise TiraxError(problem, expected="finite features and seconds of each task",
+                         found=f"the shapes {x.shape}, {seconds.shape}, {names.shape}")  # fmt: skip
+    return x, seconds, names
 
 
 def _key(context: Task, candidate: MeasureCandidate) -> str:

@@ -9,8 +9,9 @@ import os
 import sqlite3
 import statistics
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -543,6 +544,22 @@ do update set run_secs = excluded.run_secs where record.run_secs is null"""
 """What was measured stays; a failure gives way, it may have been the machine's."""
 
 
+_MOST_TEXT = 1 << 28
+"""Bytes of a value of a row."""
+
+
+@cache
+def _own_tables() -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(_SCHEMA)
+        return _tables(db)
+
+
+def _tables(db: sqlite3.Connection) -> dict[str, str]:
+    """What is in a database, by name, as SQL: views and triggers, which would run code, among it."""
+    return dict(db.execute("select name, sql from sqlite_schema where sql is not null"))
+
+
 class SQLiteDatabase(Database):
     """Workloads and records in a file, written ahead (WAL): writers wait for each other, readers for nobody.
 
@@ -555,9 +572,10 @@ class SQLiteDatabase(Database):
         self._lock = Lock()
         self._workloads: dict[int, Workload] = {}
         """Those that were read already."""
-        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         checked_path(self.path, missing=True)
-        self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        with _reading(self.path):
+            self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
             with _reading(self.path):
                 self._open()
@@ -578,6 +596,12 @@ class SQLiteDatabase(Database):
         version = int(self._db.execute("pragma user_version").fetchone()[0])
         if version > _VERSION:
             raise TiraxError(f"'{self.path}' was written by a newer tirax", expected=_VERSION, found=version)
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_TEXT)
+        tables, own = _tables(self._db), _own_tables()
+        others = sorted(name for name, text in tables.items() if own.get(name) != text)
+        if others:
+            problem = f"'{self.path}' is no database of tuning records"
+            raise TiraxError(problem, expected="tables of records alone", found=brief(others))
         self._db.executescript(_SCHEMA)
         self._db.execute(f"pragma user_version = {_VERSION}")
 
@@ -616,6 +640,8 @@ class SQLiteDatabase(Database):
 
     def _workload(self, number: int, shash: str, text: str) -> Workload | None:
         """A workload of the file, None for one that this version cannot read."""
+        if not isinstance(text, str):  # SQLite has bytes in columns of texts, too
+            raise TiraxError(f"a workload of '{self.path}' is no text", found=type(text).__name__)
         if number not in self._workloads:
             mod = _module_of(text)
             if mod is None:

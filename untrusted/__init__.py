@@ -1,9 +1,10 @@
-"""The gate for what comes from files of others: paths, shapes, JSON and expressions of sizes.
+"""The gate for what comes from files of others: paths, shapes, arrays, JSON and expressions of sizes.
 
 Every reader of files passes what it reads through here before it opens, allocates or computes anything by it, so that
 all of them refuse the same. What is refused is an error of the reader's own class (`error`), or a `FileError`.
 """
 
+from .arrays import read_arrays
 from .expressions import ExpressionError, read_expression
 from .files import FileError, FolderError, MissingFileError, checked_path, mapped_file, open_file, read_file
 from .json_text import read_json
@@ -12,6 +13,6 @@ from .texts import brief
 
 __all__ = [
     "MOST_RANK", "ExpressionError", "FileError", "FolderError", "MissingFileError", "brief", "check_filled",
-    "checked_path", "checked_range", "checked_shape", "mapped_file", "open_file", "read_expression", "read_file",
-    "read_json",
+    "checked_path", "checked_range", "checked_shape", "mapped_file", "open_file", "read_arrays", "read_expression",
+    "read_file", "read_json",
 ]  # fmt: skip

@@ -7,37 +7,32 @@ see to both. Each line of the output is a row that was neither; the last one cou
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import random
 import resource
 import signal
+import sqlite3
 import struct
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from contextlib import closing
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+import hostile_arrays
+import hostile_databases
 import numpy as np
+from hostile_values import PATHS, SHAPES, VALUES
 
 from tirax.diagnostics import TiraxError
 
 SECONDS, MEGABYTES = 2, 200
-INTEGERS = [0, 1, -1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**70, 10**4000]
-OTHERS = [None, True, 1.5, float("nan"), float("inf"), "4", "", "\ud800", "a\0b", [], {}, [[]], "x" * 300, "x" * 5000]
-SHAPES = [
-    *([n] for n in INTEGERS),
-    *([0, n] for n in INTEGERS),
-    *([n, n, n] for n in INTEGERS),
-    [1] * 65,
-    [0] * 65,
-    [1] * 64,
-]
-VALUES = [*INTEGERS, *OTHERS, *SHAPES]
-
 Read = Callable[[Path], object]
 
 
@@ -62,6 +57,8 @@ def outcome(read: Read, path: Path) -> str | None:
         str(error).encode()
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is a finding
         return f"{type(error).__name__}: {str(error)[:200]!r}"
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
     return None
 
 
@@ -168,6 +165,79 @@ def metadata() -> tuple[bytes, Read]:
     return text.encode(), lambda path: decode_metadata(text_of(path))
 
 
+def array() -> tuple[bytes, Read]:
+    from tirax.tools.arguments import load_array
+
+    return written(lambda path: np.save(path, np.ones((2, 3), "float32")), "file.npy"), lambda path: load_array(
+        str(path)
+    )
+
+
+def archive() -> tuple[bytes, Read]:
+    from tirax.transforms.params.bind_params import BindParams
+
+    data = written(lambda path: np.savez(path, a=np.ones((2, 3), "float32"), b=np.ones(4, "int8")), "file.npz")
+    return data, lambda path: BindParams("main", file=str(path)).arrays()
+
+
+def measurements() -> tuple[bytes, Read]:
+    from tirax.tuning.cost_model import BoostingModel
+    from tirax.tuning.features import feature_count
+
+    arrays = hostile_arrays.measured(feature_count())
+    return written(lambda path: np.savez(path, **arrays), "file.npz"), lambda path: BoostingModel().load(path)
+
+
+def state() -> tuple[bytes, Read]:
+    from tirax.tuning.cost_model import RandomModel
+
+    return written(RandomModel(seed=0).save), lambda path: RandomModel().load(path)
+
+
+def database() -> tuple[bytes, Read]:
+    from tirax.tuning.database import SQLiteDatabase
+
+    def read(path: Path) -> None:
+        with closing(SQLiteDatabase(path)) as opened:
+            for record in opened.get_all_tuning_records():
+                opened.get_top_k(record.workload, 1)
+
+    def write(path: Path) -> None:
+        with closing(SQLiteDatabase(path)):
+            pass
+        with closing(sqlite3.connect(path)) as db:
+            for statement in ("pragma journal_mode = delete", *hostile_databases.FILLED):
+                db.execute(statement)
+            db.commit()
+
+    return written(write), read
+
+
+def tokenizer() -> tuple[bytes, Read]:
+    from tirax.frontend.language.tokenizers.huggingface import huggingface_tokenizer
+
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]], "unk_token": "a"}
+    added = {"id": 3, "content": "<s>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    parts = {"normalizer": {"type": "NFC"}, "pre_tokenizer": level, "decoder": level, "post_processor": None}
+    text = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [{**added, "special": True}]}
+
+    def read(path: Path) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "tokenizer.json").symlink_to(path)
+            tokenizer = huggingface_tokenizer(folder)
+            return tokenizer.decode(tokenizer.encode("ab <s> b", special=True))
+
+    return json.dumps({**text, **parts, "model": model}).encode(), read
+
+
+def template() -> tuple[bytes, Read]:
+    from tirax.frontend.language.chat.sandbox import rendered
+
+    text = "{% for m in messages %}<{{ m['role'] | upper }}>{{ m.content[:4 * 2] + '\\n' }}{% endfor %}{{ 'x' * 3 }}"
+    return text.encode(), lambda path: rendered(text_of(path), {"messages": [{"role": "user", "content": "a" * 99}]})
+
+
 CONSTANTS = """relax.func @main() -> !relax.tensor<[2], f32> {
   %1 = relax.constant <f32 [2] [1.0, 2.0]>
   relax.return %1 : !relax.tensor<[2], f32>
@@ -181,10 +251,29 @@ CONSTANT = """func.func @main() -> tensor<2xf32> {
 """
 READERS = {
     f.__name__: f
-    for f in (safetensors, gguf, parameters, executable, settings, records, onnx, pt2, stored_json, mlir, metadata)
+    for f in (
+        safetensors,
+        gguf,
+        parameters,
+        executable,
+        settings,
+        records,
+        onnx,
+        pt2,
+        stored_json,
+        mlir,
+        metadata,
+        array,
+        archive,
+        measurements,
+        state,
+        database,
+        tokenizer,
+        template,
+    )
 }
-TEXTS = ("stored_json", "mlir", "metadata")
-"""What takes a text, and opens no file."""
+TEXTS = ("stored_json", "mlir", "metadata", "template", "tokenizer")
+"""What takes a text, or a folder, and opens no file by its path."""
 
 
 def written(write: Callable[[Path], object], name: str = "file") -> bytes:
@@ -280,20 +369,18 @@ def with_values(text: str, most: int, rng: random.Random) -> Iterator[tuple[str,
 
 
 def described(name: str, data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
-    """Files whose JSON says other things."""
+    """Files that say other things."""
     rng = random.Random(1)
-    if name == "safetensors":
-        (size,) = struct.unpack("<Q", data[:8])
-        for row, text in with_values(data[8 : 8 + size].decode(), most, rng):
-            yield row, struct.pack("<Q", len(text)) + text.encode() + data[8 + size :]
-    elif name in ("settings", "records", "stored_json", "metadata"):
+    if name in DESCRIBED:
+        yield from DESCRIBED[name](data, most, rng)
+    elif name in ("settings", "records", "stored_json", "metadata", "state", "tokenizer"):
         yield from ((row, text.encode() + b"\n") for row, text in with_values(data.decode(), most, rng))
-    elif name == "executable":
-        yield from _executables(data, most, rng)
-    elif name == "pt2":
-        yield from _archives(data, most, rng)
-    elif name == "onnx":
-        yield from ((row, model.SerializeToString()) for row, model in _models(data))
+
+
+def _safetensors(data: bytes, most: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
+    (size,) = struct.unpack("<Q", data[:8])
+    for row, text in with_values(data[8 : 8 + size].decode(), most, rng):
+        yield row, struct.pack("<Q", len(text)) + text.encode() + data[8 + size :]
 
 
 def _executables(data: bytes, most: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
@@ -307,10 +394,17 @@ def _executables(data: bytes, most: int, rng: random.Random) -> Iterator[tuple[s
         yield row, prefix + hashlib.sha256(prefix + body).digest() + body
 
 
-PATHS = [
-    *("", ".", "..", "../file", "/etc/passwd", "pipe", "to_pipe", "loop", "directory", "nowhere", "a\0b"),
-    *("x" * 5000, "x/" * 5000),
-]
+TEMPLATES = [
+    "{{ 'x' * 10**9 }}", "{{ 10**10**10 }}", "{% for i in range(10**9) %}{% endfor %}", "{{ messages.__class__ }}",
+    "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "{{ lipsum() }}", "{{ cycler }}", "{{ ''.join(messages) }}",
+    "{% set x = 'a' %}" + "{% set x = x + x %}" * 60 + "{{ x }}", "{{ " + "(" * 5000, "{{ " + "-" * 5000 + "1 }}",
+    "{% if 1 %}" * 3000, "{% for a in messages %}" * 30 + "x" + "{% endfor %}" * 30, "{{ '%s' % messages }}",
+    "{{ '{:>999999999}'.format(1) }}", "{{ 'a' | center(10**9) }}", "{{ 'a' | indent(10**9) }}", "\ud800", "\0",
+    "{% include '/etc/passwd' %}", "{{ messages | tojson(indent=10**9) }}", "{{ [1] * 10**10 }}", "{{ x.y.z }}",
+    "{{ raise_exception('x' * 9999) }}", "{{ strftime_now('%' * 9999) }}", "{% set ns = namespace(a=[]) %}{{ ns.a }}",
+    "{{ range(10**9) | list }}", "{{ 1 / 0 }}", "{{ 'a' ~ 10**5000 }}", "{% generation %}{% endgeneration %}",
+]  # fmt: skip
+
 PLACES = ["-1", "1.5", "nan", "", "9" * 5000, "1_0", str(2**63), str(2**64), "٣", "0x10", " 4"]
 SIZES = [
     *("2**999**999", "1<<9999999999", "'a'*9999999999", "(" * 5000, "9" * 5000, "n*" * 5000 + "n", "\0", "x" * 5000),
@@ -404,9 +498,6 @@ def _doubling(model: Any, width: int) -> Any:
 
 
 def _archives(data: bytes, most: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
-    import io
-    import zipfile
-
     old = zipfile.ZipFile(io.BytesIO(data))
     files = {info.filename: old.read(info) for info in old.infolist()}
     for file in (f for f in files if f.endswith(".json")):
@@ -416,6 +507,22 @@ def _archives(data: bytes, most: int, rng: random.Random) -> Iterator[tuple[str,
                 for each, content in files.items():
                     new.writestr(each, text if each == file else content)
             yield f"{file} {row}", out.getvalue()
+
+
+DESCRIBED: dict[str, Callable[[bytes, int, random.Random], Iterator[tuple[str, bytes]]]] = {
+    "safetensors": _safetensors,
+    "executable": _executables,
+    "pt2": _archives,
+    "array": lambda data, most, rng: hostile_arrays.arrays(),
+    "archive": lambda data, most, rng: hostile_arrays.archives(),
+    "measurements": lambda data, most, rng: hostile_arrays.archives(),
+    "database": lambda data, most, rng: hostile_databases.databases(data),
+    "template": lambda data, most, rng: (
+        (f"template {t[:40]!r}", t.encode("utf-8", "surrogatepass")) for t in TEMPLATES
+    ),
+    "onnx": lambda data, most, rng: ((row, model.SerializeToString()) for row, model in _models(data)),
+}
+"""Files of a reader that say other things than a valid one, beyond values of JSON."""
 
 
 def main(name: str, flips: int) -> None:
@@ -429,7 +536,7 @@ def main(name: str, flips: int) -> None:
         read(path)
         limit_memory()
         count = 0
-        for row, content in (*contents(data, flips), *described(name, data, flips)):
+        for row, content in chain(contents(data, flips), described(name, data, flips)):
             path.unlink(missing_ok=True)
             path.write_bytes(content)
             count += 1

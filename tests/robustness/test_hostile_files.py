@@ -9,7 +9,7 @@ import sys
 import hostile_files
 import numpy as np
 import pytest
-from strength import is_full
+from strength import is_full, only_full
 
 from tirax.runtime.safetensors import read_weights, write_weights
 
@@ -26,9 +26,19 @@ def findings(reader: str) -> list[str]:
     return found
 
 
+ALIKE = {"state", "measurements"}
+"""What reads as others do: JSON, an archive of arrays."""
+
+
 @pytest.mark.thinned
-@pytest.mark.parametrize("reader", sorted(set(hostile_files.READERS) - {"onnx", "pt2"}))
+@pytest.mark.parametrize("reader", sorted(set(hostile_files.READERS) - {"onnx", "pt2", "tokenizer", "template"} - ALIKE))
 def test_what_files_say_is_refused(reader):
+    assert findings(reader) == []
+
+
+@only_full
+@pytest.mark.parametrize("reader", sorted(ALIKE))
+def test_what_files_of_cost_models_say_is_refused(reader):
     assert findings(reader) == []
 
 
@@ -41,6 +51,17 @@ def test_what_models_of_onnx_say_is_refused():
 @pytest.mark.thinned
 def test_what_exported_programs_say_is_refused(torch):
     assert findings("pt2") == []
+
+
+@pytest.mark.thinned
+def test_what_tokenizers_say_is_refused(tokenizers):
+    assert findings("tokenizer") == []
+
+
+@pytest.mark.thinned
+def test_what_templates_say_is_refused():
+    pytest.importorskip("jinja2")
+    assert findings("template") == []
 
 
 SHAPES = [(), (0,), (0, 2**40), (3, 0, 2), (1,) * 64]

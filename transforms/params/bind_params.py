@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,6 +13,7 @@ from ...diagnostics import TiraxError
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import bind_parameters
+from ...untrusted import brief, read_arrays
 
 
 @dataclass(frozen=True, init=False)
@@ -48,14 +46,13 @@ class BindParams(Pass):
         bind_parameters(func, self.arrays())
 
 
+_HINT = "an .npz file of arrays"
+
+
 def _from_file(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("a single array")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise TiraxError(f"cannot read parameters from '{path}'", found=error, hint="an .npz file of arrays") from error
+    arrays = read_arrays(path, TiraxError, _HINT)
+    if not isinstance(arrays, dict):
+        raise TiraxError(f"'{brief(path)}' holds no parameters by name", found="a single array", hint=_HINT)
+    return arrays
