@@ -6,7 +6,6 @@ numpy's, makes one for a result as cheaply as numpy does, and every numpy functi
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -16,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from . import torch_tensors
+from .capsules import Checked, mark_bfloat16
 from .devices import CPU, Device, dlpack_device_name, require_cpu
 from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
 from .errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -24,7 +24,6 @@ ALIGNMENT = 64
 """Bytes that the data of arrays made here is aligned to: a cache line, the widest vector."""
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_DL_UINT, _DL_BFLOAT = 1, 4
 
 
 class ViewError(ArgumentError, ValueError):
@@ -89,7 +88,7 @@ class NDArray(np.ndarray):
         if self.dtype != _BFLOAT16:
             return super().__dlpack__(**options)
         capsule = np.asarray(self).view(np.uint16).__dlpack__(**options)
-        _dlpack_dtype(capsule)[0] = _DL_BFLOAT
+        mark_bfloat16(capsule)
         return capsule
 
 
@@ -194,7 +193,7 @@ def as_ndarray(source: Any) -> np.ndarray:
     if torch_tensors.is_tensor(source):
         return _of_tensor(source)
     where = source.__dlpack_device__()
-    if not (isinstance(where, tuple) and len(where) == 2):
+    if not (isinstance(where, tuple) and len(where) == 2 and all(isinstance(number, int) for number in where)):
         raise ArgumentError("__dlpack_device__ is wrong", expected="(device type, number)", found=where)
     if int(where[0]) != CPU.device_type:
         name = dlpack_device_name(where)
@@ -205,7 +204,7 @@ def as_ndarray(source: Any) -> np.ndarray:
 def _of_tensor(tensor: Any) -> np.ndarray:
     """A tensor of PyTorch; a read-only copy of one whose memory has the negatives of its elements."""
     plain = torch_tensors.resolved(tensor)
-    data = _checked(_import(plain))
+    data = _checked(_import(plain, is_sound=plain.dtype.itemsize != 2))
     if plain is not tensor:
         data.flags.writeable = False
     return data
@@ -222,40 +221,15 @@ def _checked(data: np.ndarray) -> np.ndarray:
     return data
 
 
-def _import(source: Any) -> np.ndarray:
-    """numpy's own import, and bfloat16 as uint16 seen anew."""
+def _import(source: Any, is_sound: bool = False) -> np.ndarray:
+    """numpy's own import, and bfloat16 as uint16 seen anew; `is_sound`: what it says of its memory is right."""
     try:
-        if "bfloat16" in str(getattr(source, "dtype", "")):
-            return np.from_dlpack(_AsUint16(source)).view(_BFLOAT16)
-        return np.from_dlpack(source)
+        if is_sound:
+            return np.from_dlpack(source)
+        checked = Checked(source)
+        data = np.from_dlpack(checked)
+        return data.view(_BFLOAT16) if checked.is_bfloat16 else data
+    except ArgumentError:
+        raise
     except (BufferError, TypeError, ValueError, RuntimeError, AssertionError, AttributeError) as error:
         raise ArgumentError(f"the array cannot be taken over: {error}", found=type(source).__name__) from error
-
-
-class _AsUint16:
-    """A bfloat16 tensor that exports itself as uint16, which numpy understands."""
-
-    def __init__(self, source: Any):
-        self.source = source
-
-    def __dlpack__(self, **options: Any) -> Any:
-        capsule = self.source.__dlpack__(**options)
-        _dlpack_dtype(capsule)[0] = _DL_UINT
-        return capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.source.__dlpack_device__()
-
-
-_DLTENSOR_DTYPE = 20  # data pointer 8, device 4 + 4, ndim 4; then the dtype: code u8, bits u8, lanes u16
-_VERSIONED_DLTENSOR = 32  # DLManagedTensorVersioned: version 4 + 4, context 8, deleter 8, flags 8; then the tensor
-
-
-def _dlpack_dtype(capsule: Any) -> Any:
-    """The bytes of the dtype in a DLPack capsule nobody has consumed yet, so they are still ours to write."""
-    api = ctypes.pythonapi
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    name = get_name(capsule)
-    offset = _DLTENSOR_DTYPE + (_VERSIONED_DLTENSOR if name == b"dltensor_versioned" else 0)
-    return (ctypes.c_uint8 * 4).from_address(get_pointer(capsule, name) + offset)
