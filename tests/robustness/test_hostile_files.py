@@ -31,7 +31,9 @@ ALIKE = {"state", "measurements"}
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("reader", sorted(set(hostile_files.READERS) - {"onnx", "pt2", "tokenizer", "template"} - ALIKE))
+@pytest.mark.parametrize(
+    "reader", sorted(set(hostile_files.READERS) - {"onnx", "pt2", "tokenizer", "template"} - ALIKE)
+)
 def test_what_files_say_is_refused(reader):
     assert findings(reader) == []
 

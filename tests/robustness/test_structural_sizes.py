@@ -109,6 +109,90 @@ ROWS = [
 """What only moves elements: of every dtype, the same bits."""
 
 
+def hits(x: Any, y: Any) -> Any:
+    """Indices of rows 0 and 1 in x's shape: 1 where x and y are equal."""
+    return op.astype(op.equal(x, y), "int64")
+
+
+def hits_in_numpy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (x == y).astype("int64")
+
+
+def scattered_in_numpy(x: np.ndarray, y: np.ndarray, axis: int, step: Callable[..., None]) -> np.ndarray:
+    """x after `step(x, indices, y)`, with the indices `hits` along an axis."""
+    result, indices = x.copy(), list(np.indices(x.shape))
+    indices[axis] = hits_in_numpy(x, y)
+    step(result, tuple(indices), y)
+    return result
+
+
+def with_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    result = x.copy()
+    result[[0, 2]] = y[:2]
+    return result
+
+
+def pooled(x: np.ndarray) -> np.ndarray:
+    """The largest of each square of three, with one beyond each border."""
+    padded = np.pad(x, 1, constant_values=-np.inf)
+    return np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).max((2, 3))[None, None]
+
+
+def image(x: Any) -> Any:
+    return op.expand_dims(x, [0, 1])
+
+
+def doubled(x: Any) -> Any:
+    """An image of twice the sides."""
+    sides = relax.ShapeExpr([extent * 2 for extent in x.struct_info.shape])
+    how = {"method": "nearest_neighbor", "coordinate_transformation_mode": "asymmetric", "rounding_method": "floor"}
+    return op.image.resize2d(image(x), sides, **how)
+
+
+def constant(values: Any) -> Any:
+    array = np.asarray(values)
+    return relax.const(array, str(array.dtype))
+
+
+def sliced(x: Any, begin: list[int], end: list[int], steps: list[int]) -> Any:
+    return op.dynamic_strided_slice(x, *map(constant, (begin, end, steps)))
+
+
+CHOSEN = [
+    *both("gather_elements", lambda x, y, a: op.gather_elements(x, hits(x, y), a),
+          lambda x, y, a: np.take_along_axis(x, hits_in_numpy(x, y), a), least=2),
+    *both("scatter_elements, add", lambda x, y, a: op.scatter_elements(x, hits(x, y), y, a, "add"),
+          lambda x, y, a: scattered_in_numpy(x, y, a, np.add.at), least=2),
+    *both("scatter_elements, max", lambda x, y, a: op.scatter_elements(x, hits(x, y), y, a, "max"),
+          lambda x, y, a: scattered_in_numpy(x, y, a, np.maximum.at), least=2),
+    *both("cumsum", lambda x, y, a: op.cumsum(x, a), lambda x, y, a: np.cumsum(x, a)),
+    *both("cumsum, exclusive", lambda x, y, a: op.cumsum(x, a, exclusive=True),
+          lambda x, y, a: np.cumsum(x, a) - x),
+    *both("sort", lambda x, y, a: op.sort(x, a, True), lambda x, y, a: np.flip(np.sort(x, a), a)),
+    *both("argsort", lambda x, y, a: op.argsort(x, a, dtype="int64"), lambda x, y, a: np.argsort(x, a, kind="stable")),
+    *both("argmax", lambda x, y, a: op.argmax(x, a), lambda x, y, a: np.argmax(x, a)),
+    *both("topk", lambda x, y, a: op.topk(x, 2, a, ret_type="values", largest=False),
+          lambda x, y, a: np.take(np.sort(x, a), [0, 1], a), least=2),
+    Row("one_hot", lambda x, y: op.one_hot(hits(x, y), relax.PrimValue(1), relax.PrimValue(0), 2, -1),
+        lambda x, y: np.eye(2, dtype="int64")[hits_in_numpy(x, y)]),
+    Row("masked_fill", lambda x, y: op.masked_fill(x, op.equal(x, y), 1), lambda x, y: np.where(x == y, 1, x)),
+    Row("index_put", lambda x, y: op.index_put(x, relax.Tuple([constant([0, 2])]), rows_of(y, 0, 2)), with_rows, 3),
+    Row("index_tensor", lambda x, y: op.index_tensor(x, relax.Tuple([constant([0, 2, 1]), constant([1, 0, 2])])),
+        lambda x, y: x[[0, 2, 1], [1, 0, 2]], 3),
+    Row("scatter_nd", lambda x, y: op.scatter_nd(x, constant([[0], [2]]), rows_of(y, 0, 2)), with_rows, 3),
+    Row("slice of computed bounds", lambda x, y: sliced(x, [1, 0], [1 << 40, 1 << 40], [2, 3]),
+        lambda x, y: x[1::2, ::3]),
+    Row("slice backwards", lambda x, y: sliced(x, [-1, -1], [-(1 << 40)] * 2, [-2, -1]), lambda x, y: x[::-2, ::-1]),
+    Row("nonzero", lambda x, y: op.nonzero(op.equal(x, y)), lambda x, y: np.array(np.nonzero(x == y))),
+    Row("unique", lambda x, y: op.unique(x, True, False, False, False), lambda x, y: np.unique(x)),
+    Row("max_pool2d", lambda x, y: op.nn.max_pool2d(image(x), (3, 3), (1, 1), (1, 1)), lambda x, y: pooled(x)),
+    Row("resize2d", lambda x, y: doubled(x), lambda x, y: x.repeat(2, 0).repeat(2, 1)[None, None]),
+    Row("bucketize", lambda x, y: op.bucketize(x, constant(np.float32([-50, 0, 50]))),
+        lambda x, y: np.searchsorted(np.float32([-50, 0, 50]), x)),
+]  # fmt: skip
+"""What chooses elements by numbers, or numbers them: whole numbers of float32, whose sums are exact."""
+
+
 def data(dtype: str, shape: tuple[int, int], seed: int) -> np.ndarray:
     bits = np.random.default_rng(seed).integers(-100, 100, shape, "int8")
     return bits > 0 if dtype == "bool" else bits.astype(dtype)
@@ -181,6 +265,21 @@ def test_of_large_sizes():
         check([row], shape, dtype, built([row], shape, dtype, "llvm"))
     rows = [row for row in ROWS if row.least == 1]
     check(rows, shape, dtype, built(rows, (tir.Var("n", "int64"), tir.Var("m", "int64")), dtype, "llvm"))
+
+
+@only_full
+@pytest.mark.parametrize("size", ["1 MB", "40 MB"])
+def test_choices_by_numbers(size):
+    shape = shape_of("float32", size)
+    target = "llvm" if size == "40 MB" else SMALL_CACHES
+    check(CHOSEN, shape, "float32", built(CHOSEN, shape, "float32", target))
+
+
+@only_full
+def test_choices_by_numbers_of_symbolic_sizes():
+    functions = built(CHOSEN, (tir.Var("n", "int64"), tir.Var("m", "int64")), "float32", SMALL_CACHES)
+    for shape in ((1, 1), (3, 5), (31, 37), (257, 1021)):
+        check(CHOSEN, shape, "float32", functions)
 
 
 MANY = [
