@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import tir
+from .side_table import SideTable
 
 _OpT = TypeVar("_OpT", bound=Operation)
-_ORIGINS: WeakKeyDictionary[SSAValue, SSAValue] = WeakKeyDictionary()
+_ORIGINS: SideTable[SSAValue, SSAValue] = SideTable("origin")
 
 
 def note(bound: SSAValue, variable: SSAValue) -> None:
@@ -44,15 +44,16 @@ def _counters(statements: Iterable[Operation]) -> list[SSAValue]:
 
 def origin(value: SSAValue) -> SSAValue:
     """The variable that a value was made for; of others the value itself."""
-    return _ORIGINS.get(value, value) if _ORIGINS else value
+    return _ORIGINS.get(value, value)
 
 
 def carry(copies: Mapping[SSAValue, SSAValue]) -> None:
     """Copies stand for what the values stand for that they are copies of."""
-    known = list(_ORIGINS) if len(_ORIGINS) < len(copies) else list(copies)
-    for value in known:
-        if value in _ORIGINS and value in copies:
-            note(copies[value], value)
+    if not _ORIGINS:
+        return
+    for value, copy in copies.items():
+        if value in _ORIGINS:
+            note(copy, value)
 
 
 def cloned(op: _OpT) -> _OpT:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
-from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,13 +15,14 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.origins import origin
+from ...ir.side_table import SideTable
 from ..array import Array
 from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
 
-_ADDRESSES: WeakKeyDictionary[SSAValue, PrimExpr] = WeakKeyDictionary()
+_ADDRESSES: SideTable[SSAValue, PrimExpr | None] = SideTable("address")
 """The variables that buffers without a function were declared at."""
-_GIVEN: WeakKeyDictionary[Operation, Operation] = WeakKeyDictionary()
+_GIVEN: SideTable[Operation, Operation] = SideTable("statement")
 """Statements in others by those that were given for them, of which they are copies."""
 
 
@@ -85,7 +85,7 @@ class Buffer:
     def data(self) -> PrimExpr:
         """The address of the memory."""
         op = self.ssa.owner
-        declared = _ADDRESSES.get(self.ssa)
+        declared = _ADDRESSES.get(self.ssa, None)
         if declared is not None:
             return declared
         return PrimExpr(op.data if isinstance(op, tir.DeclBufferOp) else tir.BufferDataOp(self.ssa).result)
