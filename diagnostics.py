@@ -20,15 +20,18 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 _MAX_SOURCES = 256
 _MAX_SOURCE_BYTES = 1 << 26
-_sources: OrderedDict[str, list[str]] = OrderedDict()
+_sources: OrderedDict[str, tuple[int, list[str]]] = OrderedDict()
+"""Texts by name, the last ones: their sizes, and their lines."""
 
 
 def register_source(name: str, text: str) -> None:
     """Remember the text of `name` (a path or a made-up name such as `<string>`) so that diagnostics can quote it."""
-    _sources[name] = text.splitlines()
+    _sources[name] = len(text), text.splitlines()
     _sources.move_to_end(name)
-    if len(_sources) > _MAX_SOURCES:
-        _sources.popitem(last=False)
+    size = sum(size for size, _ in _sources.values())
+    while len(_sources) > _MAX_SOURCES or (size > _MAX_SOURCE_BYTES and len(_sources) > 1):
+        _, (dropped, _) = _sources.popitem(last=False)
+        size -= dropped
 
 
 def register_text(name: str, text: str) -> str:
@@ -43,17 +46,18 @@ def register_text(name: str, text: str) -> str:
 
 def source_line(name: str, line: int) -> str | None:
     """The text of a line (1-based) of a registered source or of a file on disk, None where it cannot be had."""
-    lines = _sources.get(name)
-    if lines is not None:
+    known = _sources.get(name)
+    if known is not None:
+        lines = known[1]
         return lines[line - 1] if 0 < line <= len(lines) else None
     return linecache.getline(name, line).rstrip("\n") or None if _is_source(name) else None
 
 
 def source_text(name: str) -> str | None:
     """The whole text of a registered source or of a file on disk, None where it cannot be had."""
-    lines = _sources.get(name)
-    if lines is not None:
-        return "\n".join(lines)
+    known = _sources.get(name)
+    if known is not None:
+        return "\n".join(known[1])
     return "".join(linecache.getlines(name)) or None if _is_source(name) else None
 
 

@@ -6,7 +6,7 @@ LLVM completes a name by the types of the call, so programs have them without ty
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any, cast
 
 _NAME = re.compile(r"llvm(\.\w+)+")
@@ -16,7 +16,7 @@ _UNKNOWN = "; Unknown intrinsic"
 """What LLVM writes beside a declaration whose name is reserved, and stands for nothing."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def is_llvm_intrinsic(name: str) -> bool:
     """Whether LLVM knows an intrinsic by this name, with or without the suffixes for its types."""
     from llvmlite import binding

@@ -124,7 +124,9 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
             return cls(dims, IntAttr(rank), dtype or _NONE, _NONE if vdevice is None else StringAttr(vdevice))
         extents = tuple(shape)
         kinds = tuple(map(type, extents))
-        make = _tensor_type if _COMPARABLE.issuperset(kinds) else _tensor_type.__wrapped__
+        # A variable that is a value of the IR leads to its uses: types that are kept would keep programs.
+        kept = _COMPARABLE.issuperset(kinds) and not any(type(e) is Var and e.value is not None for e in extents)
+        make = _tensor_type if kept else _tensor_type.__wrapped__
         return make(extents, kinds, dtype, vdevice)
 
     @property

@@ -5,7 +5,7 @@ Their classes are final, and `isinstance` asks Python code where it is false.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, IntegerType, MemRefType, VectorType
@@ -42,6 +42,6 @@ def with_element(type: Attribute, element: Attribute) -> Attribute:
     return _vector(element, type.shape) if is_vector(type) else element
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _vector(element: Attribute, shape: ArrayAttr[IntAttr]) -> VectorType[Attribute]:
     return VectorType(element, shape)

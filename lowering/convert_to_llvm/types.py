@@ -8,7 +8,6 @@ the pointer. A memref of i1 holds one byte for each element.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TypeVar
 
 from xdsl.dialects.builtin import (
@@ -44,24 +43,21 @@ from ...dialects.xdsl_extras.type_guards import is_integer, is_memref, is_vector
 PTR = LLVMPointerType()
 _A = TypeVar("_A", bound=Attribute)
 _R = TypeVar("_R")
-_MOST = 4096
 
 
 def remembering(function: Callable[[_A], _R]) -> Callable[[_A], _R]:
-    """`function` with its results kept, first by what an attribute is, then by what it says.
+    """`function` with its result for an attribute kept in that attribute, and gone with it.
 
     Most types of a function are the same few objects, and hashing one takes as long as making an operation.
     """
-    slow = lru_cache(maxsize=_MOST)(function)
-    known: dict[int, tuple[_A, _R]] = {}  # with the attributes, so that no other gets the identity of one
+    name = f"tirax.{function.__name__}"
 
     def look_up(attribute: _A) -> _R:
-        converted = known.get(id(attribute))
-        if converted is None:
-            if len(known) >= _MOST:
-                known.clear()
-            converted = known[id(attribute)] = attribute, slow(attribute)
-        return converted[1]
+        own = vars(attribute)
+        known = own.get(name)
+        if known is None:
+            known = own[name] = function(attribute)
+        return known
 
     return look_up
 
