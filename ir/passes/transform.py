@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -47,14 +48,39 @@ def _itself(dialect: Dialect) -> Dialect:
 
 @contextmanager
 def no_gc() -> Iterator[None]:
-    """Compile without the cyclic garbage collector: IR is all cycles, none of which dies meanwhile."""
+    """Compile without the cyclic garbage collector: IR is all cycles, none of which dies meanwhile.
+
+    The collector begins when enough is allocated while it is on, which a process that only compiles never does: it is
+    called here, as often as costs a small part of the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
+    start = time.perf_counter()
     try:
         yield
     finally:
         if was_enabled:
             gc.enable()
+            _collections.follow(time.perf_counter() - start)
+
+
+class _Collections:
+    """When garbage is collected: after 50 times as long without the collector as the last time took."""
+
+    def __init__(self) -> None:
+        self.without, self.cost = 0.0, 0.1
+
+    def follow(self, seconds: float) -> None:
+        """So long the collector was off."""
+        self.without += seconds
+        if self.without < 50 * self.cost or not gc.get_threshold()[0]:  # no threshold: users have turned it off
+            return
+        self.without, start = 0.0, time.perf_counter()
+        gc.collect()
+        self.cost = time.perf_counter() - start
+
+
+_collections = _Collections()
 
 
 @dataclass(frozen=True)
