@@ -28,9 +28,12 @@ def _named(count: int, result: str, names: str, floats: bool = False) -> dict[st
     return dict.fromkeys(names.split(), Intrinsic(count, result, floats))
 
 
-UNARY = _named(
-    1, SAME, "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh acos acosh sin sinh"
-) | _named(1, SAME, "asin asinh atan atanh sqrt rsqrt popcount likely ignore_loop_partition tvm_thread_invariant fabs")
+_ELEMENTARY = (
+    "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh acos acosh sin sinh asin asinh atan atanh"
+)
+UNARY = _named(1, SAME, f"{_ELEMENTARY} sqrt rsqrt popcount likely ignore_loop_partition tvm_thread_invariant fabs")
+ELEMENTARY = frozenset((*_ELEMENTARY.split(), "pow", "atan2", "hypot", "fmod"))
+"""Those that become polynomials, tables and corrections: a hundred instructions and more for each."""
 ROUNDING = _named(1, SAME, "ceil floor trunc round nearbyint", floats=True)
 CLASSIFYING = _named(1, TRUTH, "isnan isinf isfinite")
 COUNTING = _named(1, COUNT, "clz")
@@ -109,6 +112,7 @@ DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {
 """By the names that TVM gives them, without `tir.`"""
 
 __all__ = [
-    "BINARY_INTRINSICS", "CLASSIFYING", "COUNT", "COUNTING", "DEVICE_INTRINSICS", "DOUBLE", "FIRST", "HALF",
-    "INTRINSICS", "LAST", "ROUNDING", "SAID", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic", "Intrinsic",
+    "BINARY_INTRINSICS", "CLASSIFYING", "COUNT", "COUNTING", "DEVICE_INTRINSICS", "DOUBLE", "ELEMENTARY", "FIRST",
+    "HALF", "INTRINSICS", "LAST", "ROUNDING", "SAID", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic",
+    "Intrinsic",
 ]  # fmt: skip

@@ -31,6 +31,7 @@ LIMITS = {
     "check.iterations": Limit(1 << 24, "iterations of a function that is compared; above it, it is passed over"),
     "unroll.statements": Limit(1 << 16, "statements that an unrolled loop is written out as, in all"),
     "vector.lanes": Limit(1 << 12, "lanes of a vector"),
+    "fuse.functions": Limit(32, "elementary functions (exp, tanh, …) of the operators that become one function"),
     "inline.size": Limit(1 << 10, "operations of an expression that values are inlined into; above it they are stored"),
     "sym.terms": Limit(1 << 12, "terms of a product of sizes or indices, which is multiplied out"),
     "sym.size": Limit(1 << 14, "parts of a result of an index map, written out"),

@@ -72,6 +72,8 @@ def why_apart(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
         return f"{_described(graph.ops[hard[0]])} on the way to {where} is {_KINDS[groups.kind_of_group(hard[0])]}"
     if sum(groups.size(k) for k in {groups.of(k) for k in (*between, sink)}) > groups.max_size:
         return f"together with {where} it would be more than max_depth={groups.max_size} bindings"
+    if groups.max_functions < sum(groups.functions(k) for k in {groups.of(k) for k in (*between, sink)}):
+        return f"together with {where} it would be more than fuse.functions={groups.max_functions} elementary functions"
     group = groups.kind_of_group(sink)
     whole = "" if group == kinds[sink] else f", its group {_KINDS[group]}"
     return f"{_FUSED_INTO[kinds[i]]}; {where} is {_KINDS[kinds[sink]]}{whole}"

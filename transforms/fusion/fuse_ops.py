@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import relax, tir
 from ...ir.names import make_unique
+from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass, PassContext
 from .explain import tell
-from .graph import BindingGraph, binding_patterns
+from .graph import BindingGraph, binding_patterns, elementary_functions
 from .groups import Groups
 from .outline import Outliner, is_primitive
 
@@ -26,7 +27,8 @@ class FuseOps(Pass):
 
     A group of bindings becomes a private function with the attribute `Primitive`, and a call of it. `fuse_opt_level` 0
     fuses nothing; -1 takes the level of the pass context. `max_depth` is the greatest number of bindings in a group
-    (the context's `relax.FuseOps.max_depth`, or 256, where it is None).
+    (the context's `relax.FuseOps.max_depth`, or 256, where it is None), the limit `fuse.functions` that of the
+    elementary functions that they compute.
     """
 
     name: ClassVar[str] = "fuse-ops"
@@ -53,7 +55,13 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
         changed = False
         for dataflow in [op for op in func.walk() if isinstance(op, relax.DataflowOp)]:
             graph = BindingGraph(dataflow.body.block)
-            grown = Groups(graph, binding_patterns(graph, functions.get), max_depth)
+            grown = Groups(
+                graph,
+                binding_patterns(graph, functions.get),
+                max_depth,
+                elementary_functions(graph, functions.get),
+                limit("fuse.functions"),
+            )
             tell(graph, grown)
             groups = grown.members()
             if len(groups) < len(graph.ops):

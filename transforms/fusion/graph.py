@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import relax, tir
+from ...dialects.quick import operations
 from ...dialects.relax import free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.functions.symbolic_vars import mentioned_in
@@ -71,6 +72,23 @@ class BindingGraph:
 def binding_patterns(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[OpPattern]:
     """The kind of each binding: that of the tensor function it calls; opaque for what is no call of one."""
     return [_pattern_of(op, functions) for op in graph.ops]
+
+
+def elementary_functions(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[int]:
+    """How many elementary functions (exp, tanh, …) each binding's tensor function writes."""
+    known: dict[str, int] = {}
+    return [_elementary(op, functions, known) for op in graph.ops]
+
+
+def _elementary(op: Operation, functions: Callable[[str], tir.FuncOp | None], known: dict[str, int]) -> int:
+    if not isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp):
+        return 0
+    name = op.callee_name
+    if name not in known:
+        func = functions(name)
+        called = [o for o in operations(func) if isinstance(o, tir.CallIntrinOp)] if func is not None else []
+        known[name] = sum(call.func.data in tir.ELEMENTARY for call in called)
+    return known[name]
 
 
 def _pattern_of(op: Operation, functions: Callable[[str], tir.FuncOp | None]) -> OpPattern:

@@ -8,7 +8,8 @@ A binding may be fused into its immediate post-dominator, with everything on the
 - up to injective ones into a tuple that was fused into something injective: in phase 2;
 - a reduction (3) and an opaque binding (8): never.
 
-A group that has taken in an operator like matmul is one itself from then on. No group exceeds the given size.
+A group that has taken in an operator like matmul is one itself from then on. No group of several bindings exceeds the
+most bindings, nor the most elementary functions, which LLVM takes too long for where they are hundreds in one block.
 """
 
 from __future__ import annotations
@@ -36,15 +37,27 @@ def _up_to_matmul_at_the_end(kind: OpPattern, is_sink: bool) -> bool:
 
 
 class Groups:
-    """Disjoint groups of bindings, grown by the rules of this module; `of(i)` is the number of the group of i."""
+    """Disjoint groups of bindings, grown by the rules of this module; `of(i)` is the number of the group of i.
 
-    def __init__(self, graph: BindingGraph, patterns: Sequence[OpPattern], max_size: int):
+    `functions` says how many elementary functions each binding computes.
+    """
+
+    def __init__(
+        self,
+        graph: BindingGraph,
+        patterns: Sequence[OpPattern],
+        max_size: int,
+        functions: Sequence[int] = (),
+        max_functions: int = 0,
+    ):
         self._consumers = graph.consumers
         self._dominators = PostDominators(graph, patterns)
         self.kinds = tuple(patterns)
         self.max_size = max_size
         self._sets = IntDisjointSet(size=len(graph.ops))
+        self.max_functions = max_functions
         self._size = [1] * len(graph.ops)
+        self._functions = list(functions) or [0] * len(graph.ops)
         self._pattern = list(patterns)
         self._anchored = [p == OpPattern.OUT_ELEMWISE_FUSABLE for p in patterns]
         for phase in range(3):
@@ -73,6 +86,10 @@ class Groups:
         """How many bindings the group of one has."""
         return self._size[self.of(i)]
 
+    def functions(self, i: int) -> int:
+        """How many elementary functions the group of a binding computes."""
+        return self._functions[self.of(i)]
+
     def between(self, i: int, sink: int) -> list[int]:
         """The bindings on the ways from one to its post-dominator, the first one among them."""
         return self._reached(i, sink, len(self._size)) or []
@@ -85,7 +102,7 @@ class Groups:
         if condition is None:
             return
         way = self._way(i, sink)
-        if way is None or not condition(self._pattern[self.of(sink)], True):
+        if way is None or self._too_many_functions(way, sink) or not condition(self._pattern[self.of(sink)], True):
             return
         if all(condition(self._pattern[self.of(j)], False) for j in way[1:]):
             for j in way:
@@ -113,6 +130,12 @@ class Groups:
         """The bindings from i to its post-dominator, i first; None where the group would become too large."""
         return self._reached(i, sink, self.max_size - self._size[self.of(sink)])
 
+    def _too_many_functions(self, way: Sequence[int], sink: int) -> bool:
+        """Whether the groups from a binding to its post-dominator compute too many elementary functions together."""
+        if not any(self._functions[self.of(j)] for j in way):
+            return False
+        return sum(self._functions[group] for group in {self.of(j) for j in (*way, sink)}) > self.max_functions
+
     def _reached(self, i: int, sink: int, left: int) -> list[int] | None:
         """The bindings up to `sink`; None where they are more than `left`, as many as the groups of each have."""
         way: dict[int, None] = {}
@@ -134,6 +157,7 @@ class Groups:
             return
         self._sets.union_left(parent, child)
         self._size[parent] += self._size[child]
+        self._functions[parent] += self._functions[child]
         if self._anchored[child]:
             self._anchored[parent] = True
             self._pattern[parent] = max(self._pattern[child], self._pattern[parent])

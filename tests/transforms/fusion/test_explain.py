@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tirax.ir.passes.transform import Sequential
+from tirax.ir.passes.transform import PassContext, Sequential
 from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source
 from tirax.transforms.fusion.fuse_ops import FuseOps
@@ -63,3 +63,10 @@ def test_the_first_condition_that_fails_is_told(caplog, body, depth, told_of, re
 def test_nothing_is_looked_for_where_nobody_listens(caplog):
     with caplog.at_level(logging.WARNING, "tirax.fusion"):
         assert told(caplog, "a = R.exp(x)\nR.output(a)") == []
+
+
+def test_too_many_elementary_functions_are_told(caplog):
+    with PassContext(config={"tirax.limit.fuse.functions": 1}):
+        messages = told(caplog, "a = R.exp(x)\nb = R.tanh(a)\nR.output(b)")
+    reason = "together with 'b' (tir_tanh) it would be more than fuse.functions=1 elementary functions"
+    assert any(m.endswith(reason) for m in messages)

@@ -448,16 +448,17 @@ def test_what_a_match_cast_binds_is_used_after_it(program: Program, shape_of_fus
     assert_same_meaning(before, after, packed=packed)
 
 
-def chain(parse: Parse, length: int) -> ModuleOp:
-    """exp, length times."""
-    exp = """tir.func private @e(%A: !tir.buffer<[4], f32>, %C: !tir.buffer<[4], f32>)
+def chain(parse: Parse, length: int, function: str = "sqrt") -> ModuleOp:
+    """A function, length times."""
+    step = """tir.func private @e(%A: !tir.buffer<[4], f32>, %C: !tir.buffer<[4], f32>)
       attributes {op_pattern = 0 : i64} {
       tir.for %i = 0 to 4 { tir.block "c" (%v = spatial(%i, 4)) { tir.reads %A[%v] tir.writes %C[%v]
-        %x = tir.load %A[%v] : f32 %y = tir.call_intrin "sin"(%x) : f32 tir.store %y, %C[%v] } } }"""
+        %x = tir.load %A[%v] : f32 %y = tir.call_intrin "FUNCTION"(%x) : f32 tir.store %y, %C[%v] } } }"""
+    step = step.replace("FUNCTION", function)
     lines = [f"%x{i + 1} = relax.call_tir @e(%x{i}) : f32[4]" for i in range(length)]
     body = "\n".join(lines)
     return parse(
-        f"{exp}\nrelax.func @main(%x0: f32[4]) -> f32[4] {{ %x{length} = relax.dataflow {{ {body}\n"
+        f"{step}\nrelax.func @main(%x0: f32[4]) -> f32[4] {{ %x{length} = relax.dataflow {{ {body}\n"
         f"relax.output %x{length} : f32[4] }} relax.return %x{length} : f32[4] }}"
     )
 
@@ -480,6 +481,29 @@ def test_the_size_of_groups(
     """Equal groups share a function: 601 are 256, 256 and 89. The same with TVM 0.27."""
     after = shape_of_fusion(FuseOps(**options)(chain(parse, length)))
     assert sorted(len(ops) for name, ops in after.items() if name != "main") == sizes
+
+
+@pytest.mark.parametrize(
+    ("length", "function", "most", "sizes"),
+    [
+        (32, "sin", None, [32]),
+        (33, "tanh", None, [1, 32]),
+        (100, "sin", None, [4, 32]),
+        (100, "sin", 8, [4, 8]),
+        (3, "sin", 0, []),
+        (100, "sqrt", 0, [100]),
+    ],
+)
+def test_elementary_functions_of_groups_are_few(
+    parse: Parse, shape_of_fusion: Shape, length: int, function: str, most: int | None, sizes: list[int]
+):
+    """Hundreds in one block take LLVM's register allocation the square of their number."""
+    config = {} if most is None else {"tirax.limit.fuse.functions": most}
+    before = chain(parse, length, function)
+    with PassContext(config=config):
+        after = shape_of_fusion(FuseOps()(before))
+    groups = sorted(len(ops) for name, ops in after.items() if name != "main")
+    assert groups == [size for size in sizes if size > 1], "a group of one stays a call"
 
 
 def test_the_context_sets_level_and_depth(parse: Parse, shape_of_fusion: Shape):
