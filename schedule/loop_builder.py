@@ -143,6 +143,8 @@ def _without_values(extent: SymExpr) -> SymExpr:
 
 def captured(op: Operation) -> list[SSAValue]:
     """The operands of `op`, and what its regions use from outside."""
+    if not op.regions:
+        return list(op.operands)
     inside = {r for inner in op.walk() for r in inner.results}
     return [o for inner in op.walk() for o in inner.operands if o not in inside]
 

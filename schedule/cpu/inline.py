@@ -1,12 +1,13 @@
 """Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes.
 
 An expression that uses a value twice has it twice: `b = a + a; c = b + b; …` doubles with every step, and so do indices
-that are divided again and again. What would be larger than the limit `inline.size` is stored instead.
+that are divided again and again. What would be larger than the limit `inline.size`, or deeper than Python's stack
+allows, is stored instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -18,10 +19,16 @@ from ...transforms.tir.walk import erase_with_tree
 from ..accesses import is_intermediate, loads_of, uses_of
 from ..loop_builder import block_around
 from ..rewrite import erase_if_unread, inline_value
-from .stages import Iter, Stage, loads_below, slope, tree
+from .stages import EXPRESSIONS, Iter, Stage, loads_below, slope, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
 _MAX_COPIES = 3
+_MAX_DEPTH = 128
+"""Operations one after the other: what becomes vectors follows an expression by calling itself."""
+_LARGE = 64
+"""Operations of a block in which those that compute the same become one."""
+_Size = tuple[int, int]
+_LEAF = (1, 0)
 Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
 """Whether a stage is inlined, given what reads it: (stage, load) each."""
 
@@ -29,9 +36,12 @@ Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
 def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
     """Inline what pays, in order; the stages that are left."""
     kept: list[Stage] = []
+    places: dict[Operation | None, int] = {stage.block: at for at, stage in enumerate(stages)}
+    written_last = {stage.buffer: at for at, stage in enumerate(stages)}
     for at, stage in enumerate(stages):
-        readers = _readers(stage, stages[at + 1 :])
-        if readers is not None and pays(stage, readers):
+        unchanged = all(written_last.get(buffer, -1) <= at for buffer in stage.inputs())
+        readers = [(stages[place], load) for place, load in _readers(stage, at, places)] if unchanged else []
+        if readers and pays(stage, readers):
             _inline(stage, readers)
         else:
             kept.append(stage)
@@ -63,23 +73,21 @@ def unchanged_after(stage: Stage, later: list[Stage]) -> bool:
     return not any(s.buffer in inputs for s in later)
 
 
-def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]] | None:
-    """(stage, load) of every load of what `stage` writes; None where the stage cannot be inlined."""
+def _readers(stage: Stage, at: int, places: Mapping[Operation | None, int]) -> list[tuple[int, tir.LoadOp]]:
+    """(place of the stage, load) of every load of what `stage` writes; none where the stage cannot be inlined."""
     if stage.reduce or stage.init is not None or not is_intermediate(stage.buffer):
-        return None
-    if written_elsewhere(stage) or dimension_iters(stage) is None or not unchanged_after(stage, later):
-        return None
-    loads, blocks = loads_of(stage.buffer), dict[Operation | None, Stage]({s.block: s for s in later})
-    owners = [blocks.get(block_around(load)) for load in loads]
-    readers = [(owner, load) for owner, load in zip(owners, loads, strict=True) if owner is not None]
-    return readers if loads and len(readers) == len(loads) else None
+        return []
+    if written_elsewhere(stage) or dimension_iters(stage) is None:
+        return []
+    readers = [(places.get(block_around(load), -1), load) for load in loads_of(stage.buffer)]
+    return readers if all(place > at for place, _ in readers) else []
 
 
 def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
     if _is_copy(stage):
         return True
-    if _size_inlined(stage, readers) > limit("inline.size"):
+    if _is_too_large(stage, readers):
         return False
     heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
@@ -94,31 +102,37 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     return True
 
 
-def _size_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> int:
-    """How large the largest expression is that has the elements of a stage in the place of their loads."""
+def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+    """Whether an expression that has the elements of a stage in the place of their loads would be too large."""
     dims = dimension_iters(stage) or []
-    largest = 0
+    most = limit("inline.size")
     for reader in {reader.block: reader for reader, _ in readers}.values():
         loads = [load for other, load in readers if other is reader]
-        sizes, elements = _sizes(reader.block.body.block, {}), dict[SSAValue, int]()
+        sizes, elements = _sizes(reader.block.body.block, {}), dict[SSAValue, _Size]()
         for load in loads:
-            at = {it.var: sizes.get(index, 1) for it, index in zip(dims, load.indices, strict=True) if it is not None}
+            at = {
+                it.var: sizes.get(index, _LEAF) for it, index in zip(dims, load.indices, strict=True) if it is not None
+            }
             elements[load.result] = _sizes(stage.block.body.block, at)[stage.store.value]
-        largest = max(largest, _sizes(reader.block.body.block, elements)[reader.store.value])
-    return largest
+        operations, depth = _sizes(reader.block.body.block, elements)[reader.store.value]
+        if operations > most or depth > _MAX_DEPTH:
+            return True
+    return False
 
 
-def _sizes(block: Block, known: dict[SSAValue, int]) -> dict[SSAValue, int]:
-    """How many operations compute each value, where one that is used twice counts twice; `known` are some sizes."""
+def _sizes(block: Block, known: dict[SSAValue, _Size]) -> dict[SSAValue, _Size]:
+    """How many operations compute each value, where one that is used twice counts twice, and how many of them one after
+    the other; `known` are some of these sizes."""
     sizes = dict(known)
 
     def add(block: Block) -> None:
         for op in block.ops:
-            size = 1 + sum(sizes.get(operand, 1) for operand in op.operands)
+            used = [sizes.get(operand, _LEAF) for operand in op.operands]
             for region in op.regions:
                 add(region.block)
                 last = region.block.last_op
-                size += 0 if last is None else sum(sizes.get(operand, 1) for operand in last.operands)
+                used += [] if last is None else [sizes.get(operand, _LEAF) for operand in last.operands]
+            size = 1 + sum(count for count, _ in used), 1 + max((depth for _, depth in used), default=0)
             for result in op.results:
                 sizes.setdefault(result, size)
 
@@ -155,12 +169,32 @@ def _pads_rows(stage: Stage) -> bool:
     return last is not None and any(last.var in o.operands for c in choices for o in tree(c.cond))
 
 
+def _merge_alike(block: Block, known: Mapping[Hashable, Operation]) -> None:
+    """Let operations that compute the same be one, those in regions with `known` ones from around.
+
+    No store comes between them: a stage has its one at the end.
+    """
+    known = dict(known)
+    for op in list(block.ops):
+        for region in op.regions:
+            _merge_alike(region.block, known)
+        if type(op) in EXPRESSIONS and not op.regions and op.results:
+            key = (type(op), *op.operands, *op.properties.items(), *op.attributes.items(), *op.result_types)
+            first = known.setdefault(key, op)
+            if first is not op:
+                op.results[0].replace_all_uses_with(first.results[0])
+                erase_with_tree(op)
+
+
 def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
     dims = dimension_iters(stage)
     assert dims is not None
     variables = [None if it is None else it.var for it in dims]
     zeros = [it.var for it in stage.spatial if it not in dims]
     inline_value(stage.store.value, variables, [load for _, load in readers], zeros=zeros)
+    for block in {reader.block: reader.block.body.block for reader, _ in readers}.values():
+        if sum(1 for _ in block.walk()) > _LARGE:
+            _merge_alike(block, {})
     buffer = stage.buffer
     erase_with_tree(stage.root)
     erase_if_unread(buffer)

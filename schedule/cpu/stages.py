@@ -27,7 +27,7 @@ from ..rewrite import depends_on
 from ..state import function_of
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
-_EXPRESSIONS = frozenset[type[Operation]]((
+EXPRESSIONS = frozenset[type[Operation]]((
     *tir.BINARY.values(), tir.NotOp, tir.CastOp, tir.ReinterpretOp, tir.SelectOp, tir.IfThenElseOp, tir.CallIntrinOp,
     tir.ConstOp, tir.LoadOp, ValueOp, tir.YieldOp,
 ))  # fmt: skip
@@ -200,7 +200,7 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
 
 def is_expression(ops: Iterable[Operation]) -> bool:
     """Whether operations only compute."""
-    return all(type(inner) in _EXPRESSIONS for op in ops for inner in operations(op))
+    return all(type(inner) in EXPRESSIONS for op in ops for inner in operations(op))
 
 
 def _is_sound(stage: Stage) -> bool:

@@ -1,0 +1,37 @@
+"""How much inlining makes of long chains: expressions are neither deeper nor larger than what they compute."""
+
+from __future__ import annotations
+
+import pytest
+
+from tirax.dialects import tir
+from tirax.ir.passes.transform import new_context
+from tirax.lowering.pipelines import OPTIMIZE, make_passes
+from tirax.tools.fuzz.structures import STRUCTURES
+from tirax.tvm_api import script
+
+
+def scheduled(name: str, size: int):
+    """The module of a structure, after the default schedule."""
+    module, context = script.from_source(STRUCTURES[name](size)).op, new_context()
+    for p in make_passes([*OPTIMIZE, "default-schedule"], "llvm -num-cores=1"):
+        p.apply(context, module)
+    return module
+
+
+def count(module, kind) -> int:
+    return sum(isinstance(op, kind) for op in module.walk())
+
+
+@pytest.mark.parametrize(("nests", "stored"), [(100, 0), (140, 1), (300, 2)])
+def test_expressions_are_no_deeper_than_the_stack_allows(nests, stored):
+    """Each nest adds one operation to the expression; 128 after each other are one loop."""
+    module = scheduled("nests", nests)
+    assert count(module, tir.AllocBufferOp) == stored
+    assert nests <= count(module, tir.AddOp) <= nests + 2, "some are of indices"
+
+
+@pytest.mark.parametrize(("name", "kind", "most"), [("squares", tir.AddOp, 24), ("where", tir.SelectOp, 64)])
+def test_what_is_computed_twice_is_one_operation(name, kind, most):
+    """x + x of x + x … is 2 ** 8 additions, written out; small expressions stay as they are written."""
+    assert count(scheduled(name, 8), kind) <= most
