@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
@@ -128,9 +129,16 @@ def _merge(op: ModuleOp, names: dict[str, str]) -> None:
     erase_functions(op, names)
 
 
+MOST_INLINED = 32
+"""Calls of a function that LLVM may inline."""
+
+
 @dataclass(frozen=True)
 class IsolateKernels(Pass):
-    """Functions of func that kernels were split into get names that no C function has; all become private."""
+    """Functions of func that kernels were split into get names that no C function has; all become private.
+
+    What is called at many places is not inlined there: LLVM would optimize a loop nest as often as it is called.
+    """
 
     name = "isolate-kernels"
 
@@ -141,6 +149,9 @@ class IsolateKernels(Pass):
             if name in renamed:
                 function.properties["sym_name"] = StringAttr(kernel_symbol(name))
             function.properties["sym_visibility"] = StringAttr("private")
+        for name, count in _references(op).items():
+            if count > MOST_INLINED and name in defined:
+                defined[name].attributes["no_inline"] = UnitAttr()
         inside = (
             inner for function in defined.values() for inner in operations(function)
         )  # entry points call C functions
@@ -148,6 +159,12 @@ class IsolateKernels(Pass):
             for key, attr in inner.properties.items():
                 if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:
                     inner.properties[key] = SymbolRefAttr(kernel_symbol(attr.root_reference.data))
+
+
+def _references(op: ModuleOp) -> Counter[str]:
+    """How often operations name each function."""
+    named = (attr for inner in operations(op) for attr in inner.properties.values() if isinstance(attr, SymbolRefAttr))
+    return Counter(attr.root_reference.data for attr in named)
 
 
 def _is_of_kernel(function: func.FuncOp) -> bool:
