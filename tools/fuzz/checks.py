@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from ...diagnostics import UnsupportedError
+from ...dialects import tir
 from ...interpreter import (
     InterpreterError,
     MeaningError,
@@ -134,7 +135,11 @@ def _copied(value: Any) -> Any:
 
 def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
     """The executable computes what the interpreter does, and leaves its inputs alone; gives how often both ran."""
-    run = build(module, pipeline=pipeline, opt_level=1)["main"]
+    return native_results(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
+
+
+def native_results(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
+    """As `native`, where `run` is what was built of `main`."""
     func = functions(module)["main"]
     compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
@@ -168,7 +173,11 @@ def tensor_passes(module: ModuleOp) -> None:
 
 def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
     """The executable of a tensor function writes what the interpreter does; gives how often both ran."""
-    run = build(module, pipeline=pipeline, opt_level=1)["main"]
+    return native_writes(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
+
+
+def native_writes(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
+    """As `native_tensor`, where `run` is what was built of `main`."""
     func = functions(module)["main"]
     compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
@@ -183,6 +192,12 @@ def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequen
             demand(same_values(a, b, tolerance), f"argument {i} at {chosen}: expected {a}, found {b}")
         compared += 1
     return compared
+
+
+def native_main(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
+    """`run`, what was built of `main`, gives or writes what the interpreter does; gives how often both ran."""
+    is_tensor = isinstance(functions(module)["main"], tir.FuncOp)
+    return (native_writes if is_tensor else native_results)(module, run, sizes)
 
 
 def native_tensor_both(module: ModuleOp) -> int:

@@ -17,12 +17,11 @@ from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError, UnsupportedError
-from ...dialects import tir
 from ...interpreter import MeaningError, compare
 from ...ir.equality import structural_equal
-from ...ir.functions.lookup import functions
 from ...ir.passes.transform import new_context, run_pass
 from ...ir.verification.verify import verify_module
+from ...lowering.build import build
 from ...lowering.pipelines import make_passes
 from ...script import parse_mlir, parse_source, print_script
 from ...tvm_api.script import from_source
@@ -80,8 +79,7 @@ def _check_native(text: str) -> int:
 
 def _check_structure(text: str) -> int:
     module = from_source(text).op
-    tensor_function = isinstance(functions(module)["main"], tir.FuncOp)
-    return checks.native_tensor(module) if tensor_function else checks.native(module)
+    return checks.native_main(module, build(module, opt_level=1)["main"])
 
 
 def _check_tensor(text: str) -> int:
