@@ -12,7 +12,8 @@ import numpy as np
 from ..diagnostics import TiraxError, unknown_name
 from ..runtime import FunctionInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo, array, to_dtype
 from ..runtime.metadata import Dim, Info, dim_text, dim_value, dim_vars
-from ..untrusted import brief, read_arrays
+from ..untrusted import brief
+from ..untrusted.arrays import read_arrays
 from .guard import UsageError
 
 DEFAULT_SIZE = 4

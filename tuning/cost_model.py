@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
-from ..untrusted import brief, read_arrays, read_file, read_json
+from ..untrusted import brief, read_file, read_json
+from ..untrusted.arrays import read_arrays
 from .feature_extractors import FeatureExtractor
 from .features import ESTIMATE, feature_count, features_of
 from .trees import BoostedTrees

@@ -4,15 +4,14 @@ Every reader of files passes what it reads through here before it opens, allocat
 all of them refuse the same. What is refused is an error of the reader's own class (`error`), or a `FileError`.
 """
 
-from .arrays import read_arrays
 from .expressions import ExpressionError, read_expression
-from .files import FileError, FolderError, MissingFileError, checked_path, mapped_file, open_file, read_file
+from .files import FileError, FolderError, MissingFileError, check_name, checked_path, mapped_file, open_file, read_file
 from .json_text import read_json
 from .shapes import MOST_RANK, check_filled, checked_range, checked_shape
 from .texts import brief
 
 __all__ = [
     "MOST_RANK", "ExpressionError", "FileError", "FolderError", "MissingFileError", "brief", "check_filled",
-    "checked_path", "checked_range", "checked_shape", "mapped_file", "open_file", "read_arrays", "read_expression",
+    "check_name", "checked_path", "checked_range", "checked_shape", "mapped_file", "open_file", "read_expression",
     "read_file", "read_json",
 ]  # fmt: skip

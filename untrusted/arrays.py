@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..diagnostics import TiraxError
-from .files import Path, open_file
+from .files import FileError, Path, open_file
 from .shapes import checked_shape
 from .texts import brief
 
@@ -35,7 +35,12 @@ def read_arrays(path: Path, error: type[TiraxError], hint: str | None = None) ->
     Raises `FileError`, and `error`, with `hint`, for what is damaged or holds objects of Python.
     """
     name = brief(os.fspath(path))
-    with open_file(path) as file:
+    try:
+        opened = open_file(path)
+    except FileError as problem:
+        problem.hint = hint
+        raise
+    with opened as file:
         size = os.fstat(file.fileno()).st_size
         try:
             if file.peek(2)[:2] != b"PK":

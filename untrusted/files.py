@@ -45,7 +45,7 @@ def checked_path(path: Path, folder: Path | None = None, *, missing: bool = Fals
     are. Raises `FileError`; nothing is opened.
     """
     name = os.fspath(path)
-    _check_name(name)
+    check_name(name)
     if folder is not None:
         _check_relative(name)
         name = os.path.join(os.fspath(folder), name)
@@ -65,7 +65,8 @@ def checked_path(path: Path, folder: Path | None = None, *, missing: bool = Fals
     return real if folder is not None else name
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> str:
+    """A path that there can be, whatever is there. Raises `FileError`."""
     if not isinstance(name, str):
         raise FileError("its path is no text", brief(name), errno.EINVAL, found=type(name).__name__)
     if not name:
@@ -79,6 +80,7 @@ def _check_name(name: str) -> None:
     if size >= MOST_PATH or any(len(os.fsencode(part)) > MOST_NAME for part in name.split("/")):
         expected = f"at most {MOST_NAME} bytes in a name, {MOST_PATH - 1} in a path"
         raise FileError("its path is too long", name, errno.ENAMETOOLONG, expected=expected)
+    return name
 
 
 def _check_relative(name: str) -> None:

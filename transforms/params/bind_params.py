@@ -13,7 +13,8 @@ from ...diagnostics import TiraxError
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import bind_parameters
-from ...untrusted import brief, read_arrays
+from ...untrusted import brief
+from ...untrusted.arrays import read_arrays
 
 
 @dataclass(frozen=True, init=False)
