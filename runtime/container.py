@@ -8,7 +8,6 @@ offset  0  magic (8 bytes)
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -16,7 +15,7 @@ import secrets
 import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -35,11 +34,14 @@ def write_atomically(
     path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview], *, durable: bool = True, mode: int = 0o666
 ) -> None:
     """Write `chunks` to `path` so that readers see the old file or the whole new one, also after a crash of the system
-    where `durable`. Raises `OSError`.
+    where `durable`. What is no regular file, such as a pipe or /dev/null, is written to and stays what it is. Raises
+    `OSError`.
     """
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if target.exists() and not target.is_file():
+        with open_output(target) as file:
+            file.writelines(chunks)
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode), "wb") as file:
@@ -51,6 +53,14 @@ def write_atomically(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def open_output(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file to write to as it is, made where there is none. Raises `OSError`, also for a pipe that nobody reads."""
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o666)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")
 
 
 def write_container(path: str | os.PathLike[str], header: dict[str, Any], blobs: Sequence[bytes | memoryview]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import sys
@@ -289,11 +290,9 @@ def _summary(value: Any) -> str:
 
 def _save(path: str, results: list[Any]) -> None:
     arrays: dict[str, Any] = {f"result{i}": np.asarray(value) for i, value in enumerate(results)}
-    try:
-        with open(path, "wb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise TiraxError(f"cannot write '{path}': {error.strerror}") from error
+    archive = io.BytesIO()
+    np.savez(archive, **arrays)
+    write_output(path, archive.getvalue(), binary=True)
 
 
 def _time(executable: Executable, name: str, values: list[Any]) -> str:

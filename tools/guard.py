@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import re
@@ -46,11 +47,34 @@ def reading(path: str) -> Iterator[None]:
         raise TiraxError(f"cannot read '{error.filename or path}': {error.strerror}") from error
 
 
+def _path(text: str) -> str:
+    """A path that there can be, or nothing. Raises `UsageError`."""
+    from ..untrusted import FileError, check_name
+
+    try:
+        return check_name(text) if text else text
+    except FileError as error:
+        raise UsageError(f"this is no path: {error.strerror}", found=error.filename) from error
+
+
+def count(text: str) -> int:
+    """An integer from 0. Raises `ValueError`."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
 class ArgumentParser(argparse.ArgumentParser):
-    """argparse that suggests the option which was meant, and takes no abbreviations."""
+    """argparse that suggests the option which was meant, and takes no abbreviations.
+
+    Types of arguments by name: `path` is one that there can be, `count` an integer from 0.
+    """
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, allow_abbrev=False, **options)
+        self.register("type", "path", _path)
+        self.register("type", "count", count)
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         parsed, rest = self.parse_known_args(args, namespace)
@@ -147,7 +171,12 @@ def _flushed(code: int) -> int:
 
 
 def _open_streams() -> None:
-    """Let stdout and stderr go nowhere where they are closed, so that no file gets their numbers."""
+    """Let stdout and stderr go nowhere where they are closed, so that no file gets their numbers.
+
+    stdout writes bytes of paths that are no text as they were in the command line.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="surrogateescape")
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -94,13 +94,9 @@ def write_output(path: str | None, data: bytes, binary: bool = False) -> None:
         _write_stdout(data, binary)
         return
     try:
-        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or /dev/null, which cannot be replaced
-            with open(path, "wb") as file:
-                file.write(data)
-        else:
-            from ..runtime.container import write_atomically
+        from ..runtime.container import write_atomically
 
-            write_atomically(os.path.realpath(path), [data])
+        write_atomically(os.path.realpath(path), [data])
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -36,29 +36,25 @@ def command_line() -> argparse.ArgumentParser:
     _add_compile_options(run, f"{_PROGRAMS}, or an executable")
     add = run.add_argument
     _add_arguments(add)
-    add("--output", metavar="FILE.npz", help="write the results to a file")
+    add("--output", type="path", metavar="FILE.npz", help="write the results to a file")
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
     add("--time", action="store_true", help="measure how long a call takes")
     add(
         "--profile",
         nargs="?",
         const="-",
+        type="path",
         metavar="FILE",
         help="where a call's time goes: a table, or a file .json, .trace.json (Chrome trace), .csv, .svg (roofline)",
     )
 
-    build = commands.add_parser("build", aliases=["compile"], help="compile a program to a file")
-    _add_compile_options(build, _PROGRAMS)
-    add = build.add_argument
-    add("-o", "--output", required=True, metavar="FILE", help="what to write: an executable, or a library .so, .a, .o")
-    add("--header", metavar="FILE.h", help="the C header of a library, to write")
-    add("--name", metavar="NAME", help="what the functions of a library are called after (the file)")
-    add("--weights", metavar="FILE", help="the file of a library's weights, to be mapped (they are inside)")
-
+    _add_build(commands)
     import_ = commands.add_parser("import", help="a model as a program: MLIR text beside a file of its weights")
     import_.add_argument("file", help="a model: .onnx, .pt2")
-    import_.add_argument("-o", "--output", required=True, metavar="FILE.mlir", help="the text to write")
-    import_.add_argument("--weights", metavar="FILE.safetensors", help="the file of weights (named after the text)")
+    import_.add_argument("-o", "--output", type="path", required=True, metavar="FILE.mlir", help="the text to write")
+    import_.add_argument(
+        "--weights", type="path", metavar="FILE.safetensors", help="the file of weights (named after the text)"
+    )
     _add_shape_option(import_)
 
     inspect = commands.add_parser("inspect", help="what is in a model or an executable")
@@ -69,7 +65,7 @@ def command_line() -> argparse.ArgumentParser:
     graph = commands.add_parser("graph", help="a program as a graph, for Graphviz or Model Explorer")
     graph.add_argument("file", help=_PROGRAMS)
     output = "a .dot file, or .json for Model Explorer (DOT on stdout)"
-    graph.add_argument("-o", "--output", metavar="FILE", help=output)
+    graph.add_argument("-o", "--output", type="path", metavar="FILE", help=output)
     graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run before")
     _add_shape_option(graph)
     gui = commands.add_parser("gui", help="look at a program between passes: xDSL's workbench for the terminal")
@@ -78,7 +74,7 @@ def command_line() -> argparse.ArgumentParser:
     new = commands.add_parser("new", help="a package to start from: extensions of tirax, with tests")
     new.add_argument("kind", choices=["plugin"], help="what to write")
     new.add_argument("name", help="the name of the package")
-    new.add_argument("--in", dest="folder", default=".", metavar="FOLDER", help="where to write it (here)")
+    new.add_argument("--in", dest="folder", type="path", default=".", metavar="FOLDER", help="where to write it (here)")
     _add_fault_commands(commands)
     _add_explain(commands)
     _add_chat(commands)
@@ -88,12 +84,31 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_build(commands: Any) -> None:
+    build = commands.add_parser("build", aliases=["compile"], help="compile a program to a file")
+    _add_compile_options(build, _PROGRAMS)
+    add = build.add_argument
+    add(
+        "-o",
+        "--output",
+        type="path",
+        required=True,
+        metavar="FILE",
+        help="what to write: an executable, or a library .so, .a, .o",
+    )
+    add("--header", type="path", metavar="FILE.h", help="the C header of a library, to write")
+    add("--name", metavar="NAME", help="what the functions of a library are called after (the file)")
+    add(
+        "--weights", type="path", metavar="FILE", help="the file of a library's weights, to be mapped (they are inside)"
+    )
+
+
 def _add_explain(commands: Any) -> None:
     explain = commands.add_parser("explain", help="an HTML of what every pass makes of a program, down to assembly")
     explain.register("type", "sizes", sizes)
     _add_compile_options(explain, _PROGRAMS)
     add = explain.add_argument
-    add("-o", "--output", required=True, metavar="FILE.html", help="the HTML to write")
+    add("-o", "--output", type="path", required=True, metavar="FILE.html", help="the HTML to write")
     _add_arguments(add)
     add("--no-run", dest="run", action="store_false", help="do not call the program, so that there are no times")
     add("--check-each", action="store_true", help="compare what is computed before and after every pass")
@@ -137,7 +152,7 @@ def _add_arguments(add: Any) -> None:
     add("--func", metavar="NAME", help="the function to call (main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
     add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
-    add("--seed", type=int, default=0, help="of random inputs (0)")
+    add("--seed", type="count", default=0, help="of random inputs (0)")
 
 
 def _add_fault_commands(commands: Any) -> None:
@@ -153,7 +168,7 @@ def _add_fault_commands(commands: Any) -> None:
     add(
         "--command", dest="command_line", metavar="'CMD {}'", help="a command that ends with 0 where the fault is there"
     )
-    add("-o", "--output", metavar="FILE", help="the .mlir or .py file to write (stdout)")
+    add("-o", "--output", type="path", metavar="FILE", help="the .mlir or .py file to write (stdout)")
     add("--seconds", type=float, default=300.0, help="time for all of it (300)")
     add("--than", metavar="PASSES|TIME", help="slower than what: pipelines or passes, or a time such as 200us")
     add("--ratio", type=float, default=2.0, help="how many times as slow as that (2)")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .guard import ArgumentParser, UsageError, run_guarded
+from .guard import ArgumentParser, UsageError, count, run_guarded
 
 _EPILOG = """\
 A pass is written name{option=value option=value,value}; names and options take - or _. -p and --pipeline may be
@@ -56,7 +56,7 @@ def command_line() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.register("type", "sizes", sizes)
-    parser.register("type", "bytes", lambda text: -1 if text == "none" else int(text))
+    parser.register("type", "bytes", lambda text: -1 if text == "none" else count(text))
     add = parser.add_argument
     flag: dict[str, Any] = {"action": "store_true"}
     add(
@@ -67,7 +67,7 @@ def command_line() -> argparse.ArgumentParser:
     add(
         "-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)"
     )
-    add("-o", "--output-file", metavar="FILE", help="write to FILE, all of it or nothing")
+    add("-o", "--output-file", type="path", metavar="FILE", help="write to FILE, all of it or nothing")
     add("-t", "--target", default="mlir", help="form of the output: mlir, tvmscript, llvm, asm, obj, or one of xDSL's")
     add("-v", "--version", nargs=0, action=_Version, help="versions of tirax and of what it stands on")
 
@@ -114,7 +114,9 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--print-ir-after", help="print the IR after these passes", **names)
     group.add_argument("--print-ir-after-all", help="print the IR after every pass", **flag)
     group.add_argument("--print-ir-diff", help="print what each pass changed", **flag)
-    group.add_argument("--print-ir-dir", metavar="DIR", help="write the IR after every pass to a file in DIR")
+    group.add_argument(
+        "--print-ir-dir", type="path", metavar="DIR", help="write the IR after every pass to a file in DIR"
+    )
     group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
     group.add_argument(
         "--explain", help="say why operators are not fused, and why rules of the default schedule do not fit", **flag

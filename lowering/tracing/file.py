@@ -6,6 +6,7 @@ A browser shows what there is: where a build crashes, the file ends with what wa
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import zlib
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...diagnostics import TiraxError
+from ...runtime.container import open_output
 
 _HERE = Path(__file__).parent
 _HEAD = """<!doctype html>
@@ -39,7 +41,7 @@ class TraceFile:
     def __init__(self, path: str):
         self.path = path.replace("%p", str(os.getpid()))
         try:
-            self._file = open(self.path, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the program compiles
+            self._file = io.TextIOWrapper(open_output(self.path), encoding="utf-8")
         except OSError as error:
             raise TiraxError(f"cannot write '{self.path}': {error.strerror}") from error
         parts = {"style": "viewer.css", "script": "viewer.js"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from .source import INFO, OWN, Interface, Weights
 from .toolchain import Toolchain, find_toolchain
 
 _MAGIC = b"TIRAXWTS"
+_PORTION = 1 << 20
 
 
 def export_library(
@@ -194,15 +194,7 @@ def _link(toolchain: Toolchain, objects: Sequence[Path], interface: Interface, r
 
 
 def _moved(source: Path, target: Path) -> None:
-    """Move a file so that readers see the old file or the whole new one. Raises `OSError`."""
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        shutil.copyfile(source, beside)
-        with open(beside, "rb+") as file:
-            os.fsync(file.fileno())
-        if target.suffix == ".so":
-            beside.chmod(0o755)
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    """Write what is in a file to another, as `write_atomically` does. Raises `OSError`."""
+    with source.open("rb") as file:
+        portions = iter(partial(file.read, _PORTION), b"")
+        write_atomically(target, portions, mode=0o777 if target.suffix == ".so" else 0o666)
