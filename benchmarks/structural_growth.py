@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 import measure
 
 BAR = 1.2
-SIZES = {"nested branches": [5, 20, 80], "ranks": [4, 8, 16]}
+SIZES = {"nested branches": [5, 20, 80], "nested tuples": [5, 20, 80], "ranks": [4, 8, 16]}
 
 
 def child(name: str, size: int) -> None:

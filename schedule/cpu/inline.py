@@ -87,8 +87,6 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
     if _is_copy(stage):
         return True
-    if _is_too_large(stage, readers):
-        return False
     heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
         return False
@@ -99,7 +97,7 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
         again = [it for it in reader.iters if it.extent.constant != 1 and (it.var not in names or _stays(load, it))]
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
-    return True
+    return not _is_too_large(stage, readers)
 
 
 def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:

@@ -171,7 +171,7 @@ def test_what_is_too_deep_is_told_with_its_pass():
         Sequential([ReportIndices(), GuardIndices()])(module)
 
 
-COMPOSED = ["squares", "reshapes, symbolic", "diamonds", "concat", "concat, symbolic", "stack"]
+COMPOSED = ["squares", "reshapes, symbolic", "diamonds", "concat", "concat, symbolic", "stack", "where", "nests"]
 """What once was composed into expressions that doubled with each operator, or with the sizes of all before."""
 
 

@@ -78,6 +78,12 @@ def split(n: int) -> str:
 
 
 def tuples(n: int) -> str:
+    """Tuples of what is taken out of the one before."""
+    lines = ["t0 = (x, R.exp(x))", *(f"t{i + 1} = (t{i}[1], t{i}[0])" for i in range(n))]
+    return function(X, lines, f"R.subtract(t{n}[0], t{n}[1])", flow=False)
+
+
+def nested_tuples(n: int) -> str:
     """Tuples of tuples, then taken out of each other."""
     lines = ["t0 = (x, x)", *(f"t{i + 1} = (t{i}, x)" for i in range(n))]
     lines += [f"u{n} = t{n}", *(f"u{i - 1} = u{i}[0]" for i in range(n, 0, -1))]
@@ -223,7 +229,9 @@ _SHIFT = "R.concat((R.strided_slice({v}, [0], [1], [8]), R.strided_slice({v}, [0
 _SLICE_SCATTER = (
     "R.slice_scatter(x, R.strided_slice({v}, [0], [0], [4]), R.prim_value(2), R.prim_value(6), R.prim_value(1))"
 )
-_LINEAR = "R.nn.relu(R.add(R.matmul({v}, w), b))"
+_LINEAR = 'R.nn.relu(R.add(R.multiply(R.matmul({v}, w), R.const(0.1, "float32")), b))'
+_CONVOLVED = 'R.nn.relu(R.add(R.multiply(R.nn.conv2d({v}, w, padding=(1, 1)), R.const(0.02, "float32")), x))'
+"""Values stay small, and so do differences of rounding: a thousand steps can be compared."""
 
 STRUCTURES: dict[str, Callable[[int], str]] = {
     "chain": chain("R.exp({v})"),
@@ -280,13 +288,16 @@ STRUCTURES: dict[str, Callable[[int], str]] = {
     "softmax": chain("R.nn.softmax({v}, axis=1)"),
     "layer_norm": chain("R.nn.layer_norm({v}, b, b, axes=[-1])", _W),
     "matmul": chain(_LINEAR, _W),
-    "conv2d": chain("R.nn.relu(R.nn.conv2d({v}, w, padding=(1, 1)))", _IMAGE),
+    "conv2d": chain(_CONVOLVED, _IMAGE),
     "max_pool2d": chain("R.nn.max_pool2d({v}, pool_size=(3, 3), padding=(1, 1))", _IMAGE),
 }  # fmt: skip
 """What grows, by name."""
 
-SHALLOW: dict[str, Callable[[int], str]] = {"nested branches": nested_branches, "ranks": ranks}
-"""What cannot grow to a thousand: branches in branches as far as Python nests, dimensions to 16."""
+SHALLOW: dict[str, Callable[[int], str]] = {
+    "nested branches": nested_branches, "nested tuples": nested_tuples, "ranks": ranks,
+}  # fmt: skip
+"""What cannot grow to a thousand: branches in branches as far as Python nests, tuples in tuples as far as its stack is
+deep enough to compare types, dimensions to 16."""
 
 
 def structure(rng: random.Random) -> str:
