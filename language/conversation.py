@@ -104,8 +104,9 @@ class Conversation:
             )
         most = min(len(self._read), len(tokens) - 1)
         same = next((i for i in range(most) if self._read[i] != tokens[i]), most)
-        self._session.rollback(self._sequence, len(self._read) - same)
         self._read = self._read[:same]
+        # Where reading was interrupted, the cache has more than is known here.
+        self._session.rollback(self._sequence, self._session.cache.length(self._sequence) - same)
         begin = time.perf_counter()
         logits = self._session.read(self._sequence, tokens[same:])
         self._read = list(tokens)

@@ -198,15 +198,16 @@ class PagedKVCache:
     @contextmanager
     def forward(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> Iterator[Step]:
         """A step, for `with`: where something is raised inside, what it appended is taken back."""
-        step = self.begin_forward(sequences, append_lengths)
+        self._demand_step(sequences, append_lengths)
+        before = [self.length(sequence) for sequence in sequences]
         try:
-            yield step
-        except BaseException:
+            yield self.begin_forward(sequences, append_lengths)
+            self.end_forward()
+        except BaseException:  # an interrupt comes anywhere
             self._forward = None
-            for sequence, count in zip(sequences, append_lengths, strict=True):
-                self.popn(sequence, count)
+            for sequence, length in zip(sequences, before, strict=True):
+                self.popn(sequence, self.length(sequence) - length)
             raise
-        self.end_forward()
 
     def _of(self, sequence: int) -> _Sequence:
         known = self._sequences.get(sequence)

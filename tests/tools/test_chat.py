@@ -8,7 +8,8 @@ import pytest
 from strength import only_full
 from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_gguf
 
-from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling
+from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling, session
+from tirax.language.compiled import CompiledDecoder
 from tirax.tools.tirax_cli import main
 
 pytestmark = pytest.mark.usefixtures("programs_are_kept")  # the model is compiled for each that it is asked
@@ -116,3 +117,22 @@ def test_what_cannot_be_is_refused(capsys, path, model):
     assert code != 0 and "a text to stop at has a character at least" in err
     code, _, err = run(capsys, path.parent / "none.gguf")
     assert code != 0 and f"cannot read '{path.parent / 'none.gguf'}': No such file" in err
+
+
+@pytest.mark.parametrize("call", [0, 1, 2])
+def test_an_interrupt_while_a_prompt_is_read_is_as_if_nothing_was_said(model, monkeypatch, call):
+    """Prompts are read in pieces; those that were read stood in the cache, in front of what is said next."""
+    monkeypatch.setattr(session, "CHUNK", 2)
+    expected = "".join(Conversation(model, raw=True, max_tokens=6).say("hello"))
+    conversation = Conversation(model, raw=True, max_tokens=6)
+    step, calls = CompiledDecoder.step, iter(range(100))
+
+    def interrupted(*args):
+        if next(calls) == call:
+            raise KeyboardInterrupt
+        return step(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(CompiledDecoder, "step", interrupted)
+        list(conversation.say("one hello world"))
+    assert "".join(conversation.say("hello")) == expected
