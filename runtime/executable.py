@@ -184,7 +184,8 @@ class Executable(Unpicklable):
 
         Each function becomes `NAME_function` on tensors of DLPack, and `NAME_function_raw` on plain memory; `header` is
         the C header to write, `name` that of the library (by default the file's). Constants lie in the library, or in
-        the file `weights`, which is mapped before the first call. `load_library` calls it from Python, too.
+        the file `weights`, which is mapped before the first call; where there are none it is not written.
+        `load_library` calls it from Python, too.
 
         Raises `LibraryError` where no C compiler is found or it fails, `UnsupportedError` for packed functions and
         where no function has a form in C, `ArgumentError` for options of libraries under another name, `OSError`.

@@ -59,7 +59,7 @@ def export_library(
         objects = [room / "library.o", *_written(room, code, target)]
         toolchain.compile(source, objects[0])
         _link(toolchain, objects, interface, room, output)
-        if weights is not None:
+        if weights is not None and constants:
             _moved(blob, Path(weights))
     if header is not None:
         write_atomically(header, [interface.header().encode()])

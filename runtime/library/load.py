@@ -61,7 +61,7 @@ class Library(Functions):
     def __init__(self, path: str | os.PathLike[str]):
         """Raises `LibraryError` for a file that is no such library, or of another version of tirax."""
         try:
-            library = ctypes.CDLL(os.path.realpath(checked_path(path)))
+            library = ctypes.CDLL(_name_of(path))
             text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, INFO)))
             said: Any = read_json(text, "what it says of itself", LibraryError)
             functions = [FunctionInfo.from_json(row) for row in said["functions"]]
@@ -74,6 +74,24 @@ class Library(Functions):
         why.restype = ctypes.c_char_p
         callables = {info.name: _callable(library[info.symbol], signature_of(info), why, library) for info in functions}
         super().__init__({info.name: info for info in functions}, callables)
+
+
+_loaded: dict[str, list[tuple[int, int, int]]] = {}
+"""The files that were loaded by a path, one after another."""
+
+
+def _name_of(path: str | os.PathLike[str]) -> str:
+    """What the system's loader calls a library: where that is the name of one which it has, it looks at no file.
+
+    `/a/model.so`, and `/a/./model.so` for the file that took its place. Raises `OSError`, `TiraxError`.
+    """
+    real = os.path.realpath(checked_path(path))
+    status = os.stat(real)
+    files, file = _loaded.setdefault(real, []), (status.st_dev, status.st_ino, status.st_mtime_ns)
+    if file not in files:
+        files.append(file)
+    folder, name = os.path.split(real)
+    return os.path.join(folder, "./" * files.index(file) + name)
 
 
 def load_library(path: str | os.PathLike[str]) -> Library:

@@ -477,3 +477,23 @@ def test_files_that_are_no_library(content, tmp_path):
     libc = "libc.so.6"
     with pytest.raises(LibraryError, match="no library of tirax"):
         load_library(libc)
+
+
+def test_a_library_that_took_the_place_of_a_loaded_one_is_read(tmp_path):
+    """The system's loader knows libraries by their names: the first one answered for the second."""
+    path, found = tmp_path / "libmodel.so", []
+    for value in (1.0, 2.0):
+        text = f"""
+@R.function
+def main(x: R.Tensor(("n",), "float32")):
+    gv = R.add(x, R.const({value}, "float32"))
+    return gv
+"""
+        build(parse_source(text)).export_library(path, weights=tmp_path / "weights")
+        found.append(load_library(path))
+    assert [library["main"](np.zeros(1, "float32")).tolist() for library in (*found, load_library(path))] == [
+        [1.0],
+        [2.0],
+        [2.0],
+    ]
+    assert not (tmp_path / "weights").exists()  # there are none
