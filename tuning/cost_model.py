@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from ..runtime.container import write_atomically
 from ..untrusted import brief, read_file, read_json
 from ..untrusted.arrays import read_arrays
 from .feature_extractors import FeatureExtractor
@@ -77,7 +78,7 @@ class RandomModel(CostModel):
         return self._random.uniform(0, self.max_range, len(candidates))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        Path(path).write_text(json.dumps([self.max_range, self._random.bit_generator.state]))
+        write_atomically(path, [json.dumps([self.max_range, self._random.bit_generator.state]).encode()])
 
     def load(self, path: str | os.PathLike[str]) -> None:
         name = f"'{brief(os.fspath(path))}'"
@@ -185,8 +186,9 @@ class FeatureModel(CostModel):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the measurements to `path`, a numpy archive."""
         x, seconds, names = self._table()
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, features=x, seconds=seconds, tasks=np.asarray(names, dtype=np.str_))
+        data = io.BytesIO()
+        np.savez_compressed(data, features=x, seconds=seconds, tasks=np.asarray(names, dtype=np.str_))
+        write_atomically(path, [data.getbuffer()])
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Learn from the measurements in a file. Raises `TiraxError` for what is none, or where they are of others."""

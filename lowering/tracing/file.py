@@ -6,15 +6,16 @@ A browser shows what there is: where a build crashes, the file ends with what wa
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ...diagnostics import TiraxError
-from ...runtime.container import open_output
+from ...runtime.container import open_output, write_atomically
 
 _HERE = Path(__file__).parent
 _HEAD = """<!doctype html>
@@ -36,29 +37,47 @@ OPEN, CLOSE = '<script type="application/json">', "</script>\n"
 
 
 class TraceFile:
-    """A trace that is being written. Raises `TiraxError` where it cannot be opened."""
+    """A trace that is being written. Raises `TiraxError` where it cannot be opened or written on.
+
+    What was there before stays until the beginning is whole.
+    """
 
     def __init__(self, path: str):
         self.path = path.replace("%p", str(os.getpid()))
-        try:
-            self._file = io.TextIOWrapper(open_output(self.path), encoding="utf-8")
-        except OSError as error:
-            raise TiraxError(f"cannot write '{self.path}': {error.strerror}") from error
         parts = {"style": "viewer.css", "script": "viewer.js"}
         texts = {name: (_HERE / file).read_text(encoding="utf-8") for name, file in parts.items()}
-        self._file.write(_HEAD.format(policy=_POLICY, **texts))
+        head = _HEAD.format(policy=_POLICY, **texts)
+        with self._writing():
+            if os.path.exists(self.path) and not os.path.isfile(self.path):
+                self._file = open_output(self.path)
+                self._write(head)
+            else:
+                write_atomically(os.path.realpath(self.path), [head.encode()])
+                self._file = open(self.path, "ab")  # noqa: SIM115 - open as long as the program compiles
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise TiraxError(f"cannot write '{self.path}': {error.strerror}") from error
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.encode())
         self._file.flush()
 
     def add(self, kind: str, **fields: Any) -> None:
         """Append a record; it is in the file when this returns."""
-        self._file.write(f"{OPEN}{to_json({'t': kind, **fields})}{CLOSE}")
-        self._file.flush()
+        with self._writing():
+            self._write(f"{OPEN}{to_json({'t': kind, **fields})}{CLOSE}")
 
     def close(self) -> None:
         """Nothing more is written."""
         if not self._file.closed:
-            self._file.write("</body>\n</html>\n")
-            self._file.close()
+            with self._writing(), self._file:
+                self._write("</body>\n</html>\n")
 
 
 def to_json(value: Any) -> str:

@@ -1,0 +1,148 @@
+"""Processes that are killed or interrupted anywhere while they write files.
+
+    python ended_processes.py SIGKILL SEED ROUNDS     prints what was wrong afterwards, as JSON
+    python ended_processes.py SIGINT SEED ROUNDS
+
+Each round a child of fork goes through the doors of `process_faults`, with programs that no cache has, until the signal
+comes. Then another one (after SIGKILL), or the same (after SIGINT), looks at all files and does what was being done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from process_faults import DOORS, environment, faults_of
+
+from tirax.runtime.container import write_atomically
+
+USED = ("build", "save", "export .so", "safetensors", "profile", "cost model", "tirax build", "tirax-opt", "tirax run")
+STORED = ("records in SQLite", "records in JSON")
+_SECONDS = 60
+"""After which a process hangs."""
+
+
+def folder_of(room: Path, name: str) -> Path:
+    """Where a door writes."""
+    return room / str((*USED, *STORED).index(name))
+
+
+def work(room: Path, number: int) -> None:
+    """All doors, once; files say what was begun and what was done last."""
+    for name in (*USED, *STORED):
+        folder = folder_of(room, name)
+        write_atomically(folder / "begun", [str(number).encode()], durable=False)
+        DOORS[name].work(folder, number)
+        write_atomically(folder / "done", [str(number).encode()], durable=False)
+
+
+def work_on(room: Path, number: int) -> None:
+    """Until a signal comes."""
+    while True:
+        work(room, number)
+        number += 1
+
+
+def look(room: Path) -> list[str]:
+    """What is wrong with the files: each is whole, of the program before or of this one."""
+    wrong: list[str] = []
+    for name in USED:
+        folder, door = folder_of(room, name), DOORS[name]
+        numbers = {int((folder / which).read_text()) for which in ("begun", "done")}
+        for output in door.outputs:
+            tried = [faults_of(door, folder / output, number, False) for number in numbers]
+            wrong += [] if [] in tried else tried[0]
+    return wrong
+
+
+def interrupted(room: Path, number: int) -> list[str]:
+    """What is wrong after SIGINT, in the process that took it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        work_on(room, number)
+    except KeyboardInterrupt:
+        signal.alarm(_SECONDS)
+        wrong = look(room)
+        work(room, number + 500)
+        return wrong + look(room)
+    raise AssertionError("it does not end")
+
+
+def after(room: Path, number: int) -> list[str]:
+    """What is wrong after SIGKILL, in another process."""
+    signal.alarm(_SECONDS)
+    wrong = look(room)
+    work(room, number + 500)
+    return wrong + look(room)
+
+
+def forked(run: Callable[[], object], said: Path) -> int:
+    """The number of a child that writes what `run` gives, or its error, into a file."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        said.write_text(json.dumps(run()))
+        code = 0
+    except BaseException:  # noqa: BLE001 (whatever it is, is told)
+        said.write_text(json.dumps([traceback.format_exc()]))
+    finally:
+        os._exit(code)
+
+
+def ended(child: int) -> bool:
+    """Whether a child ends in time; one that does not is killed."""
+    end = time.monotonic() + _SECONDS
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return True
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def round_of(room: Path, how: signal.Signals, moment: float, number: int) -> list[str]:
+    """What was wrong in a round."""
+    said = room / "said"
+    run = interrupted if how == signal.SIGINT else work_on
+    child = forked(lambda: run(room, number), said)
+    time.sleep(moment)
+    os.kill(child, how)
+    if not ended(child):
+        return ["the process hangs"]
+    if how == signal.SIGKILL and not ended(forked(lambda: after(room, number), said)):
+        return ["the next process hangs"]
+    return json.loads(said.read_text())
+
+
+def main(how: signal.Signals, seed: int, rounds: int) -> None:
+    """Print what was wrong in any round."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as in a shell's background
+    draw, found = random.Random(seed), list[list[str]]()
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        places = {"XDG_CACHE_HOME": "caches", "XDG_CONFIG_HOME": "settings", "HOME": "user"}
+        own = {name: f"{room}/{place}" for name, place in places.items()}
+        with environment(TIRAX_CACHE="1", TIRAX_BUILD_THREADS="1", **own):
+            for name in (*USED, *STORED):
+                folder_of(room, name).mkdir()
+            start = time.monotonic()
+            work(room, 0)
+            longest = time.monotonic() - start
+            for number in range(1, rounds + 1):
+                found.append(round_of(room, how, draw.uniform(0, longest), 1000 * number))
+    print(json.dumps([wrong for wrong in found if wrong]))
+
+
+if __name__ == "__main__":
+    main(signal.Signals[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3]))
