@@ -76,16 +76,19 @@ def floating(e: Emitter, *values: Any) -> list[Expr]:
     return operands(e, *values, dtype=float_dtype(common_dtype(values)))
 
 
-def in_single(convert: Callable[..., Expr]) -> Callable[..., Expr]:
-    """A row that computes what has 16 bits in float32 and rounds once, as PyTorch's kernels do."""
+def in_single(convert: Callable[..., Any]) -> Callable[..., Any]:
+    """A row that computes what has 16 bits in float32 and rounds each result once, as PyTorch's kernels do."""
 
     @wraps(convert)
-    def apply(e: Emitter, *args: Any, **kwargs: Any) -> Expr:
+    def apply(e: Emitter, *args: Any, **kwargs: Any) -> Any:
         dtype = common_dtype(a for a in (*args, *kwargs.values()) if isinstance(a, Expr))
         if dtype not in _HALVES:
             return convert(e, *args, **kwargs)
         wide = [e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for a in args]
         named = {k: e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for k, a in kwargs.items()}
-        return cast_to(e.bound(convert(e, *wide, **named)), dtype)
+        result = convert(e, *wide, **named)
+        if isinstance(result, list):
+            return [e.emit(cast_to(part, dtype)) for part in result]
+        return cast_to(e.bound(result), dtype)
 
     return apply

@@ -12,7 +12,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, rank_of, shape_of
-from ..promotion import operands
+from ..promotion import in_single, operands
 from ..table import row
 from .elementwise import number, scaled
 from .reduction import accumulated
@@ -121,6 +121,7 @@ def pdist(e: Emitter, x: Expr, p: float = 2) -> Expr:
     return norm(e, e.emit(R.subtract(first, second)), p)
 
 
+@in_single
 def norm(e: Emitter, x: Expr, p: float) -> Expr:
     """The norm of p along the last dimension."""
     size = R.abs(x)

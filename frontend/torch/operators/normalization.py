@@ -11,6 +11,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, rank_of, shape_of
+from ..promotion import in_single, promoted
 from ..table import row
 from .elementwise import number
 
@@ -49,6 +50,7 @@ def native_layer_norm(
     return [result, *_statistics(e, input, axes, eps)]
 
 
+@in_single
 def _statistics(e: Emitter, x: Expr, axes: list[int], eps: float) -> list[Expr]:
     mean = e.emit(R.mean(x, axis=axes, keepdims=True))
     variance = e.emit(R.variance(x, axis=axes, keepdims=True))
@@ -61,7 +63,8 @@ def rms_norm(
 ) -> Expr:
     """x / sqrt(mean(x * x) + eps) over the last dimensions, times weight."""
     dtype = dtype_of(input)
-    epsilon = float(np.finfo("float32" if dtype == "bfloat16" else dtype).eps) if eps is None else eps
+    # what torch computes 16 bits in is float32, and so is the epsilon that it adds
+    epsilon = float(np.finfo("float64" if dtype == "float64" else "float32").eps) if eps is None else eps
     scale = filled_like_weight(e, normalized_shape, 1.0, dtype) if weight is None else cast_to(weight, dtype)
     return R.nn.rms_norm(input, scale, axes=list(range(-len(normalized_shape), 0)), epsilon=epsilon)
 
@@ -121,12 +124,13 @@ def batch_norm(
             "batch_norm of a tensor without channels", expected="rank 2 or more", found=rank_of(input)
         )
     dtype = dtype_of(input)
-    weights = _weights(e, [shape_of(input)[1]], weight, bias, dtype)
-    moving = [cast_to(running_mean, dtype), cast_to(running_var, dtype)]
-    result = R.nn.batch_norm(
-        input, *weights, *moving, axis=1, epsilon=eps, center=True, scale=True, momentum=momentum, training=False
-    )
-    return e.emit(TupleGetItem(e.emit(result), 0))
+    wide = promoted(dtype, dtype_of(running_var))  # statistics of float32 are rounded to no 16 bits
+    weights = _weights(e, [shape_of(input)[1]], weight, bias, wide)
+    moving = [cast_to(running_mean, wide), cast_to(running_var, wide)]
+    x = e.bound(cast_to(input, wide))
+    how = {"axis": 1, "epsilon": eps, "center": True, "scale": True, "momentum": momentum, "training": False}
+    result = R.nn.batch_norm(x, *weights, *moving, **how)
+    return e.emit(cast_to(e.emit(TupleGetItem(e.emit(result), 0)), dtype))
 
 
 @row("_native_batch_norm_legit_no_training")
@@ -140,6 +144,7 @@ def native_batch_norm_legit_no_training(
 
 
 @row("_native_batch_norm_legit.no_stats")
+@in_single
 def native_batch_norm_legit_no_stats(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, training: bool, momentum: float, eps: float
 ) -> list[Expr]:
@@ -166,19 +171,15 @@ def native_batch_norm_legit_functional(
         result = native_batch_norm_legit_no_training(e, input, weight, bias, running_mean, running_var, momentum, eps)
         return [*result, running_mean, running_var]
     result = native_batch_norm_legit_no_stats(e, input, weight, bias, True, momentum, eps)
-    axes = [a for a in range(rank_of(input)) if a != 1]
-    count = count_of(shape_of(input)[a] for a in axes)
-    variance = R.variance(input, axis=axes, keepdims=False)
-    dtype = dtype_of(input)
-    total = e.emit(e.tensor(count, dtype))
-    unbiased = R.divide(R.multiply(variance, total), R.subtract(total, const(1, dtype)))
-    return [
-        *result,
-        _moved(e, running_mean, result[1], momentum),
-        _moved(e, running_var, e.emit(unbiased), momentum),
-    ]
+    x = e.bound(cast_to(input, promoted(dtype_of(input), "float32")))
+    axes = [a for a in range(rank_of(x)) if a != 1]
+    mean, variance = (e.emit(build(x, axis=axes, keepdims=False)) for build in (R.mean, R.variance))
+    total = e.emit(e.tensor(count_of(shape_of(x)[a] for a in axes), dtype_of(x)))
+    unbiased = e.emit(R.divide(R.multiply(variance, total), R.subtract(total, number(x, 1.0))))
+    return [*result, _moved(e, running_mean, mean, momentum), _moved(e, running_var, unbiased, momentum)]
 
 
+@in_single
 def _moved(e: Emitter, old: Expr, new: Expr, momentum: float) -> Expr:
     kept = R.multiply(old, number(old, 1 - momentum))
     return e.emit(R.add(kept, R.multiply(cast_to(new, dtype_of(old)), number(old, momentum))))

@@ -10,7 +10,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
-from ..promotion import float_dtype, promoted
+from ..promotion import float_dtype, in_single, promoted
 from ..table import row
 from .elementwise import number, truth
 
@@ -173,6 +173,7 @@ def _truths(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Ex
 
 
 @row("var.correction")
+@in_single
 def var(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
     """The variance over dimensions, divided by the count less the correction."""
     variance = reduced(R.variance, x, dim, keepdim)
@@ -207,6 +208,7 @@ def var_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool
 
 
 @row("std.correction")
+@in_single
 def std(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
     """The root of the variance."""
     return R.sqrt(var(e, x, dim, correction, keepdim))
@@ -233,6 +235,7 @@ def var_mean(
 
 
 @row("logsumexp")
+@in_single
 def logsumexp(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False) -> Expr:
     """log(sum(exp(x))), computed without overflow."""
     x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
@@ -331,7 +334,11 @@ def linalg_vector_norm(
     e: Emitter, x: Expr, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: str | None = None
 ) -> Expr:
     """The norm of `ord` over dimensions."""
-    x = e.bound(x if dtype is None else cast_to(x, dtype))
+    return _norm(e, e.bound(x if dtype is None else cast_to(x, dtype)), ord, dim, keepdim)
+
+
+@in_single
+def _norm(e: Emitter, x: Expr, ord: float, dim: Dims, keepdim: bool) -> Expr:
     size = e.bound(R.abs(x)) if ord not in (0, 2) else x
     if ord == 0:
         return reduced(R.sum, R.astype(truth(x), dtype=dtype_of(x)), dim, keepdim)
