@@ -30,6 +30,8 @@ DIGEST = 32
 
 _UNFINISHED = 86400
 """Seconds for which a file may be being written."""
+_SKEW = 86400
+"""Seconds by which the clocks of machines that share a folder may differ."""
 
 T = TypeVar("T")
 
@@ -66,6 +68,8 @@ def _secret(path: Path) -> bytes:
     known = _read_secret(path)
     if known is None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (path.is_file() or path.is_dir()):
+            path.unlink(missing_ok=True)  # a pipe or a device, which would be written to
         write_atomically(path, [secrets.token_bytes(DIGEST)], mode=0o600)
         known = _read_secret(path)  # where another process did so meanwhile, its own: one of them compiles again
     if known is None:
@@ -198,14 +202,19 @@ class Cache(Generic[T]):
                     path.unlink()
 
     def _entries(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, size and path of every file; another process may remove some meanwhile."""
+        """Time of last use, size and path of every file; another process may remove some meanwhile.
+
+        What was last used in the future was so when the clock was wrong, long ago for all that is known.
+        """
         entries: list[tuple[float, int, Path]] = []
+        latest = time.time() + _SKEW
         for path in self.directory.glob(f"*{self.suffix}"):
             try:
                 status = path.lstat()
             except FileNotFoundError:
                 continue
-            entries.append((status.st_mtime, status.st_size, path))
+            used = status.st_mtime if status.st_mtime < latest else 0.0
+            entries.append((used, status.st_size, path))
         return entries
 
     def _warn(self, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import math
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import FileIO
 from typing import Any
 
 from ..diagnostics import TiraxError, unknown_name
@@ -390,7 +392,27 @@ class TrialLog(MeasureCallback):
 
     def told(self, batch: Batch) -> None:
         shared = {"task": batch.task.context.task_name, "flop": batch.task.flop, "time": time.time()}
-        with open(self.path, "a") as file:
-            for build, result in zip(batch.builds, batch.results, strict=True):
-                row = {**shared, "run_secs": result.run_secs, "error": build.error_msg or result.error_msg}
-                file.write(json.dumps(row) + "\n")
+        rows = [
+            {**shared, "run_secs": result.run_secs, "error": build.error_msg or result.error_msg}
+            for build, result in zip(batch.builds, batch.results, strict=True)
+        ]
+        with open(self.path, "ab+", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _add_lines(file, "".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+_LONGEST_LINE = 1 << 20
+
+
+def _add_lines(file: FileIO, data: bytes) -> None:
+    """Add lines to a file, all or none; what a writer that was stopped left behind the last one goes."""
+    size = file.seek(0, os.SEEK_END)
+    start = file.seek(max(0, size - _LONGEST_LINE))
+    end = start + file.read().rfind(b"\n") + 1
+    file.truncate(end)
+    try:
+        while data:
+            data = data[file.write(data) :]
+    except OSError:
+        file.truncate(end)
+        raise

@@ -3,12 +3,16 @@
 import io
 import json
 import math
+import resource
+from itertools import count
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tuning_workloads import matmul, numbered
 
 from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.tuning import task_scheduler
 from tirax.tuning.analysis import estimate_flops
 from tirax.tuning.builder import Builder
 from tirax.tuning.context import TuneContext
@@ -189,6 +193,26 @@ def test_kinds_and_what_is_not_complete():
         tune(RoundRobin(), [task("a")], 4, weights=[1.0, 2.0])
     with pytest.raises(NameLookupError):
         MeasureCallback.create("all")
+
+
+def test_lines_of_trials_are_whole(tmp_path, monkeypatch):
+    """Behind what a killed writer left, and where the clock goes back; a disk that is full adds nothing."""
+    log, clock = TrialLog(tmp_path / "trials.jsonl"), count(0, -(10**6))
+    monkeypatch.setattr(task_scheduler.time, "time", lambda: next(clock))
+    whole = '{"task": "a", "flop": 1, "time": 0, "run_secs": null, "error": ""}\n'
+    Path(log.path).write_text(f'{whole}{{"task": "a", "fl')
+    tune(RoundRobin(), [task("a")], 4, measure_callbacks=[log])
+    before = Path(log.path).read_text()
+    assert [json.loads(line)["task"] for line in before.splitlines()] == ["a"] * 5
+    assert len(best_so_far(log.path)["a"]) == 5
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            tune(RoundRobin(), [task("a")], 2, measure_callbacks=[log])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert Path(log.path).read_text() == before
 
 
 def test_a_plot(tmp_path):
