@@ -2,6 +2,7 @@
 
     python ended_processes.py SIGKILL SEED ROUNDS     prints what was wrong afterwards, as JSON
     python ended_processes.py SIGINT SEED ROUNDS
+    python ended_processes.py together COUNT ROUNDS   processes that do the same at once, in the same folders
 
 Each round a child of fork goes through the doors of `process_faults`, with programs that no cache has, until the signal
 comes. Then another one (after SIGKILL), or the same (after SIGINT), looks at all files and does what was being done.
@@ -17,12 +18,14 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from process_faults import DOORS, environment, faults_of
 
 from tirax.runtime.container import write_atomically
+from tirax.tuning.database import Database
 
 USED = ("build", "save", "export .so", "safetensors", "profile", "cost model", "tirax build", "tirax-opt", "tirax run")
 STORED = ("records in SQLite", "records in JSON")
@@ -125,10 +128,29 @@ def round_of(room: Path, how: signal.Signals, moment: float, number: int) -> lis
     return json.loads(said.read_text())
 
 
-def main(how: signal.Signals, seed: int, rounds: int) -> None:
-    """Print what was wrong in any round."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as in a shell's background
-    draw, found = random.Random(seed), list[list[str]]()
+def together(room: Path, count: int, rounds: int) -> list[str]:
+    """What is wrong where `count` processes write the same programs, `rounds` of them, into the same files."""
+
+    def run() -> list[str]:
+        for number in range(1, rounds + 1):
+            work(room, number)
+        return []
+
+    said = [room / f"said{n}" for n in range(count)]
+    children = [forked(run, each) for each in said]
+    in_time = [ended(child) for child in children]
+    if not all(in_time):
+        return ["a process hangs"]
+    wrong = [line for each in said for line in json.loads(each.read_text())]
+    for name, kind in zip(STORED, ("sqlite", "json"), strict=True):
+        records = len(Database.create(kind, work_dir=folder_of(room, name) / "work"))
+        wrong += [] if records == rounds else [f"{name}: {records} of {rounds}"]
+    return wrong + look(room)
+
+
+@contextmanager
+def folders() -> Generator[Path]:
+    """Folders for all doors, and caches, settings and a home of their own."""
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         places = {"XDG_CACHE_HOME": "caches", "XDG_CONFIG_HOME": "settings", "HOME": "user"}
@@ -136,13 +158,21 @@ def main(how: signal.Signals, seed: int, rounds: int) -> None:
         with environment(TIRAX_CACHE="1", TIRAX_BUILD_THREADS="1", **own):
             for name in (*USED, *STORED):
                 folder_of(room, name).mkdir()
-            start = time.monotonic()
-            work(room, 0)
-            longest = time.monotonic() - start
-            for number in range(1, rounds + 1):
-                found.append(round_of(room, how, draw.uniform(0, longest), 1000 * number))
-    print(json.dumps([wrong for wrong in found if wrong]))
+            yield room
+
+
+def main(how: str, number: int, rounds: int) -> list[list[str]]:
+    """What was wrong in any round."""
+    with folders() as room:
+        if how == "together":
+            return [wrong for wrong in [together(room, number, rounds)] if wrong]
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as in a shell's background
+        draw, start = random.Random(number), time.monotonic()
+        work(room, 0)
+        longest = time.monotonic() - start
+        found = [round_of(room, signal.Signals[how], draw.uniform(0, longest), 1000 * n) for n in range(1, rounds + 1)]
+        return [wrong for wrong in found if wrong]
 
 
 if __name__ == "__main__":
-    main(signal.Signals[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))

@@ -84,3 +84,28 @@ def test_what_a_killed_process_left_is_removed_a_day_later(tmp_path, monkeypatch
     ObjectCache(objects.directory).put("other", b"content")
     assert sorted(p.name for p in objects.directory.iterdir()) == [".future.o.1234", ".new.o.1234", "key.o", "other.o"]
     assert objects.get("key") == b"content"
+
+
+def test_what_a_clock_in_the_future_left_goes_first(tmp_path, monkeypatch):
+    """It counted as what was used last: a cache that was full of it kept nothing else ever after."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    size = 1000
+    objects = ObjectCache(tmp_path / "objects", limit=8 * (size + DIGEST))
+    for number in range(8):
+        objects.put(f"future{number}", bytes(size))
+        os.utime(objects.directory / f"future{number}.o", (time.time() + 10**8,) * 2)
+    assert objects.get("future7") == bytes(size)  # and is used now
+    for number in range(4):
+        ObjectCache(objects.directory, objects.limit).put(f"now{number}", bytes(size))
+    assert all(objects.get(key) for key in ("now0", "now1", "now2", "now3", "future7"))
+
+
+@pytest.mark.parametrize("seconds", [-(10**9), 10**9])
+def test_a_clock_that_is_wrong_loses_nothing_below_the_limit(tmp_path, monkeypatch, seconds):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    objects, now = ObjectCache(tmp_path / "objects"), time.time
+    objects.put("before", b"content")
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    for key in ("one", "two"):
+        ObjectCache(objects.directory).put(key, b"content")
+    assert all(objects.get(key) == b"content" for key in ("before", "one", "two"))

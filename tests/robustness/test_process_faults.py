@@ -40,3 +40,9 @@ def test_what_is_not_granted_breaks_nothing(group):
 def test_a_process_that_ends_anywhere_leaves_whole_files(how):
     """The next process, or after an interrupt the same, does everything again, and its results are right."""
     assert printed("ended_processes.py", how, "1", "4") == []
+
+
+@only_full
+def test_processes_that_do_the_same_at_once_are_all_right():
+    """The same programs, cache, databases and files: each result is right, each record is there once."""
+    assert printed("ended_processes.py", "together", "3", "2") == []
