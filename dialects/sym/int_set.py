@@ -12,7 +12,7 @@ from math import inf
 from typing import NamedTuple
 
 from .analyzer import Analyzer
-from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, i1, maximum, minimum, mul
+from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, add, i1, maximum, minimum, mul, total
 from .operations import CONDITIONS
 
 Choice = Callable[[SymExpr, SymExpr], SymExpr]
@@ -72,6 +72,10 @@ def _both(choose: Choice, a: SymExpr | None, b: SymExpr | None) -> SymExpr | Non
     return None if a is None or b is None else choose(a, b)
 
 
+def _added(a: SymExpr | None, b: SymExpr | None) -> SymExpr | None:
+    return _both(add, a, b)
+
+
 def _either(choose: Choice, a: SymExpr | None, b: SymExpr | None) -> SymExpr | None:
     return b if a is None else a if b is None else choose(a, b)
 
@@ -94,14 +98,14 @@ class Intervals(Algebra[SymInterval]):
         return e.fold(self) if any(map(self.moves, e.free_vars())) else SymInterval(e, e)
 
     def sum(self, e: Sum) -> SymInterval:
-        low: SymExpr | None = Const(0, e.dtype)
-        high: SymExpr | None = low
+        lows, highs = list[SymExpr | None]([Const(0, e.dtype)]), list[SymExpr | None]([Const(0, e.dtype)])
         for term, factor in e.terms:
             least, most = self.of(term)
             if factor < 0:
                 least, most = most, least
-            low = None if low is None or least is None else low + least * factor
-            high = None if high is None or most is None else high + most * factor
+            lows.append(None if least is None else least * factor)
+            highs.append(None if most is None else most * factor)
+        low, high = total(lows, _added), total(highs, _added)
         return SymInterval(*(None if bound is None else bound + e.offset for bound in (low, high)))
 
     def product(self, e: Product) -> SymInterval:

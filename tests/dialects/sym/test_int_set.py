@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 
+from tirax.dialects.sym import expr
 from tirax.dialects.sym.analyzer import Analyzer, Interval
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, i1, i32, maximum, minimum, select
+from tirax.dialects.sym.expr import OPS, Const, Sum, SymExpr, Var, floordiv, floormod, i1, i32, maximum, minimum, select
 from tirax.dialects.sym.int_set import EVERYTHING, NOTHING, Intervals, SymInterval, values_of, within
 
 I, J, N, M = (Var(name) for name in "ijnm")
@@ -50,6 +52,25 @@ def test_ends_are_these(name: str) -> None:
     ends = values_of(expr, DOMAIN)
     for end, wanted in zip(ends, (low, high), strict=True):
         assert end is not None and Analyzer().can_prove_equal(end, wanted), f"{ends}"
+
+
+def test_ends_of_long_sums_take_no_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of all sums that are made on the way: four times as many for a sum of four times as many sizes."""
+    terms, made = [0], expr._sum
+    sizes = [Var(f"n{k}") for k in range(1024)]
+    sums = {count: sum(sizes[:count], start=Const(0)) + I for count in (256, 1024)}
+
+    def counted(parts: list[tuple[SymExpr, int]], *rest: Any) -> SymExpr:
+        terms[0] += sum(len(part.terms) if isinstance(part, Sum) else 1 for part, _ in parts)
+        return made(parts, *rest)
+
+    monkeypatch.setattr(expr, "_sum", counted)
+    counts = []
+    for count, long in sums.items():
+        terms[0] = 0
+        assert values_of(long, DOMAIN) == SymInterval(long - I, long - I + 7)
+        counts.append(terms[0] / count)
+    assert counts[1] < 2 * counts[0]
 
 
 def test_a_condition_is_true_or_false() -> None:
