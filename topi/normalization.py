@@ -61,9 +61,9 @@ def grouped_norm(
     def element(i: Indices) -> PrimExpr:
         o = [tx.floordiv(i[n], from_sym(each)) if kc and n == channel else i[n] for n in outer]
         deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
-        out = ((value(i) - means(*o)) * deviation).astype(data.type)
-        out = out if gamma is None else out * gamma(i[channel])
-        return out if beta is None else out + beta(i[channel])
+        out = (value(i) - means(*o)) * deviation
+        out = out if gamma is None else out * gamma(i[channel]).astype(wide)
+        return (out if beta is None else out + beta(i[channel]).astype(wide)).astype(data.type)
 
     return over_axes(data.dims, element, name, "injective")
 
