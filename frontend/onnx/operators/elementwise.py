@@ -10,6 +10,7 @@ from ml_dtypes import finfo
 from ....dialects.dtypes import dtype_of, is_float, numpy_dtype
 from ....handles.relax.expr import Expr
 from ..node import Node
+from ..single import in_single
 from ..table import MICROSOFT, converter, rows, simple
 from ..tensors import dtype_name
 from ..values import Output, Value, as_value, like, op
@@ -109,6 +110,7 @@ for _name, _relax in {"Max": "maximum", "Min": "minimum", "Sum": "add"}.items():
 
 
 @converter("Mean")
+@in_single
 def mean(node: Node, *xs: Value) -> Expr:
     return op("divide", _folded("add")(node, *xs), float(len(xs)))
 
@@ -191,11 +193,13 @@ def prelu(node: Node, x: Value, slope: Value) -> Expr:
 
 
 @converter("Elu")
+@in_single
 def elu(node: Node, x: Value) -> Expr:
     return op("where", op("less", x, 0.0), op("multiply", op("subtract", op("exp", x), 1.0), node.attr("alpha")), x)
 
 
 @converter("Celu")
+@in_single
 def celu(node: Node, x: Value) -> Expr:
     alpha = node.attr("alpha")
     negative = op("subtract", op("exp", op("divide", x, alpha)), 1.0)
@@ -203,6 +207,7 @@ def celu(node: Node, x: Value) -> Expr:
 
 
 @converter("Selu")
+@in_single
 def selu(node: Node, x: Value) -> Expr:
     alpha, gamma = node.attr("alpha"), node.attr("gamma")
     negative = op("multiply", op("subtract", op("exp", x), 1.0), alpha)
@@ -210,23 +215,27 @@ def selu(node: Node, x: Value) -> Expr:
 
 
 @converter("HardSigmoid")
+@in_single
 def hard_sigmoid(node: Node, x: Value) -> Expr:
     line = op("add", op("multiply", x, node.attr("alpha")), node.attr("beta"))
     return op("minimum", op("maximum", line, 0.0), 1.0)
 
 
 @converter("HardSwish")
+@in_single
 def hard_swish(node: Node, x: Value) -> Expr:
     line = op("add", op("multiply", x, 1 / 6), 0.5)
     return op("multiply", x, op("minimum", op("maximum", line, 0.0), 1.0))
 
 
 @converter("Mish")
+@in_single
 def mish(node: Node, x: Value) -> Expr:
     return op("multiply", x, op("tanh", _softplus(x)))
 
 
 @converter("Softplus")
+@in_single
 def softplus(node: Node, x: Value) -> Expr:
     return _softplus(x)
 
@@ -238,6 +247,7 @@ def _softplus(x: Value) -> Expr:
 
 
 @converter("Softsign")
+@in_single
 def softsign(node: Node, x: Value) -> Expr:
     return op("divide", x, op("add", op("abs", x), 1.0))
 
@@ -271,11 +281,13 @@ def bias_gelu(node: Node, x: Value, bias: Value) -> Expr:
 
 
 @converter("Swish")
+@in_single
 def swish(node: Node, x: Value) -> Expr:
     return _swish(x, node.attr("alpha", 1.0))
 
 
 @converter("QuickGelu", domain=MICROSOFT)
+@in_single
 def quick_gelu(node: Node, x: Value) -> Expr:
     return _swish(x, node.attr("alpha", 1.702))
 

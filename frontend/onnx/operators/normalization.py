@@ -8,6 +8,7 @@ from typing import Any
 from ....dialects.sym.expr import product
 from ....handles.relax.expr import Expr, TupleGetItem
 from ..node import Node
+from ..single import in_single
 from ..table import MICROSOFT, converter
 from ..values import Value, as_value, op
 from .elementwise import converted
@@ -24,6 +25,11 @@ def batch_norm(node: Node, x: Value, scale: Value, shift: Value, mean: Value, va
     """Before version 14 a node with further outputs trains, since then one whose attribute says so."""
     if node.attr("training_mode", 0) or (node.version < 14 and node.wants(1)):
         return _batch_norm_in_training(node, x, scale, shift, mean, variance)
+    return _batch_norm(node, x, scale, shift, mean, variance)
+
+
+@in_single
+def _batch_norm(node: Node, x: Value, scale: Value, shift: Value, mean: Value, variance: Value) -> Expr:
     vectors = [converted(v, x.dtype) for v in (scale, shift, mean, variance)]
     attrs = {"axis": 1, "epsilon": node.attr("epsilon"), "training": False}
     return TupleGetItem(node.emit(op("nn.batch_norm", x, *vectors, **attrs)), 0)
@@ -31,17 +37,24 @@ def batch_norm(node: Node, x: Value, scale: Value, shift: Value, mean: Value, va
 
 def _batch_norm_in_training(node: Node, x: Value, scale: Value, shift: Value, mean: Value, variance: Value) -> Any:
     axes, dtype = [i for i in range(x.rank) if i != 1], mean.dtype
-    own = [node.emit(op(name, x, axis=axes)) for name in ("mean", "variance")]
-    centred = op("subtract", x, _along(own[0], x.rank))
-    width = op("sqrt", op("add", _along(own[1], x.rank), node.attr("epsilon")))
-    y = op("divide", op("multiply", centred, _along(converted(scale, x.dtype), x.rank)), width)
-    y = op("add", y, _along(converted(shift, x.dtype), x.rank))
+    data = x if x.dtype == "float64" else as_value(node.emit(as_value(converted(x, "float32")).expr))
+    own = [node.emit(op(name, data, axis=axes)) for name in ("mean", "variance")]
+    y = _by_statistics(node, x, scale, shift, *map(as_value, own))
     keep = node.attr("momentum")
     running = [
-        op("add", op("multiply", old, keep), op("multiply", converted(as_value(new), dtype), 1.0 - keep))
+        op("add", op("multiply", converted(old, data.dtype), keep), op("multiply", new, 1.0 - keep))
         for old, new in zip((mean, variance), own, strict=True)
     ]
+    running = [converted(as_value(r), dtype) for r in running]
     return y, *running, *([None, None] if node.version < 14 else [])
+
+
+@in_single
+def _by_statistics(node: Node, x: Value, scale: Value, shift: Value, mean: Value, variance: Value) -> Expr:
+    centred = op("subtract", x, _along(mean, x.rank))
+    width = op("sqrt", op("add", _along(variance, x.rank), node.attr("epsilon")))
+    y = op("divide", op("multiply", centred, _along(converted(scale, x.dtype), x.rank)), width)
+    return op("add", y, _along(converted(shift, x.dtype), x.rank))
 
 
 @converter("InstanceNormalization")
@@ -178,6 +191,7 @@ def embed_layer_norm(
 
 
 @converter("LRN")
+@in_single
 def local_response_norm(node: Node, x: Value) -> Expr:
     """x / (bias + alpha / size * sum of the squares of `size` neighbouring channels) ** beta"""
     size = node.attr("size")
@@ -191,6 +205,7 @@ def local_response_norm(node: Node, x: Value) -> Expr:
 
 
 @converter("LpNormalization")
+@in_single
 def lp_norm(node: Node, x: Value) -> Expr:
     """x over its norm along an axis; 0 where that is 0."""
     axis = [node.attr("axis")]
@@ -204,6 +219,7 @@ def lp_norm(node: Node, x: Value) -> Expr:
 
 
 @converter("MeanVarianceNormalization")
+@in_single
 def mean_variance_norm(node: Node, x: Value) -> Expr:
     """(x - mean) / (deviation + 1e-9)"""
     axes = node.attr("axes", [0, 2, 3])

@@ -12,6 +12,7 @@ from ....handles.tir import prim_expr as tx
 from ....topi import windows as topi_windows
 from ....topi.regions import roi_pool
 from ..node import Node
+from ..single import in_single
 from ..table import converter
 from ..values import Value, as_value, op
 from .windows import LAYOUTS, Window, padded, spatial_rank, window_of
@@ -74,6 +75,7 @@ def max_pool(node: Node, x: Value) -> Any:
 
 
 @converter("LpPool")
+@in_single
 def lp_pool(node: Node, x: Value) -> Expr:
     """(sum(|x| ** p)) ** (1 / p) of each window."""
     window, p = window_of(node, x, node.attr("kernel_shape")), node.attr("p")
@@ -119,6 +121,7 @@ def global_max_pool(node: Node, x: Value) -> Expr:
 
 
 @converter("GlobalLpPool")
+@in_single
 def global_lp_pool(node: Node, x: Value) -> Expr:
     p = float(node.attr("p"))
     return op("power", op("sum", op("power", op("abs", x), p), axis=_spatial(x), keepdims=True), 1.0 / p)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ....dialects.dtypes import dtype_of, is_float
 from ....handles.relax.expr import Expr
 from ..node import Node
+from ..single import in_single
 from ..table import Converter, converter
 from ..values import Output, Value, as_value, op
 
@@ -47,6 +48,7 @@ def _composed(before: Callable[[Output], Output], after: Callable[[Output], Outp
     """after(sum(before(x))), in floats where x is of integers."""
     total = _reduction("sum")
 
+    @in_single
     def convert(node: Node, x: Value, axes: Value | None = None) -> Output:
         data = x if is_float(dtype_of(x.dtype)) else as_value(op("astype", x, dtype="float64"))
         result = after(total(node, as_value(before(data)), axes))
@@ -71,6 +73,7 @@ _log_sum_exp = _composed(lambda x: op("exp", x), lambda s: op("log", s))
 
 
 @converter("ReduceLogSumExp")
+@in_single
 def log_sum_exp(node: Node, x: Value, axes: Value | None = None) -> Output:
     """Less the greatest element, so that nothing overflows, where there certainly is one."""
     along = node.ints("axes", axes) or list(range(x.rank))

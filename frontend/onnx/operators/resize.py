@@ -196,7 +196,8 @@ def _by_operator(x: Value, rows: Sequence[_Axis], how: Resampling) -> Expr:
 def _by_tables(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> Expr | Value:
     """One dimension after the other, those that shrink most first."""
     tables = [(r, r.taps(how)) for r in rows]
-    value: Any = x if how.mode == "nearest" or "float" in x.dtype else op("astype", x, dtype="float32")
+    exact = how.mode == "nearest" or x.dtype in ("float32", "float64")
+    value: Any = x if exact else op("astype", x, dtype="float32")
     for r, taps in sorted(tables, key=lambda row: (row[0].new.constant or 0) / max(row[0].old.constant or 0, 1)):
         if how.mode == "nearest":
             value = op("take", value, Value.constant(taps.places[:, 0]), axis=r.axis)

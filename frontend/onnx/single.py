@@ -1,0 +1,39 @@
+"""Converters that compute what has 16 bits in float32."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from .node import Node
+from .table import Converter
+from .values import Value, as_value, op
+
+_HALVES = ("float16", "bfloat16")
+
+
+def in_single(convert: Converter) -> Converter:
+    """A converter whose inputs of 16 bits come as float32, and whose results are rounded once, as ONNX Runtime's are.
+
+    The dtype of the results is the first input's; other inputs, and nodes whose first input is no half, stay as they
+    are.
+    """
+
+    @wraps(convert)
+    def single(node: Node, *inputs: Any) -> Any:
+        dtype = inputs[0].dtype if inputs and isinstance(inputs[0], Value) else None
+        if dtype not in _HALVES:
+            return convert(node, *inputs)
+
+        def rounded(result: Any) -> Any:
+            value = None if result is None else as_value(node.emit(as_value(result).expr))
+            return value if value is None or value.dtype != "float32" else op("astype", value, dtype=dtype)
+
+        results = convert(node, *map(_wide, inputs))
+        return tuple(map(rounded, results)) if isinstance(results, tuple) else rounded(results)
+
+    return single
+
+
+def _wide(x: Any) -> Any:
+    return as_value(op("astype", x, dtype="float32")) if isinstance(x, Value) and x.dtype in _HALVES else x
