@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...diagnostics import UnsupportedError
 from ..importing.errors import ModelError
 from .arguments import changes_operand, operator_name
 from .control_flow import CONTROL_FLOW
@@ -19,10 +20,31 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
     """
     if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
         return program
+    _require_inputs_of_their_own(program)
     try:
         return program.run_decompositions(_all_decompositions(custom))
     except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
+
+
+def _require_inputs_of_their_own(program: Any) -> None:
+    """Raises `UnsupportedError` where inputs that were traced share memory, and something is changed in place."""
+    if not any(
+        changes_operand(node.target) for node in _nodes(program.graph_module) if hasattr(node.target, "_schema")
+    ):
+        return
+    owners: dict[int, str] = {}
+    taken = set(program.graph_signature.user_inputs)
+    for node in (n for n in program.graph.nodes if n.op == "placeholder" and n.name in taken):
+        value, name = node.meta.get("val"), node.name
+        if not hasattr(value, "untyped_storage"):
+            continue
+        owner = owners.setdefault(value.untyped_storage()._cdata, name)
+        if owner != name:
+            raise UnsupportedError(
+                f"the inputs {owner} and {name} share memory, and the program changes tensors",
+                hint="trace it with inputs of their own: a call changes none of what it takes",
+            )
 
 
 def _nodes(module: Any) -> Iterator[Any]:

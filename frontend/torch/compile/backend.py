@@ -21,7 +21,7 @@ from ..graph import target_name
 from ..tensors import array_of
 from .calls import Call, graph_call
 from .graphs import GraphConverter
-from .inference import is_plain
+from .inference import is_plain, visible_outputs
 from .options import Options, require_mode
 from .partition import partitioned
 from .report import GraphReport
@@ -100,7 +100,8 @@ def _compiled_graph(
     gm: Any, example_inputs: Sequence[Any], *, options: Options, kind: str
 ) -> Callable[[list[Any]], Any]:
     """What AOTAutograd calls with the list of a graph's arguments."""
-    return _boxed(_call_of(GraphConverter(gm), gm, options, kind)[0])
+    returned = visible_outputs() if kind == "forward" else 0
+    return _boxed(_call_of(GraphConverter(gm, returned=returned), gm, options, kind)[0])
 
 
 def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) -> tuple[Call, bool]:
@@ -130,7 +131,7 @@ def _boxed(call: Call) -> Callable[[list[Any]], Any]:
 def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | None:
     """A part of a graph, compiled; None where it turns out that it cannot be, which `coverage` learns."""
     try:
-        return _built(GraphConverter(graph_module), options)
+        return _built(GraphConverter(graph_module, returned=0), options)
     except Exception as error:  # noqa: BLE001 - whatever it is, the part runs: `_left` says why
         _left(graph_module, error, options, coverage)
         return None

@@ -19,7 +19,7 @@ from ..exported_program import ProgramReader
 from ..graph import NotKnown
 from ..symbols import is_symbolic
 from .layout import Order, inverse, memory_order
-from .refusals import why_foreign, why_refused
+from .refusals import shared_views, why_foreign, why_refused
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,13 @@ class Signature:
 class SubgraphReader(ProgramReader):
     """Reads a graph, and gathers the nodes that cannot be converted in `refused`."""
 
-    def __init__(self, builder: BlockBuilder, module: Any):
+    def __init__(self, builder: BlockBuilder, module: Any, returned: int | None = None):
         super().__init__(builder, module, None)
         self.refused: list[Any] = []
+        self._shared = shared_views(module.graph, returned)
 
     def _converted(self, node: Any) -> Any:
-        reason = why_refused(node)
+        reason = "results share its memory" if node in self._shared else why_refused(node)
         if reason is not None:
             raise UnsupportedError(reason)
         value = super()._converted(node)
@@ -92,11 +93,14 @@ class SubgraphReader(ProgramReader):
 
 
 class GraphConverter:
-    """The conversion of one graph. `frozen` are arrays that are constants, by the position of their argument."""
+    """The conversion of one graph. `frozen` are arrays that are constants, by the position of their argument.
 
-    def __init__(self, graph_module: Any, frozen: Mapping[int, Any] | None = None):
+    Of the outputs the first `returned` (all) are those of the program: which of them share memory is seen in it.
+    """
+
+    def __init__(self, graph_module: Any, frozen: Mapping[int, Any] | None = None, returned: int | None = None):
         self._builder = BlockBuilder()
-        self.reader = SubgraphReader(self._builder, graph_module)
+        self.reader = SubgraphReader(self._builder, graph_module, returned)
         self._nodes = list(graph_module.graph.nodes)
         self._inputs = [node for node in self._nodes if node.op == "placeholder"]
         self._frozen = frozen or {}

@@ -32,6 +32,14 @@ def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
     return not special and _counts(graph_module) == (len(inputs), found.num_outputs)
 
 
+def visible_outputs() -> int | None:
+    """How many outputs of the forward graph that AOTAutograd compiles a program can see; None where it does not say."""
+    from torch._guards import TracingContext
+
+    found: Any = getattr(TracingContext.try_get(), "fw_metadata", None)
+    return getattr(found, "num_forward_returns", None)
+
+
 def _counts(graph_module: Any) -> tuple[int, int]:
     """How many inputs and outputs a graph has."""
     nodes = list(graph_module.graph.nodes)

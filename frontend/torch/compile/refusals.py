@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..arguments import operator_name
@@ -34,6 +35,33 @@ def _draws(node: Any, name: str) -> bool:
         return True
     names = [a.name for a in node.target._schema.arguments]
     return {**dict(zip(names, node.args, strict=False)), **node.kwargs}.get("dropout_p", 0.0) != 0.0
+
+
+def shared_views(graph: Any, returned: int | None) -> frozenset[Any]:
+    """The views of memory that several of the first `returned` outputs of a graph have, and no input.
+
+    PyTorch makes them: compiled functions give each of their results memory of its own.
+    """
+    nodes = list(graph.nodes)
+    outputs = nodes[-1].args[0]
+    visible = dict.fromkeys(outputs[:returned] if isinstance(outputs, list | tuple) else ())
+    owners = Counter(place for node in visible if (place := _memory(node)) is not None)
+    of_inputs = {_memory(node) for node in nodes if node.op == "placeholder"}
+    shared = {place for place, count in owners.items() if count > 1} - of_inputs
+    return frozenset(
+        node
+        for node in nodes
+        if _memory(node) in shared and any(_memory(source) == _memory(node) for source in node.all_input_nodes)
+    )
+
+
+def _memory(node: Any) -> int | None:
+    """What the traced tensors of nodes that share memory have in common."""
+    import torch
+
+    value: Any = getattr(node, "meta", {}).get("val")
+    has_memory = isinstance(value, torch.Tensor) and value.layout is torch.strided
+    return value.untyped_storage()._cdata if has_memory else None
 
 
 def why_foreign(value: Any) -> str | None:

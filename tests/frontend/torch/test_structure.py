@@ -132,6 +132,50 @@ def test_padding_by_sizes() -> None:
     agree(exported(model, inputs[0], dynamic_shapes=(({1: torch.export.Dim.AUTO},),)), *inputs)
 
 
+def test_inputs_that_share_memory() -> None:
+    def model(x: Any, y: Any) -> Any:
+        y.add_(1)
+        return x + y
+
+    base = torch.ones(3, 4)
+    program = exported(model, [base, base[:]])
+    with pytest.raises(UnsupportedError, match="the inputs inputs_0 and inputs_1 share memory"):
+        from_exported_program(program)
+    agree(exported(lambda x, y: x + y, [base, base]), [base, base * 2])
+    compiled = torch.compile(model, backend="tirax")
+    base, same = torch.ones(3, 4), torch.ones(3, 4)
+    np.testing.assert_array_equal(compiled(base, base[1:2]), model(same, same[1:2]))
+    np.testing.assert_array_equal(base, same)
+
+
+VIEWS = {
+    "of a result": lambda y: (y.T, [y], y.view(-1)),
+    "twice": lambda y: (y.T, y.T),
+    "of an input": lambda y: (y, y + 1),
+    "of views": lambda y: (y[1:].T[2], y[:2], y.sum()),
+    "none": lambda y: (y.T.clone(), y),
+}
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_results_that_share_memory(name: str, grad: bool) -> None:
+    """What changes one of them changes the others, as in eager PyTorch."""
+    weight = torch.rand(4, 4, requires_grad=grad)
+
+    def model(x: Any) -> Any:
+        y = x if name == "of an input" else (x @ weight.detach()).sin()
+        return VIEWS[name](y), (x @ weight).cos()
+
+    def places(function: Any) -> list[int]:
+        x = torch.ones(3, 4)
+        found = [t.untyped_storage().data_ptr() for t in torch.utils._pytree.tree_leaves((x, function(x)))]
+        return [found.index(place) for place in found]
+
+    torch._dynamo.reset()
+    assert places(torch.compile(model, backend="tirax")) == places(model)
+
+
 @pytest.mark.parametrize("value", [torch.nn.Linear(2, 2), "model.pt2", None, 3, {}])
 def test_what_is_no_program(value: Any) -> None:
     with pytest.raises(ArgumentsError, match="no exported program") as caught:
