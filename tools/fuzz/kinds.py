@@ -38,6 +38,7 @@ from .statement_programs import statement_program
 from .structures import structure
 from .tape import Tape
 from .tensor_programs import tensor_program
+from .torch_programs import check_torch_program, torch_program
 from .torch_reference import check_against_torch
 from .workloads import WORKLOADS
 
@@ -272,6 +273,7 @@ KINDS = {
     "relax": Kind("random Relax modules: native code, texts", _drawn(relax_program), _check_native),
     "operators": Kind("programs of all operators: native code, texts", _drawn(operator_program), _check_native),
     "torch": Kind("random Relax modules: the interpreter beside torch", _draw_for_torch, _check_torch, ("torch",)),
+    "torch-programs": Kind("programs of PyTorch's beside eager ones", torch_program, check_torch_program, ("torch",)),
     "structures": Kind("programs that grow in one way each: native code", structure, _check_structure),
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tirax.dialects import tir
+from tirax.frontend.torch import graph, table
 from tirax.interpreter import MeaningError
 from tirax.script import parse_source
 from tirax.tools.fuzz import kinds, nnsmith_graphs, onnx_graphs, torch_reference
@@ -44,6 +45,43 @@ def test_what_torch_computes_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) 
 def test_operators_that_the_table_has_not_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(torch_reference._OPERATORS, "nn.relu")
     assert needing("torch").check(RELU) == 0
+
+
+PROGRAM = """WAY, DYNAMIC, GRAD = {way!r}, True, False
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(4))
+        self.register_buffer("count", torch.tensor(0))
+
+    def forward(self, x, k=None):
+        {change}
+        return Pair({{"s": x.T, "r": None}}, Box(x, (x + self.b, "text")))
+
+
+def inputs(n):
+    return (torch.arange(4.0 * n).reshape(n, 4),), {{"k": None}}
+"""
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("way", ["export", "compile"])
+def test_what_programs_of_torch_change_and_return_is_compared(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = needing("torch-programs")
+    text = PROGRAM.format(way=way, change="x[m := x > 2] += 1; self.b.mul_(x.mean() + m.sum())")
+    assert kind.check(text) == 2
+    monkeypatch.setattr(graph, "lookup", lambda name, overload: table.lookup({"add": "sub"}.get(name, name), overload))
+    with pytest.raises(MeaningError, match="value"):
+        kind.check(text)
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("way", ["export", "compile"])
+@pytest.mark.parametrize("change", ["x.set_(k)", "raise ValueError(x.shape)"])
+def test_what_torch_itself_refuses_is_not_compared(way: str, change: str) -> None:
+    assert needing("torch-programs").check(PROGRAM.format(way=way, change=change)) == 0
 
 
 @pytest.mark.usefixtures("onnxruntime")
