@@ -13,6 +13,7 @@ import errno
 import hashlib
 import hmac
 import os
+import pwd
 import secrets
 import stat
 import time
@@ -47,15 +48,29 @@ def cache_key(*parts: str | bytes) -> str:
 
 
 def default_directory(name: str = "objects") -> Path:
-    """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`."""
+    """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`. Raises `RuntimeError` where there is no home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tirax" / name
+    return (Path(base) if os.path.isabs(base) else _home() / ".cache") / "tirax" / name
 
 
 def secret_file() -> Path:
-    """`$XDG_CONFIG_HOME/tirax/cache.key`, by default below `~/.config`."""
+    """`$XDG_CONFIG_HOME/tirax/cache.key`, by default below `~/.config`. Raises `RuntimeError` without a home."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "tirax" / "cache.key"
+    return (Path(base) if os.path.isabs(base) else _home() / ".config") / "tirax" / "cache.key"
+
+
+def _home() -> Path:
+    """The user's home; one that is empty or relative, another place in each folder, counts for nothing.
+
+    Raises `RuntimeError` where there is none.
+    """
+    home = os.environ.get("HOME", "")
+    if not os.path.isabs(home):
+        with contextlib.suppress(KeyError):  # the system does not know the user, as in a container
+            home = pwd.getpwuid(os.getuid()).pw_dir
+    if not os.path.isabs(home):
+        raise RuntimeError("there is no home directory")
+    return Path(home)
 
 
 def secret() -> bytes:

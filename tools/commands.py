@@ -8,6 +8,7 @@ import platform
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,7 +244,8 @@ def cache(options: Namespace) -> int:
     """Show or empty the object cache."""
     if options.action == "clear":
         before = _cache_text()
-        ObjectCache().clear()
+        with suppress(RuntimeError):  # there is no home for one
+            ObjectCache().clear()
         print(f"removed: {before}")
     else:
         print(_cache_text())
@@ -251,7 +253,10 @@ def cache(options: Namespace) -> int:
 
 
 def _cache_text() -> str:
-    directory = ObjectCache().directory
+    try:
+        directory = ObjectCache().directory
+    except RuntimeError as error:
+        return f"none, {error}"
     sizes = [path.stat().st_size for path in directory.glob("*.o")]
     return f"{directory}, {len(sizes)} objects, {sum(sizes) / 2**20:.1f} MiB"
 

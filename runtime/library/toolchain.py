@@ -80,7 +80,8 @@ def _run(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
-        raise LibraryError(f"'{command[0]}' cannot be run: {error.strerror}", hint=_HINT) from error
+        hint = _HINT if isinstance(error, FileNotFoundError | PermissionError) else None
+        raise LibraryError(f"'{command[0]}' cannot be run: {error.strerror}", hint=hint) from error
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         raise LibraryError(f"'{' '.join(command[:2])} …' failed ({done.returncode})", notes=lines[:20])

@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import pwd
 import resource
 import shutil
 import sys
@@ -103,9 +104,21 @@ def environment(**values: str | None) -> Generator[None]:
         tempfile.tempdir = None
 
 
-def home(value: str | None) -> AbstractContextManager[None]:
-    """A home, and no other folders for caches and settings."""
-    return environment(HOME=value, XDG_CACHE_HOME=None, XDG_CONFIG_HOME=None)
+@contextmanager
+def home(value: str | None) -> Generator[None]:
+    """A home, and no other folders for caches and settings; the system does not know the user. Nothing is made here."""
+    before = set(os.listdir())
+    with environment(HOME=value, XDG_CACHE_HOME=None, XDG_CONFIG_HOME=None):
+        known, pwd.getpwuid = pwd.getpwuid, _unknown
+        try:
+            yield
+        finally:
+            pwd.getpwuid = known
+    require(set(os.listdir()) == before, "a cache is in the working directory")
+
+
+def _unknown(user: int) -> Any:
+    raise KeyError(user)
 
 
 @contextmanager
@@ -277,18 +290,22 @@ def line(output: str, is_right: Check, *arguments: str) -> Door:
         program = folder.with_name(f"{folder.name}.py")
         program.write_text("from tvm.script import ir as I, relax as R\n" + text_of(number))
         paths = {"P": str(program), "O": str(folder / output)}
-        tool, *rest = [paths.get(argument, argument) for argument in arguments]
-        with redirect_stderr(io.StringIO()) as said, redirect_stdout(io.StringIO()):
-            code = {"tirax": tirax_cli, "tirax-opt": tirax_opt}[tool].main(rest)
-        if code == 130:
-            raise KeyboardInterrupt
-        text = said.getvalue()
-        require("internal error" not in text and "Traceback" not in text and code in (0, 1), f"{code}: {text}")
-        if code:
-            require("error" in text, "a code without a message")
-            raise TiraxError(text)
+        command(*[paths.get(argument, argument) for argument in arguments])
 
     return Door({output: is_right}, work)
+
+
+def command(tool: str, *arguments: str) -> None:
+    """Run a command line. Raises `TiraxError` where it refuses, `Broken` where it does not say why."""
+    with redirect_stderr(io.StringIO()) as said, redirect_stdout(io.StringIO()):
+        code = {"tirax": tirax_cli, "tirax-opt": tirax_opt}[tool].main(list(arguments))
+    if code == 130:
+        raise KeyboardInterrupt
+    text = said.getvalue()
+    require("internal error" not in text and "Traceback" not in text and code in (0, 1), f"{code}: {text}")
+    if code:
+        require("error" in text, "a code without a message")
+        raise TiraxError(text)
 
 
 DOORS: dict[str, Door] = {
@@ -323,6 +340,8 @@ DOORS: dict[str, Door] = {
     "tirax run --profile": line("out.json", is_json, "tirax", "run", "P", "--sizes", "n=3", "--profile", "O"),
     "tirax graph": line("out.dot", ends("}"), "tirax", "graph", "P", "-o", "O"),
     "tirax explain": line("out.html", is_trace, "tirax", "explain", "P", "-o", "O"),
+    "tirax env": Door({}, lambda *_: command("tirax", "env")),
+    "tirax cache clear": Door({}, lambda *_: command("tirax", "cache", "clear")),
 }
 
 
@@ -366,7 +385,7 @@ def faults_of(door: Door, path: Path, number: int, refused: bool) -> list[str]:
     return []
 
 
-ASKING = ("build", "export .so", "tirax build", "tirax-opt")
+ASKING = ("build", "export .so", "tirax build", "tirax-opt", "tirax env", "tirax cache clear")
 """Doors that ask the environment for folders."""
 
 
@@ -379,7 +398,9 @@ def main(names: Sequence[str]) -> None:
             TIRAX_CACHE="1", TIRAX_BUILD_THREADS="1", **{name: f"{room}/{folder}" for name, folder in folders.items()}
         ),
     ):
-        os.chdir(room)
+        here = Path(room, "here")
+        here.mkdir()
+        os.chdir(here)
         found: dict[str, str] = {}
         for name in names:
             for which in ASKING if name in {**HOMES, **FOLDERS} else DOORS:
