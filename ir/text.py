@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.ir import TypeAttribute
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+
+from ..diagnostics import SourceLocation
+from .passes.limits import check_limit, exceeded, limit
 
 T = TypeVar("T")
 
@@ -52,6 +57,44 @@ class TextParser(Parser):
         super().__init__(ctx, "", filename)
         self._parser_state = ParserState(_Lexer(Input(text, filename)))
         self._types: dict[str, TypeAttribute] = {}
+        self._sizes: dict[int, int] = {}
+        """Of attributes that are part of an alias, by identity: to hash one takes as long as to write it out."""
+
+    def _parse_alias_def(self) -> None:
+        """As xDSL's; aliases of aliases of … stand for no more than a limit. Raises `LimitError`."""
+        start = self._current_token.span.start
+        super()._parse_alias_def()
+        name, value = next(reversed(self.attribute_aliases.items()))
+        if self._size(value) > limit("parse.aliases"):
+            what = f"what the alias {name} stands for is too large"
+            raise exceeded("parse.aliases", what, self._size(value), self._place(start))
+
+    def _size(self, attribute: Attribute) -> int:
+        if id(attribute) not in self._sizes:
+            self._sizes[id(attribute)] = 1 + sum(map(self._size, _parts(attribute)))
+        return self._sizes[id(attribute)]
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
+        if type is not None:
+            self._check_elements(type)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_dense_literal_type(self) -> Any:
+        found = super()._parse_dense_literal_type()
+        self._check_elements(found)
+        return found
+
+    def _check_elements(self, type: Any) -> None:
+        """Raises `LimitError` for elements that the text does not have one by one, and that are too many."""
+        count = math.prod(type.get_shape())
+        if count > len(self.lexer.input.content):
+            check_limit(
+                "parse.elements", count, "a constant has too many elements", self._place(self._current_token.span.start)
+            )
+
+    def _place(self, at: int) -> SourceLocation:
+        before = self.lexer.input.content[:at]
+        return SourceLocation(self.lexer.input.name, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
     def parse_optional_type(self) -> TypeAttribute | None:
         """As xDSL's; a type of a dialect that has been read is not read again where its text comes again."""
@@ -67,6 +110,14 @@ class TextParser(Parser):
         if found is not None and match.end() <= self.pos and not content[match.end() : self.pos].strip():
             self._types[match[0]] = found  # it ends where the match does: the `>` was none of `->` or `a > b`
         return found
+
+
+def _parts(attribute: Attribute) -> Iterable[Attribute]:
+    if isinstance(attribute, ParametrizedAttribute):
+        return attribute.parameters
+    if isinstance(attribute, ArrayAttr):
+        return cast("ArrayAttr[Attribute]", attribute).data
+    return attribute.data.values() if isinstance(attribute, DictionaryAttr) else ()
 
 
 def read_text(ctx: Context, text: str, parse: Callable[[TextParser], T], filename: str = "<unknown>") -> T:

@@ -42,6 +42,9 @@ LIMITS = {
     "parse.depth": Limit(400, "parentheses, calls and operators inside of each other in an expression of TVMScript"),
     "parse.bits": Limit(4096, "bits of an integer that Python's operators compute in a script"),
     "parse.length": Limit(4096, "elements of a sequence that Python's operators compute in a script"),
+    "parse.macros": Limit(4096, "calls of macros in a function of a script, those of macros in them counted"),
+    "parse.aliases": Limit(1 << 16, "attributes and types that an alias of MLIR text stands for, written out"),
+    "parse.elements": Limit(1 << 24, "elements of a constant of MLIR text that has one number for all of them"),
 }
 """The limits by name."""
 

@@ -17,6 +17,7 @@ from ...dialects.dtypes import dtype_name, is_scalable, lanes_of, scalar_of
 from ...dialects.names import name_of
 from ...dialects.sym.expr import product
 from ...dialects.tir.types import HANDLE
+from ...ir.passes.limits import check_limit
 from .scope import Environment, Scope
 from .source import Source
 from .tir_calls import TirCalls
@@ -144,6 +145,7 @@ class TirFunctions(TirCalls):
     def __init__(self, source: Source, scope: Scope):
         super().__init__(source, scope)
         self._macro_depth = 0
+        self._macro_calls = 0
         self.entry = self.block
         self.handles: dict[int, str] = {}
         """Position -> name of the parameters that are handles."""
@@ -230,6 +232,8 @@ class TirFunctions(TirCalls):
         bound.apply_defaults()
         if self._macro_depth >= _MAX_DEPTH:
             raise site.error("macros call each other without end", expected=f"at most {_MAX_DEPTH} levels")
+        self._macro_calls += 1
+        check_limit("parse.macros", self._macro_calls, "macros call each other too often", site.source.place(site.node))
         around = self.scope, self.source
         self._macro_depth += 1
         try:

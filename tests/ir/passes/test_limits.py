@@ -1,5 +1,6 @@
 """Limits: each bounds what it says, names itself where it refuses, and is raised by the context and the environment."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tirax.handles.tir.index_map import IndexMap
 from tirax.ir.passes.limits import LIMITS, PREFIX, LimitError, limit, table, variable
 from tirax.ir.passes.transform import PassContext
 from tirax.lowering.build import lower
-from tirax.script import parse_source
+from tirax.script import parse_mlir, parse_source
 from tirax.transforms.bindings.fold_constant import FoldConstant
 from tirax.transforms.tir.unroll_loop import UnrollLoop
 from tirax.transforms.tir.unroll_marked_loops import UnrollMarkedLoops
@@ -51,8 +52,47 @@ REFUSED = {
     "parse.bits": lambda: parse_source("@T.prim_func\ndef f(A: T.Buffer((2**40 // 2**39,), 'int8')):\n    pass"),
     "parse.length": lambda: parse_source("@T.prim_func\ndef f(A: T.Buffer([2] + [3] + [4], 'int8')):\n    pass"),
     "sym.terms": lambda: parse_source(SIZES),
+    "parse.macros": lambda: parse_source(macros(4)),
+    "parse.aliases": lambda: parse_mlir(aliases(4)),
+    "parse.elements": lambda: parse_mlir(SPLAT),
 }
 LOW = {"parse.length": 2, "parse.depth": 20}
+
+
+def macros(times: int) -> str:
+    """Macros that call the one before twice."""
+    first = "@T.macro\ndef m0(A):\n    A[0] = A[0] + T.float32(1)\n\n"
+    calls = [f"@T.macro\ndef m{i + 1}(A):\n    m{i}(A)\n    m{i}(A)\n\n" for i in range(times)]
+    return f'{first}{"".join(calls)}@T.prim_func\ndef main(A: T.Buffer((16,), "float32")):\n    m{times}(A)\n'
+
+
+def aliases(times: int, first: str = "#a0 = [1, 1]", each: str = "#a{0} = [#a{1}, #a{1}]", last: str = "#a") -> str:
+    """Aliases that name the one before twice."""
+    lines = [first, *(each.format(i + 1, i) for i in range(times))]
+    return "\n".join([*lines, f"func.func @main() attributes {{x = {last}{times}}} {{", "  func.return", "}"])
+
+
+SPLAT = """func.func @main() -> tensor<900xf32> {
+  %0 = arith.constant dense<1.0> : tensor<900xf32>
+  func.return %0 : tensor<900xf32>
+}
+"""
+BOMBS = {
+    "macros": lambda: parse_source(macros(30)),
+    "attributes": lambda: parse_mlir(aliases(40)),
+    "dictionaries": lambda: parse_mlir(aliases(40, "#a0 = {a = 1}", "#a{0} = {{a = #a{1}, b = #a{1}}}")),
+    "types": lambda: parse_mlir(aliases(40, "!a0 = tuple<i8, i8>", "!a{0} = tuple<!a{1}, !a{1}>", "!a")),
+    "splat": lambda: parse_mlir(SPLAT.replace("900", "1000000x1000000")),
+    "splat of bytes": lambda: parse_mlir(SPLAT.replace("900", "1000000x1000000").replace("1.0", '"0x00000000"')),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_small_texts_of_large_programs_are_refused(name):
+    before = time.process_time()
+    with pytest.raises(LimitError, match="raises the limit"):
+        BOMBS[name]()
+    assert time.process_time() - before < 20
 
 
 def doubled(times: int) -> IndexMap:
@@ -147,5 +187,5 @@ def test_the_page_is_the_table():
         for room in ("transforms", "schedule", "script", "lowering", "interpreter", "frontend")
         for p in (ROOT / room).rglob("*.py")
     ]
-    used = "".join(p.read_text(encoding="utf-8") for p in files)
+    used = "".join(p.read_text(encoding="utf-8") for p in [*files, ROOT / "ir" / "text.py"])
     assert [name for name in LIMITS if name not in used and not name.startswith(("fold.", "sym."))] == []
