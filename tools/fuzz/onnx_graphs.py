@@ -76,7 +76,7 @@ class GraphMaker:
         return self.values[name][1]
 
     def node(self, op: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> bool:
-        """Add a node where shape inference takes it; gives whether it does."""
+        """Add a node where shape inference takes it, and computes no extent below 0; gives whether it was added."""
         helper = self.onnx.helper
         names = [f"v{len(self.values) + len(self.weights)}_{i}" for i in range(outputs)]
         node = helper.make_node(op, inputs, names, name=f"{op}_{len(self.nodes)}", **attributes)
@@ -94,7 +94,7 @@ class GraphMaker:
         shapes = [tuple(d.dim_value for d in t.shape.dim) for t in types]
         if not all(t.HasField("shape") and all(d.HasField("dim_value") for d in t.shape.dim) for t in types):
             return False
-        if any(np.prod(s) > 4096 or len(s) > 5 for s in shapes):
+        if any(np.prod(s) > 4096 or len(s) > 5 or min(s, default=0) < 0 for s in shapes):
             return False
         self.nodes.append(node)
         self.values |= {n: (t.elem_type, s) for n, t, s in zip(names, types, shapes, strict=True)}
