@@ -88,3 +88,36 @@ def test_values_that_do_not_fit_what_a_mask_selects() -> None:
     main = build(from_exported_program(program)).jit()["main"]
     with pytest.raises(TiraxError):
         main(x.numpy(), np.ones((3, 3), "float32"), np.array([True, False, False, True]))
+
+
+class TwoSelections(torch.nn.Module):
+    """Writes and reads of places that masks and numbers say together, in each of which sizes may be 1."""
+
+    def forward(self, x, a, b, k):
+        put, added = x.clone(), x.clone()
+        put[a, b] = torch.tensor(0.25)
+        added.index_put_((a, k), torch.ones(1), accumulate=True)
+        return put, added
+
+
+def test_what_two_masks_select_together() -> None:
+    """Counts that data says broadcast as PyTorch's do, or are an error of the program; they were taken for equal."""
+    model, x = TwoSelections(), torch.rand(5, 4)
+    masks = torch.ones(5, dtype=torch.bool), torch.ones(4, dtype=torch.bool)
+    dim = torch.export.Dim("k", min=2)
+    arguments = (x, *masks, torch.tensor([0, 1, 2, 3]))
+    program = torch.export.export(model, arguments, dynamic_shapes=({}, {}, {}, {0: dim}))
+    run, outcomes = build(from_exported_program(program))["main"], set()
+    for first, second, k in [(2, 2, 2), (1, 3, 3), (3, 1, 3), (1, 0, 2), (0, 1, 0), (3, 2, 2), (2, 2, 3), (0, 3, 1)]:
+        a, b = torch.arange(5) < first, torch.arange(4) >= 4 - second
+        numbers = torch.arange(k) % 4
+        try:
+            expected = model(x, a, b, numbers)
+        except IndexError:
+            with pytest.raises(TiraxError):
+                run(x, a, b, numbers)
+            outcomes.add("refused")
+            continue
+        torch.testing.assert_close([torch.from_dlpack(v) for v in run(x, a, b, numbers)], list(expected))
+        outcomes.add("equal")
+    assert outcomes == {"refused", "equal"}
