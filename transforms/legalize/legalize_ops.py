@@ -233,7 +233,7 @@ class _Legalizer:
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)
-        elif not known_shape(op.result_type) and (made := fill_operands(op)):
+        elif made := fill_operands(op):
             return [*made, op]
         elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
             emit = rule(op)

@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import relax
 from ...dialects.names import set_name
+from ...dialects.relax.indexing import broadcast_indices
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
 from .unequal import repeated
@@ -52,10 +53,17 @@ def _elementwise(op: Operator) -> Pairs:
         yield from _broadcast(_dims(value), _dims(op.results[0]))
 
 
+def _index_put(op: Any) -> Pairs:
+    data, indices = _dims(op.data), op.tensors("indices")
+    together = broadcast_indices(op, indices)
+    return [] if together is None else _broadcast(_dims(op.values), (*together, *data[len(indices) :]))
+
+
 _BROADCASTS: dict[str, Callable[[Any], Pairs]] = {
     "relax.matmul": _matmul,
     "relax.broadcast_to": _broadcast_to,
     "relax.where": _elementwise,
+    "relax.index_put": _index_put,
 }
 """By operator: pairs of extents that have to be equal to fill a result whose shape is declared, not inferred."""
 

@@ -10,16 +10,19 @@ That the operands broadcast is checked before the kernels run (`requirements`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.elementwise import BinaryOp
+from ...dialects.relax.indexing import broadcast_indices
 from ...dialects.relax.operator import OPERATORS, Operator
+from ...dialects.relax.scatter import IndexPut
 from ...dialects.sym.expr import Const, SymExpr, eq, select
 from ...ir.rewriting.edit import insert_before
 from ...ir.rewriting.infer import infer_users
+from .legalize_rules import known_shape
 
 Dims = tuple[SymExpr, ...]
 
@@ -30,10 +33,15 @@ def repeated(extent: SymExpr, to: SymExpr) -> SymExpr:
 
 
 def fill_operands(op: Operator) -> Sequence[Operation]:
-    """Repeat the operands of an operator of unknown shape along the dimensions of its result; what was made."""
-    skipped = _MATRIX.get(op.name, 0 if isinstance(op, BinaryOp) or op.name == "relax.where" else None)
-    types = [v.type for v in op.operands]
-    if skipped is None or not all(isinstance(t, relax.TensorType) and t.dims is not None for t in types):
+    """Repeat operands whose common shape is unknown along its dimensions; the operations that do."""
+    group = _GROUPS.get(op.name, _ALL if isinstance(op, BinaryOp) else None)
+    if group is None:
+        return ()
+    if _fits(op):
+        return _fill_values(op) if isinstance(op, IndexPut) else ()
+    first, skipped = group.first, group.skipped
+    types = [v.type for v in op.operands[first : group.last]]
+    if not types or not all(isinstance(t, relax.TensorType) and t.dims is not None for t in types):
         return ()
     shapes = [cast(Dims, cast(relax.TensorType, t).dims) for t in types]
     rows = [shape[: max(0, len(shape) - skipped)] for shape in shapes]
@@ -41,14 +49,45 @@ def fill_operands(op: Operator) -> Sequence[Operation]:
     made: list[Operation] = []
     for i, (row, shape) in enumerate(zip(rows, shapes, strict=True)):
         if row and row != out[len(out) - len(row) :]:
-            made += _repeat(op, i, (*out, *shape[len(row) :]))
+            made += _repeat(op, first + i, (*out, *shape[len(row) :]))
     if made:
         infer_users([op])
     return made
 
 
-_MATRIX = {"relax.matmul": 2}
-"""Operators of which the last dimensions do not broadcast."""
+class _Group(NamedTuple):
+    """The operands of an operator that broadcast together, and how many of their last dimensions do not."""
+
+    first: int = 0
+    last: int | None = None
+    skipped: int = 0
+
+
+_ALL = _Group()
+_GROUPS = {
+    "relax.where": _ALL,
+    "relax.matmul": _Group(skipped=2),
+    "relax.index_tensor": _Group(first=1),
+    "relax.index_put": _Group(first=1, last=-1),
+}
+
+
+def _fits(op: Operator) -> bool:
+    """Whether the common shape of the operands is known."""
+    if isinstance(op, IndexPut):
+        return broadcast_indices(op, op.tensors("indices")) is not None
+    return known_shape(op.result_type)
+
+
+def _fill_values(op: IndexPut) -> Sequence[Operation]:
+    """Repeat the values of a write along the dimensions that are written, where they may be 1."""
+    data, values, indices = op.tensor("data"), op.tensor("values"), op.tensors("indices")
+    together = broadcast_indices(op, indices)
+    if together is None or data.dims is None or not values.dims:
+        return ()
+    written = (*together, *data.dims[len(indices) :])[-len(values.dims) :]
+    certain = all(v.constant == 1 or (v - w).constant == 0 for v, w in zip(values.dims, written, strict=True))
+    return () if certain else _repeat(op, len(op.operands) - 1, written)
 
 
 def _joined(shapes: Sequence[Dims]) -> Dims:

@@ -166,43 +166,14 @@ def positions(e: Emitter, x: Expr, indices: Sequence[Expr | None], count: Extent
 
     `count` is how many elements of a mask hold, None where only data says it.
     """
-    present = [i for i in indices if i is not None]
-    masks = sum(map(is_mask, present))
-    own = masks > 1 or (masks and any(not is_mask(i) and _last_extent(i) != 1 for i in present))
     tensors: list[Expr] = []
-    for tensor in present:
-        if is_mask(tensor):
-            tensors += _rows(e, _positions(e, cast_to(tensor, "bool"), None if own else count))
-        else:
+    for tensor in indices:
+        if tensor is not None and is_mask(tensor):
+            tensors += _rows(e, _positions(e, cast_to(tensor, "bool"), count))
+        elif tensor is not None:
             tensors.append(tensor)
-    tensors = _of_one_extent(e, tensors, count) if own else tensors
     extents = [shape_of(x)[place] for place in indexed_places(indices)]
     return [e.bound(wrapped(cast_to(t, "int64"), n, e)) for t, n in zip(tensors, extents, strict=True)]
-
-
-def _last_extent(x: Expr) -> Extent:
-    return shape_of(x)[-1] if rank_of(x) else 1
-
-
-def _of_one_extent(e: Emitter, tensors: Sequence[Expr], count: Extent | None) -> list[Expr]:
-    """Positions whose last extents only data says, broadcast when the program runs: `count`, or what they say.
-
-    An extent is that of the others or 1: any other one is an error of the program that runs.
-    """
-    sizes = [e.emit(e.tensor(_last_extent(t), "int64")) for t in tensors]
-    one, total = const(1, "int64"), sizes[0]
-    for size in sizes[1:]:
-        total = e.emit(R.where(R.equal(total, one), size, total))
-    count = e.fresh_size() if count is None else count
-    for size in (total, *(e.emit(R.where(R.equal(size, one), total, size)) for size in sizes)):
-        extent = e.emit(R.tensor_to_shape(e.emit(R.reshape(size, (1,)))))
-        e.builder.match_cast(extent, ShapeStructInfo([count]))
-    numbers = e.emit(R.arange(PrimValue(0), PrimValue(count), PrimValue(1), dtype="int64"))
-    places = [e.emit(R.minimum(numbers, R.subtract(size, one))) for size in sizes]
-    return [
-        e.emit(R.take(t, at, axis=rank_of(t) - 1)) if _last_extent(t) != 1 else t
-        for t, at in zip(tensors, places, strict=True)
-    ]
 
 
 def _rows(e: Emitter, matrix: Expr) -> list[Expr]:

@@ -42,7 +42,8 @@ def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr,
     count = shape[before + rank - 1] if rank else 1
     if len(present) == 1 and is_mask(present[0]) and count == 1:
         return _masked_put(e, x, before, present[0], e.bound(values), shape, accumulate)
-    tensors = positions(e, x, indices, None if count == 1 else count)
+    own = count == 1 or len(present) > 1  # counts that data says broadcast, and values do, when the program runs
+    tensors = positions(e, x, indices, None if own else count)
     front = to_the_front(places, rank_of(x))
     if front == sorted(front):
         return R.index_put(x, tensors, values, accumulate=accumulate)
