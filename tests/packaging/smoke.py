@@ -26,15 +26,22 @@ def import_all(name: str) -> int:
 
 
 def _raise(name: str) -> None:
-    if (sys.exc_info()[0] or Exception) is not ModuleNotFoundError:
+    error = sys.exc_info()[1]
+    if not (isinstance(error, ImportError) and _missing_package(error) in OPTIONAL):
         raise RuntimeError(f"{name} cannot be imported")
+
+
+def _missing_package(error: ImportError) -> str | None:
+    """The package that is not installed: tirax's own error, which names the extra, has Python's as its cause."""
+    cause = error if isinstance(error, ModuleNotFoundError) else error.__cause__
+    return cause.name if isinstance(cause, ModuleNotFoundError) else None
 
 
 def _import(name: str) -> int:
     try:
         importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name not in OPTIONAL:
+    except ImportError as error:
+        if _missing_package(error) not in OPTIONAL:
             raise
         return 0
     return 1
