@@ -142,6 +142,15 @@ def same_dtype(op: Operator, first: str, second: str) -> None:
         op.fail_dtype(f"argument {second} must have the dtype of {first}", a.element, b.element)
 
 
+def require_within(op: Operator, data: TensorType, indices: TensorType) -> None:
+    """Indices have no more elements than data has in the dimensions that are not the attribute `axis`."""
+    axis = op.attr("axis") % max(len(data.dims or ()), 1)
+    for i, (extent, reached) in enumerate(zip(data.dims or (), indices.dims or (), strict=False)):
+        if i != axis:
+            what = f"argument indices reaches beyond data in dimension {i}"
+            op.require_equal(minimum(reached, extent), reached, what, f"at most {extent}", reached)
+
+
 @operator("relax.gather_elements", "data indices", axis=0)
 class GatherElements(Operator):
     """data at the position of each index, its coordinate along `axis` replaced by the index."""
@@ -152,6 +161,7 @@ class GatherElements(Operator):
             self.fail_shape("argument indices must have the rank of data", data.rank, indices.rank)
         if data.rank is not None:
             normalize_axis(self, self.attr("axis"), data.rank)
+        require_within(self, data, indices)
         return TensorType.of(indices.dims, data.element, indices.rank if indices.rank is not None else data.rank)
 
 

@@ -47,10 +47,16 @@ class NLLLoss(Operator):
             self.fail_shape("argument predictions must have a dimension of classes", "rank 1 or more", 0)
         if p.rank is not None and t.rank is not None and p.rank != t.rank + 1:
             self.fail_shape("argument targets must have a dimension less than predictions", p.rank - 1, t.rank)
+        self._check_targets(p, t)
         self._check_weights(p)
         if self.attr("reduction") != "none":
             return TensorType.of([], p.element)
         return TensorType.of(t.dims, p.element, t.rank)
+
+    def _check_targets(self, p: TensorType, t: TensorType) -> None:
+        others = () if p.dims is None else (*p.dims[:1], *p.dims[2:]) if len(p.dims) > 1 else ()
+        for i, (a, b) in enumerate(zip(others, t.dims or (), strict=False)):
+            self.require_equal(a, b, f"argument targets has another extent than predictions in dimension {i}", a, b)
 
     def _check_weights(self, p: TensorType) -> None:
         if len(self.operands) < 3:

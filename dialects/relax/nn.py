@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import i32
@@ -72,7 +72,16 @@ class Attention(Operator):
         return "nn.attention" if self.args[3] is None else "nn.attention_bias"
 
     def infer(self) -> Attribute:
-        return attention_result(self, ("query", "key", "value"))
+        result = attention_result(self, ("query", "key", "value"))
+        q, k = self.tensor("query").dims, self.tensor("key").dims
+        if self.args[3] is not None and q is not None and k is not None:
+            self._check_bias((q[0], q[2], q[1], k[1]))
+        return result
+
+    def _check_bias(self, scores: Sequence[SymExpr]) -> None:
+        for i, (have, want) in enumerate(zip((self.tensor("bias").dims or ())[::-1], scores[::-1], strict=False), 1):
+            if have.constant != 1:
+                self.require_equal(want, have, f"argument bias does not broadcast in dimension -{i}", want, have)
 
 
 def attention_result(op: Operator, names: tuple[str, str, str]) -> TensorType:

@@ -418,6 +418,7 @@ class Operator(IRDLOperation):
         before = _ASSUMED.set(assumed)
         try:
             self.infer()
+            self.check_operands()
         finally:
             _ASSUMED.reset(before)
         return assumed

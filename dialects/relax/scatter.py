@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
-from .indexing import broadcast_indices, integer_tensor, same_dtype
+from .indexing import broadcast_indices, integer_tensor, require_within, same_dtype
 from .operator import Operator, operator
 from .reduction import normalize_axis
 from .types import TensorType
@@ -52,6 +52,7 @@ class ScatterElements(_Scatter):
                 self.fail_shape("argument indices must have the rank of data", data.rank, indices.rank)
         if indices.dims is not None:
             self.check_updates(list(indices.dims), updates)
+        require_within(self, data, indices)
         return data
 
 

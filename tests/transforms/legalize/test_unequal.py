@@ -53,3 +53,69 @@ def test_positions_broadcast_when_the_program_runs(body: str) -> None:
             continue
         np.testing.assert_array_equal(run(*arguments), expected, str((n, m, k)))
     assert 2 <= refused < len(COUNTS)
+
+
+class Kind:
+    """An operator whose operands have symbols of their own; the extents that may differ, or be more or less."""
+
+    def __init__(self, body: str, *operands: str, free: str = "", more: str = "", less: str = ""):
+        self.body = body
+        self.allowed = {1: {*free.split(), *more.split()}, -1: {*free.split(), *less.split()}}
+        self.operands = [(text[0], tuple(map(int, text[1:].split("x")))) for text in operands]
+        """Their dtypes, f or i, and their extents."""
+
+
+KINDS = {
+    "matmul": Kind("R.matmul(a, b)", "f3x4", "f4x5", free="a0 b1"),
+    "einsum": Kind('R.einsum((a, b), subscripts="bij,bij->b")', "f2x3x4", "f2x3x4"),
+    "layer_norm": Kind("R.nn.layer_norm(a, b, c, axes=[-1])", "f3x4", "f4", "f4", free="a0"),
+    "batch_norm": Kind("R.nn.batch_norm(a, b, c, d, e, axis=1)[0]", "f2x3x4", "f3", "f3", "f3", "f3", free="a0 a2"),
+    "prelu": Kind("R.nn.prelu(a, b, axis=1)", "f2x3", "f3", free="a0"),
+    "attention": Kind(
+        "R.nn.attention_bias(a, b, c, d)", "f2x3x2x4", "f2x5x2x4", "f2x5x2x6", "f2x2x3x5", free="c3",
+    ),
+    "gather_elements": Kind("R.gather_elements(a, b, axis=0)", "f3x4", "i3x4", free="a0 b0", more="a1", less="b1"),
+    "scatter_elements": Kind("R.scatter_elements(a, b, c, axis=0)", "f3x4", "i3x4", "f3x4", free="a0", more="a1"),
+    "nll_loss": Kind('R.nn.nll_loss(a, b, c, reduction="none")', "f3x4", "i3", "f4"),
+    "mean nll_loss": Kind("R.nn.nll_loss(a, b)", "f3x4x2", "i3x2", free="a1"),
+    "gradient of nll_loss": Kind(
+        'R.grad.nll_loss_backward(a, b, c, d, reduction="none")', "f3", "f3x4", "i3", "f4",
+    ),
+    "gradient of take": Kind("R.grad.take_backward(a, b, c, axis=0)", "f3x4", "f5x4", "i3", free="b0"),
+    "gradient of max_pool2d": Kind(
+        "R.grad.max_pool2d_backward(a, b, pool_size=(2, 2), strides=(2, 2))", "f2x3x2x2", "f2x3x4x4", more="b2 b3",
+    ),
+    "masked_fill": Kind("R.masked_fill(a, R.greater(b, R.const(0.5)), 1.0)", "f3x4", "f3x4"),
+    "slice_scatter": Kind(
+        "R.slice_scatter(a, b, R.prim_value(T.int64(0)), R.prim_value(T.int64(2)), R.prim_value(T.int64(1)), axis=0)",
+        "f3x4", "f2x4", free="a0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_extent_that_differs_is_refused(name: str) -> None:
+    """Each extent in turn is one less, and one more; what no extent of another operand limits is computed."""
+    kind, dtypes = KINDS[name], {"f": "float32", "i": "int64"}
+    params = ", ".join(
+        f"{p}: R.Tensor(({', '.join(repr(f'{p}{i}') for i in range(len(shape)))},), {dtypes[d]!r})"
+        for p, (d, shape) in zip("abcde", kind.operands, strict=False)
+    )
+    head, _, tail = PROGRAM.partition("x: R.Tensor")
+    run = build(parse_source(head + params + tail[tail.index("):\n") :].format(body=kind.body)))["main"]
+
+    def arrays(changed: str = "", by: int = 0) -> list[np.ndarray]:
+        shapes = [
+            [extent + by * (f"{p}{i}" == changed) for i, extent in enumerate(shape)]
+            for p, (_, shape) in zip("abcde", kind.operands, strict=False)
+        ]
+        return [np.zeros(s, dtypes[d]) for s, (d, _) in zip(shapes, kind.operands, strict=True)]
+
+    run(*arrays())
+    for p, (_, shape) in zip("abcde", kind.operands, strict=False):
+        for changed, by in ((f"{p}{i}", by) for i in range(len(shape)) for by in (-1, 1)):
+            if changed in kind.allowed[by]:
+                run(*arrays(changed, by))
+            else:
+                with pytest.raises(ShapeError):
+                    run(*arrays(changed, by))
