@@ -59,7 +59,7 @@ class Symbols:
                 names = sorted(str(s) for s in missing)
                 whole = Var("_".join([*names, f"size{number or ''}"]))
                 self._values[size] = whole
-                if len(missing) == 1 and self._solve(size, *missing, whole):
+                if len(missing) == 1 and self._solve(size, next(iter(missing)), whole):
                     known |= missing
 
     def _solve(self, size: Any, symbol: Any, whole: Extent) -> bool:
