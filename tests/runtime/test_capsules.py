@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,13 @@ LIES: list[dict[str, Any]] = [
 ]
 
 
+def label(value: object) -> str:
+    """The same in each process that collects: addresses are none."""
+    return re.sub(r"<.*? object at \w+>", "null", str(value))
+
+
 @pytest.mark.parametrize("versioned", [False, True])
-@pytest.mark.parametrize("fields", LIES, ids=str)
+@pytest.mark.parametrize("fields", LIES, ids=label)
 def test_what_lies_is_refused(fields: dict[str, Any], versioned: bool) -> None:
     def message() -> str | None:
         try:
@@ -65,7 +71,9 @@ def test_what_lies_is_refused(fields: dict[str, Any], versioned: bool) -> None:
     assert outcome.report is not None, outcome
 
 
-@pytest.mark.parametrize("fields", [{}, {"strides": NULL}, {"shape": [0, 3], "data": None}, {"shape": [2, 2]}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{}, {"strides": NULL}, {"shape": [0, 3], "data": None}, {"shape": [2, 2]}], ids=label
+)
 def test_what_is_odd_and_legal_is_taken(fields: dict[str, Any]) -> None:
     value = from_dlpack(Lying(fields, True))
     assert value.shape == (tuple(fields["shape"]) if "shape" in fields else (2, 3))
@@ -92,7 +100,7 @@ def test_a_capsule_that_was_taken() -> None:
         from_dlpack(Other(capsule))
 
 
-@pytest.mark.parametrize("value", [None, 3, "dltensor", object()], ids=str)
+@pytest.mark.parametrize("value", [None, 3, "dltensor", object()], ids=label)
 def test_what_is_no_capsule(value: object) -> None:
     with pytest.raises(ArgumentError, match="cannot be taken over"):
         from_dlpack(Other(value))
