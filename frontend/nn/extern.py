@@ -13,6 +13,7 @@ from ...diagnostics import TiraxError, UnsupportedError, unknown_name
 from ...handles.relax.calls import call_dps_packed, to_expr
 from ...handles.relax.expr import Expr
 from ...handles.struct_info import StructInfo
+from ...runtime.capsules import DLTensor
 from .exporter import add_extern
 from .tensor import Object, Tensor, unwrap, wrap_nested
 
@@ -112,34 +113,17 @@ class SourceModule(ExternModule):
         )
 
 
-class _DLTensor(ctypes.Structure):
-    """DLPack's view of an array."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6, "c": 5}
 _CPU = 1
 
 
-def _dl_tensor(value: np.ndarray) -> _DLTensor:
+def _dl_tensor(value: np.ndarray) -> DLTensor:
     extents = (ctypes.c_int64 * value.ndim)(*value.shape)
     strides = (ctypes.c_int64 * value.ndim)(*(s // value.itemsize for s in value.strides))
     code = _CODES.get(value.dtype.kind, 4)
     pointer = ctypes.POINTER(ctypes.c_int64)
     places = ctypes.cast(extents, pointer), ctypes.cast(strides, pointer)
-    return _DLTensor(value.ctypes.data, _CPU, 0, value.ndim, code, value.itemsize * 8, 1, *places, 0)
+    return DLTensor(value.ctypes.data, _CPU, 0, value.ndim, code, value.itemsize * 8, 1, *places, 0)
 
 
 def _argument(value: Any) -> Any:
