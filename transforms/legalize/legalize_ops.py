@@ -242,6 +242,8 @@ class _Legalizer:
         return ()
 
     def _customized(self, op: Operator, custom: CustomRule) -> Sequence[Operation]:
+        for check in extent_check(op) if custom is BUILDERS.get(op.name) else ():
+            insert_before(op, check)
         builder = LegalizeBuilder(self, op)
         built: object = custom(builder, op)
         if built is None or built is op or built is op.results[0]:
