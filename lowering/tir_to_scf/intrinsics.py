@@ -6,7 +6,7 @@ import math as pymath
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, llvm, math, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError, unknown_name
@@ -81,6 +81,19 @@ def _complement(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return emit.binary(arith.XOrIOp, args[0], emit.constant(-1, args[0].type))
 
 
+def _in_single(build: Builder) -> Builder:
+    """A function of several operations that computes what has 16 bits in float32, and rounds once."""
+
+    def wide(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+        if bit_width(element_type(args[0].type)) != 16:
+            return build(emit, op, args)
+        extended = [emit.pure(arith.ExtFOp, (a,), like(a.type, f32)) for a in args]
+        return emit.pure(arith.TruncFOp, (build(emit, op, extended),), args[0].type)
+
+    return wide
+
+
+@_in_single
 def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     """1 / (1 + exp(-x))"""
     x = args[0]
@@ -127,6 +140,7 @@ def _exp10(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return emit.pure(math.PowFOp, (emit.constant(10.0, args[0].type), args[0]), args[0].type, {"fastmath": NO_FLAGS})
 
 
+@_in_single
 def _hypot(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     """big * sqrt(1 + (small / big)^2), which does not overflow; 0 where both are 0"""
     a, b = (emit.pure(math.AbsFOp, (v,), v.type, {"fastmath": NO_FLAGS}) for v in args)
