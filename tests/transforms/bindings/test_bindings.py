@@ -333,7 +333,7 @@ def test_bind_params_of_a_missing_function_or_file(parse, tmp_path):
         BindParams("man", {})(parse(PROGRAM))
     (tmp_path / "bad.npz").write_bytes(b"nonsense")
     for name in ("bad.npz", "absent.npz"):
-        with pytest.raises(TiraxError, match="cannot read parameters"):
+        with pytest.raises(TiraxError, match="cannot read"):
             BindParams("main", file=str(tmp_path / name))(parse(PROGRAM))
 
 
