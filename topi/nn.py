@@ -22,7 +22,7 @@ from . import broadcast as bc
 from . import elementwise as ew
 from . import manipulation as tf
 from . import reduction as rd
-from .util import normalize_axes, normalize_axis, wide_type
+from .util import affine, normalize_axes, normalize_axis, wide_type
 
 Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
 """From a row to the first column that it looks at, and the first after these."""
@@ -153,9 +153,17 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def layer_norm(
-    data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int | Sequence[int], epsilon: float = 1e-5
+    data: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    axis: int | Sequence[int],
+    epsilon: float = 1e-5,
+    rounds_first: bool = False,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta. Half precision sums in single."""
+    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta, in float32 where data has 16 bits.
+
+    `rounds_first`: the quotient is rounded to 16 bits before gamma and beta are applied, as TVM does.
+    """
     axes = normalize_axes(axis, data.ndim)
     listed = [normalize_axis(a, data.ndim) for a in ([axis] if isinstance(axis, int) else axis)]
     wide = wide_type(data.type)
@@ -179,9 +187,9 @@ def layer_norm(
         o = [v for n, v in enumerate(i) if n not in axes]
         inner = [i[a] for a in listed]
         deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
-        out = ((value(i) - means(*o)) * deviation).astype(data.type)
-        out = out if gamma is None else out * gamma(*inner)
-        return out if beta is None else out + beta(*inner)
+        out = (value(i) - means(*o)) * deviation
+        factors = [None if p is None else p(*inner) for p in (gamma, beta)]
+        return affine(out.astype(data.type) if rounds_first else out, factors[0], factors[1], data.type)
 
     return over_axes(data.dims, element, "T_layer_norm", "injective")
 

@@ -15,7 +15,7 @@ from ..te.tensor import Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
 from . import reduction as rd
-from .util import wide_type
+from .util import affine, wide_type
 
 
 def _axis_vars(dims: Sequence[SymExpr], axes: Sequence[int]) -> list[IterVar]:
@@ -31,8 +31,12 @@ def grouped_norm(
     axes: Sequence[int],
     epsilon: float,
     name: str,
+    rounds_first: bool = False,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axes` and, where there are `groups`, over the channels of one."""
+    """(data - mean) / sqrt(variance + epsilon) over `axes` and, where there are `groups`, over the channels of one.
+
+    `rounds_first`: as in `nn.layer_norm`.
+    """
     wide = wide_type(data.type)
     each = Const(1) if groups is None else data.dims[channel] // groups
     kc = [] if groups is None else [IterVar("kc", Const(0, each.dtype), each, is_reduction=True)]
@@ -62,8 +66,8 @@ def grouped_norm(
         o = [tx.floordiv(i[n], from_sym(each)) if kc and n == channel else i[n] for n in outer]
         deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
         out = (value(i) - means(*o)) * deviation
-        out = out if gamma is None else out * gamma(i[channel]).astype(wide)
-        return (out if beta is None else out + beta(i[channel]).astype(wide)).astype(data.type)
+        factors = [None if p is None else p(i[channel]) for p in (gamma, beta)]
+        return affine(out.astype(data.type) if rounds_first else out, factors[0], factors[1], data.type)
 
     return over_axes(data.dims, element, name, "injective")
 

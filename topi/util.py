@@ -22,6 +22,12 @@ def wide_type(dtype: Attribute) -> Attribute:
     return f32 if dtype in (f16, bf16) else dtype
 
 
+def affine(value: PrimExpr, gamma: PrimExpr | None, beta: PrimExpr | None, dtype: Attribute) -> PrimExpr:
+    """value * gamma + beta in the type of `value`, rounded to `dtype`. None is left out."""
+    out = value if gamma is None else value * gamma.astype(value.type)
+    return (out if beta is None else out + beta.astype(value.type)).astype(dtype)
+
+
 def normalize_axis(axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises `ShapeError` where it is out of range."""
     if not -rank <= axis < rank:
@@ -54,6 +60,7 @@ def unit_like(dims: Sequence[SymExpr]) -> SymExpr:
 __all__ = [
     "Indices",
     "Scalar",
+    "affine",
     "divisor",
     "normalize_axes",
     "normalize_axis",

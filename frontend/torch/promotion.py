@@ -84,11 +84,14 @@ def in_single(convert: Callable[..., Any]) -> Callable[..., Any]:
         dtype = common_dtype(a for a in (*args, *kwargs.values()) if isinstance(a, Expr))
         if dtype not in _HALVES:
             return convert(e, *args, **kwargs)
-        wide = [e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for a in args]
-        named = {k: e.bound(cast_to(a, "float32")) if isinstance(a, Expr) else a for k, a in kwargs.items()}
-        result = convert(e, *wide, **named)
+
+        def wide(value: Any) -> Any:
+            is_half = isinstance(value, Expr) and dtype_of(value) in _HALVES
+            return e.bound(cast_to(value, "float32")) if is_half else value
+
+        result = convert(e, *map(wide, args), **{name: wide(value) for name, value in kwargs.items()})
         if isinstance(result, list):
-            return [e.emit(cast_to(part, dtype)) for part in result]
+            return [None if part is None else e.emit(cast_to(part, dtype)) for part in result]
         return cast_to(e.bound(result), dtype)
 
     return apply

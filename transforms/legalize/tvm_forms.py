@@ -8,6 +8,7 @@ where:   select(c, x, y)                ->  select(int64(0) < int64(c), x, y)
 reshape: x[i // 12, i // 4 % 3, i % 4]  ->  x[i % 24 // 12, i % 12 // 4, i % 4]
 concat:  n <= i                         ->  0 <= i - n
 dequantize to float16: in float16       ->  in float32, within the finite numbers of float16
+norms of 16 bits: rounded once          ->  before gamma and beta are applied, too
 arange(5), astype(1.5, "int32")         ->  constants
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TupleType
@@ -32,6 +34,8 @@ from ...te.tensor import Tensor
 from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize
 from .legalize_rules import Emit, Rule, operand, result_dims, result_tensor, scalar_or_value
+from .normalization import group_norm, instance_norm
+from .reduction import layer_norm
 
 
 def _positions(function: Callable[..., Any], name: str) -> Rule:
@@ -82,7 +86,20 @@ def _quantization(function: Callable[..., Any], name: str) -> Rule:
     return rule
 
 
+def _rounding_first(rule: Rule) -> Rule:
+    """A norm of 16 bits that is rounded before gamma and beta are applied."""
+
+    def rounding(op: Operator) -> Emit | None:
+        emit = rule(op)
+        return emit and replace(emit, options={**emit.options, "rounds_first": True})
+
+    return rounding
+
+
 FORMS: dict[str, Rule] = {
+    "relax.nn.layer_norm": _rounding_first(layer_norm),
+    "relax.nn.group_norm": _rounding_first(group_norm),
+    "relax.nn.instance_norm": _rounding_first(instance_norm),
     "relax.argmax": _positions(topi.argmax, "argmax"),
     "relax.argmin": _positions(topi.argmin, "argmin"),
     "relax.where": _where,

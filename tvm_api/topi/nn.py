@@ -123,7 +123,7 @@ def batch_norm(
 
 def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsilon: float = 1e-5) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
-    return _nn.layer_norm(data, gamma, beta, _required(axis), epsilon)
+    return _nn.layer_norm(data, gamma, beta, _required(axis), epsilon, rounds_first=True)
 
 
 def group_norm(
@@ -137,7 +137,8 @@ def group_norm(
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) over `axes` and the channels of a group, times gamma, plus beta."""
     channel, over = normalize_axis(integer(channel_axis), data.ndim), normalize_axes(_axes(axes), data.ndim)
-    return _norm.grouped_norm(data, gamma, beta, integer(num_groups), channel, over, epsilon, "T_group_norm")
+    numbers = (integer(num_groups), channel, over, epsilon)
+    return _norm.grouped_norm(data, gamma, beta, *numbers, "T_group_norm", rounds_first=True)
 
 
 def instance_norm(
@@ -150,7 +151,7 @@ def instance_norm(
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
     channel, over = normalize_axis(integer(channel_axis), data.ndim), normalize_axes(_axes(axis), data.ndim)
-    return _norm.grouped_norm(data, gamma, beta, None, channel, over, epsilon, "T_instance_norm")
+    return _norm.grouped_norm(data, gamma, beta, None, channel, over, epsilon, "T_instance_norm", rounds_first=True)
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:

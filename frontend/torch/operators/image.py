@@ -12,6 +12,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, dtype_of, is_float, plain, rank_of, shape_of
+from ..promotion import in_single
 from ..table import add_rows, row
 
 _LINEAR = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
@@ -69,11 +70,18 @@ def _linear(rank: int) -> Any:
         factors = list(scale_factors or [None] * rank)
         if rank == 2 and _is_ratio(input, target, factors):
             return resized(input, target, "linear", align_corners)
-        for i in range(rank):
-            input = _linear_along(e, input, 2 + i, target[i], factors[i], align_corners)
-        return input
+        return _linear_in_turn(e, input, target, factors, align_corners)
 
     return convert
+
+
+@in_single
+def _linear_in_turn(
+    e: Emitter, x: Expr, target: Sequence[Extent], factors: Sequence[float | None], align_corners: bool
+) -> Expr:
+    for axis, (extent, factor) in enumerate(zip(target, factors, strict=True), 2):
+        x = _linear_along(e, x, axis, extent, factor, align_corners)
+    return x
 
 
 def resized(x: Expr, size: Sequence[Extent], method: str, align_corners: bool) -> Expr:

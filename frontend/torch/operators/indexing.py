@@ -14,6 +14,7 @@ from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, plain, rank_of, shape_of
+from ..promotion import in_single
 from ..table import row
 
 _TO_THE_END = sys.maxsize
@@ -303,6 +304,7 @@ def broadcast(a: Sequence[Extent], b: Sequence[Extent]) -> list[Extent]:
 
 
 @row("_embedding_bag", "_embedding_bag_forward_only")
+@in_single
 def embedding_bag(
     e: Emitter, weight: Expr, indices: Expr, offsets: Expr, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Expr | None = None, include_last_offset: bool = False,

@@ -12,6 +12,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
+from ..promotion import promoted
 from ..table import add_rows, row
 from .convolution import SPATIAL, batched, each, unbatched
 from .elementwise import number
@@ -48,8 +49,10 @@ def _avg_pool(spatial: int) -> Any:
         e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Expr:  # fmt: skip
-        exact = divisor_override is not None and not is_float(dtype_of(x))
-        data, alone = batched(e, cast_to(x, "float64") if exact else x, spatial)
+        dtype = dtype_of(x)
+        exact = divisor_override is not None and not is_float(dtype)
+        wide = "float64" if exact else dtype if divisor_override is None else promoted(dtype, "float32")
+        data, alone = batched(e, cast_to(x, wide), spatial)
         size = each(kernel_size, spatial)
         steps = each(stride, spatial) if isinstance(stride, int) or stride else size
         pads = each(padding, spatial)
@@ -64,9 +67,9 @@ def _avg_pool(spatial: int) -> Any:
         count = float(math.prod(size))
         if exact:  # the sum of integers, divided towards 0
             total = R.round(R.multiply(result, const(count, "float64")))
-            result = cast_to(R.trunc(R.divide(total, const(float(divisor_override or 1), "float64"))), dtype_of(x))
+            result = cast_to(R.trunc(R.divide(total, const(float(divisor_override or 1), "float64"))), dtype)
         elif divisor_override is not None:
-            result = R.multiply(result, number(x, count / divisor_override))
+            result = cast_to(e.emit(R.multiply(result, const(count / divisor_override, wide))), dtype)
         return unbatched(result, alone)
 
     return convert

@@ -14,6 +14,7 @@ from tirax.lowering.build import build  # noqa: E402
 
 UNITS = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 SCALES = (1e-4, 1e-2, 1.0, 30.0, 300.0)
+BAG = torch.tensor([[0, 3, 3, 5, 7], [1, 2, 4, 6, 7]])
 STATISTICS = {
     "norm": (lambda x: x.norm(dim=1), 1),
     "norm of 1": (lambda x: torch.linalg.vector_norm(x, 1, dim=1), 1),
@@ -31,11 +32,20 @@ STATISTICS = {
     "var": (lambda x: x.div(16).var(0), 1),
     "batch_norm": (lambda x: functional.batch_norm(x, None, None, training=True), 2),
     "instance_norm": (lambda x: functional.instance_norm(x[None]), 2),
-    "layer_norm": (lambda x: functional.layer_norm(x, (64,)), 2),
+    "layer_norm": (lambda x: functional.layer_norm(x, (64,)), 1),
+    "affine layer_norm": (lambda x: functional.layer_norm(x, (64,), x[1], x[2]), 1),
     "group_norm": (lambda x: functional.group_norm(x, 4), 2),
     "rms_norm": (lambda x: functional.rms_norm(x, (64,), eps=1e-7), 2),
     "weight_norm": (lambda x: torch._weight_norm(x, x[:, :1].abs(), 0), 4),
     "logsumexp": (lambda x: torch.logsumexp(x, 1), 1),
+    "avg_pool2d with a divisor": (lambda x: functional.avg_pool2d(x[None], 4, divisor_override=2), 1),
+    "avg_pool3d with a divisor": (lambda x: functional.avg_pool3d(x.view(1, 2, 4, 64), 2, divisor_override=3), 1),
+    "linear interpolation": (lambda x: functional.interpolate(x[None], 150, mode="linear"), 1),
+    "linear interpolation in 3d": (
+        lambda x: functional.interpolate(x.view(1, 2, 4, 8, 8), (3, 9, 20), mode="trilinear", align_corners=True),
+        1,
+    ),
+    "embedding_bag": (lambda x: functional.embedding_bag(BAG, x, mode="mean"), 1),
 }
 """Functions of a matrix, and how many roundings their results may be off by: one is that of the result."""
 

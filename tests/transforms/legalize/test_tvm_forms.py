@@ -12,7 +12,7 @@ from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as tvm_relax
 
 SIZES = (0, 1, 2, 5)
-AWAY_FROM_NOTHING = ("max", "min", "mean", "argmax", "argmin")
+VECTORS = (("g", "(6,)"), ("b", "(6,)"))
 
 
 def program(call, params='x: R.Tensor(("n", 6), "float32")'):
@@ -94,6 +94,26 @@ def test_division_by_a_number_is_a_product():
 def test_reshape_still_compares_extents():
     _, forms = legal("R.reshape(x, (n, 3, 2))", params='x: R.Tensor(("m", 6), "float32"), s: R.Shape(("n",))')
     assert "match_cast" in str(forms)
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        "layer_norm(x, g, b, axes=[-1])",
+        "group_norm(x, g, b, num_groups=2, channel_axis=1, axes=[])",
+        "instance_norm(x, g, b, channel_axis=1, axes=[0])",
+    ],
+)
+def test_norms_of_16_bits_round_before_gamma_and_beta(norm):
+    params = ", ".join(f'{name}: R.Tensor({shape}, "float16")' for name, shape in (("x", "(4, 6)"), *VECTORS))
+    modules = legal(f"R.nn.{norm}", params=params)
+    rng = np.random.default_rng(0)
+    x, g, b = (rng.normal(size=size).astype("float16") for size in ((4, 6), 6, 6))
+    exact, unscaled = (
+        run(m, x, *p) for m, p in zip(modules, ((g, b), (np.ones_like(g), np.zeros_like(b))), strict=True)
+    )
+    np.testing.assert_array_equal(run(modules[1], x, g, b), unscaled * g + b)
+    assert (exact != unscaled * g + b).any()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
