@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
-from xdsl.interpreter import Interpreter, InterpreterFunctions, OpImplResult, PythonValues, ReturnedValues
+from xdsl.interpreter import InterpreterFunctions, OpImplResult, PythonValues, ReturnedValues
 from xdsl.ir import Operation
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym.expr import SymExpr, Var
+from .machine import Machine, Steps
 from .scalars import InterpreterError
 
 
@@ -112,8 +114,8 @@ class Environment:
 
 # Interpreter functions given as tables: op type -> implementation.
 
-Implementation = Callable[[Interpreter, Any, PythonValues], Any]
-"""`(interpreter, op, operand values)` -> the results: a tuple, or `ReturnedValues` for a terminator."""
+Implementation = Callable[[Machine, Any, PythonValues], Any]
+"""`(interpreter, op, operand values)` -> the results: a tuple, or `ReturnedValues` for a terminator; or its steps."""
 
 
 class TableFunctions(InterpreterFunctions):
@@ -131,9 +133,15 @@ class TableFunctions(InterpreterFunctions):
     _attr_impls = _ext_impls = _callable_impls = _cast_impls  # pyright: ignore[reportAssignmentType]
 
 
+def _with_result(steps: Steps) -> Steps:
+    return OpImplResult((yield from steps), None)
+
+
 def _adapt(function: Implementation) -> Callable[..., Any]:
-    def run(_self: TableFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> Any:
+    def run(_self: TableFunctions, interpreter: Machine, op: Operation, args: PythonValues) -> Any:
         out = function(interpreter, op, args)
+        if isinstance(out, GeneratorType):
+            return _with_result(out)
         if isinstance(out, ReturnedValues):
             return OpImplResult((), out)
         return OpImplResult(out, None)

@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter, PythonValues
 from xdsl.utils.exceptions import InterpretationError
 
-from ..diagnostics import UnsupportedError, unknown_name
+from ..diagnostics import UnsupportedError, nesting_checked, unknown_name
 from ..dialects import relax, tir
 from ..dialects.quick import operations
 from ..dialects.relax.external import external_functions
 from ..ir.passes.transform import module_op
 from .environment import Environment, TableFunctions
+from .machine import Machine
 from .relax.run import RelaxSemantics
 from .scalars import InterpreterError
 from .tir import TirSemantics
@@ -27,7 +28,7 @@ def make_interpreter(
     *,
     vectorize: bool = True,
     semantics: Callable[[Environment], TirSemantics] | None = None,
-) -> tuple[Interpreter, RelaxSemantics]:
+) -> tuple[Machine, RelaxSemantics]:
     """An xDSL interpreter of the module with tirax's semantics registered.
 
     Independent iterations of loops run at once, with the same results; not so where `vectorize` is False.
@@ -36,7 +37,7 @@ def make_interpreter(
     env = Environment({**external_functions(module), **(packed or {})})
     tensor_functions = TirSemantics(env, vectorize=vectorize) if semantics is None else semantics(env)
     functions = RelaxSemantics(env, tensor_functions)
-    interpreter = Interpreter(module)
+    interpreter = Machine(module)
     table = {**tensor_functions.table(), **functions.table()}
     foreign = {type(op) for op in operations(module) if hasattr(op, "reference")} - table.keys()
     interpreter.register_implementations(TableFunctions({**table, **dict.fromkeys(foreign, _reference)}))
@@ -49,6 +50,7 @@ def _reference(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
     return found if len(op.results) > 1 else (found,)
 
 
+@nesting_checked()
 def interpret(
     module: Any,
     name: str,
@@ -75,8 +77,8 @@ def interpret(
     try:
         with np.errstate(all="ignore"):
             if isinstance(func, relax.FuncOp):
-                return functions.call(interpreter, func, tuple(args))
-            results = functions.tir.call(interpreter, func, tuple(args))
+                return interpreter.drive(functions.call(interpreter, func, tuple(args)))
+            results = interpreter.drive(functions.tir.call(interpreter, func, tuple(args)))
             return results[0] if results else None
     except InterpretationError as error:
         hint = "what is lowered further is built and run"

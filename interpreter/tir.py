@@ -28,6 +28,7 @@ from . import scalars
 from .empty_reductions import InitRun, has_nothing
 from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm
+from .machine import Machine, Steps
 from .nests import Nest, plan_nest
 from .scalars import InterpreterError
 from .vectorized import run_at_once
@@ -64,7 +65,7 @@ class TirSemantics:
             tir.RampOp: _ramp,
             tir.BroadcastOp: lambda _i, op, args: (np.full(op.result.type.get_shape(), args[0]),),
             tir.CallIntrinOp: _intrinsic,
-            tir.LetInOp: lambda i, op, args: i.run_ssacfg_region(op.body, args),
+            tir.LetInOp: lambda i, op, args: i.region(op.body, args),
             tir.ReduceOp: self.reduce,
             tir.ShuffleOp: _shuffle,
             tir.CallExternOp: call_extern,
@@ -87,7 +88,7 @@ class TirSemantics:
             tir.IfOp: _if,
             tir.WhileOp: _while,
             tir.AssertOp: _assert,
-            tir.AttrOp: lambda i, op, _args: i.run_ssacfg_region(op.body, ()),
+            tir.AttrOp: lambda i, op, _args: i.region(op.body),
             tir.AllocBufferOp: self.alloc_buffer,
             tir.AllocateOp: self.allocate,
             tir.AllocConstOp: lambda _i, op, _args: (op.value.numpy().copy(),),
@@ -97,12 +98,12 @@ class TirSemantics:
             tir.FuncOp: _nothing,
         }
 
-    def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
+    def call(self, interpreter: Machine, func: tir.FuncOp, args: PythonValues) -> Steps:
         """Run a function on buffers (arrays, written in place) and scalars; its scalar results."""
         func = self._known.get(func) or self._prepare(func)
         with self.env.function(func.sym_name.data):
             self.env.bind_tir(func, args)
-            return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)
+            return (yield interpreter.region(func.body, tuple(args), func.sym_name.data))
 
     def _prepare(self, func: tir.FuncOp) -> tir.FuncOp:
         """What is run for a function: itself, or a copy of it whose sums of 16 bits accumulate in float32."""
@@ -123,17 +124,17 @@ class TirSemantics:
             return int(interpreter.get_values((bound,))[0])
         return self.env.evaluate(bound)
 
-    def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
+    def loop(self, interpreter: Machine, op: tir.ForOp, _args: PythonValues) -> Steps:
         for nest in self._init_nests.get(op, ()):
             if has_nothing(interpreter, nest, self.env):
                 InitRun(interpreter, nest, self.env, self.values_of).run()
         if self.vectorize and self.loop_at_once(interpreter, op):
             return ()
         for i in self.values_of(interpreter, op):
-            interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
+            yield interpreter.region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
         return ()
 
-    def loop_at_once(self, interpreter: Interpreter, op: tir.ForOp) -> bool:
+    def loop_at_once(self, interpreter: Machine, op: tir.ForOp) -> bool:
         """Run a loop with what it holds at once, where that makes no difference; else do nothing and give False."""
         if op not in self._nests:
             self._nests[op] = plan_nest(op)
@@ -148,7 +149,7 @@ class TirSemantics:
         first = self.bound(interpreter, loop.min)
         return range(first, first + self.bound(interpreter, loop.extent))
 
-    def block(self, interpreter: Interpreter, op: tir.BlockOp, args: PythonValues) -> PythonValues:
+    def block(self, interpreter: Machine, op: tir.BlockOp, args: PythonValues) -> Steps:
         if op.predicate is not None and not args[-1]:
             return ()
         values = args[: len(op.bindings)]
@@ -167,25 +168,30 @@ class TirSemantics:
             if kind is tir.IterKind.REDUCE
         )
         self.env.first_steps.append(first_step)
-        interpreter.run_ssacfg_region(op.body, values, op.block_name.data)
+        yield interpreter.region(op.body, values, op.block_name.data)
         self.env.first_steps.pop()
         return ()
 
-    def init(self, interpreter: Interpreter, op: tir.InitOp, _args: PythonValues) -> PythonValues:
+    def init(self, interpreter: Machine, op: tir.InitOp, _args: PythonValues) -> Steps:
         if self.env.first_steps[-1]:
-            interpreter.run_ssacfg_region(op.body, (), "init")
+            yield interpreter.region(op.body, (), "init")
         return ()
 
-    def reduce(self, interpreter: Interpreter, op: tir.ReduceOp, args: PythonValues) -> PythonValues:
+    def reduce(self, interpreter: Machine, op: tir.ReduceOp, args: PythonValues) -> Steps:
         """The points in order; where the condition does not hold nothing else is evaluated."""
         count = len(op.identity)
         results = list(args[count:] or args[:count])
         firsts, extents = self.env.shape(op.mins), self.env.shape(op.extents)
         for point in product(*(range(low, low + n) for low, n in zip(firsts, extents, strict=True))):
             at = tuple(scalars.of_type(v, e.dtype) for v, e in zip(point, op.extents, strict=True))
-            if interpreter.run_ssacfg_region(op.condition, at)[0]:
-                new = [interpreter.run_ssacfg_region(source, at)[0] for source in op.sources]
-                results = [interpreter.run_ssacfg_region(r, (*results, *new))[0] for r in op.combine]
+            if (yield interpreter.region(op.condition, at))[0]:
+                new = []
+                for source in op.sources:
+                    new += yield interpreter.region(source, at)
+                combined = []
+                for source in op.combine:
+                    combined += yield interpreter.region(source, (*results, *new))
+                results = combined
         return (results[op.value_index.data],)
 
     def alloc_buffer(self, _i: Interpreter, op: tir.AllocBufferOp, _args: PythonValues) -> PythonValues:
@@ -194,7 +200,7 @@ class TirSemantics:
     def allocate(self, _i: Interpreter, op: tir.AllocateOp, _args: PythonValues) -> PythonValues:
         return (self.env.new_array(tir.BufferType.of(op.extents, op.dtype)).reshape(-1),)
 
-    def call_function(self, interpreter: Interpreter, op: tir.CallOp, args: PythonValues) -> PythonValues:
+    def call_function(self, interpreter: Machine, op: tir.CallOp, args: PythonValues) -> Steps:
         """Another function of the module, on the memory at the addresses given."""
         callee = SymbolTable.lookup_symbol(interpreter.module, op.func.data)
         if not isinstance(callee, tir.FuncOp):
@@ -205,7 +211,7 @@ class TirSemantics:
         with self.env.function(op.func.data):
             self.env.variables.update(extents)
             given = [self._as_buffer(a, p.type) for a, p in zip(args, callee.params, strict=True)]
-        results = self.call(interpreter, callee, tuple(given))
+        results = yield self.call(interpreter, callee, tuple(given))
         return tuple(results) or (None,)
 
     def _as_buffer(self, value: Any, t: Attribute) -> Any:
@@ -261,10 +267,10 @@ def _address(array: Any) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _launch(interpreter: Interpreter, op: tir.LaunchThreadOp, args: PythonValues) -> PythonValues:
+def _launch(interpreter: Machine, op: tir.LaunchThreadOp, args: PythonValues) -> Steps:
     """One thread after the other."""
     for i in range(int(args[0])):
-        interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.index.type),), "launch")
+        yield interpreter.region(op.body, (scalars.of_type(i, op.index.type),), "launch")
     return ()
 
 
@@ -292,8 +298,8 @@ def _reinterpret(_i: Interpreter, op: tir.ReinterpretOp, args: PythonValues) -> 
     return (lanes if lanes_of(op.result.type) > 1 else lanes[0],)
 
 
-def _if_then_else(interpreter: Interpreter, op: tir.IfThenElseOp, args: PythonValues) -> PythonValues:
-    return interpreter.run_ssacfg_region(op.then_region if args[0] else op.else_region, ())
+def _if_then_else(interpreter: Machine, op: tir.IfThenElseOp, args: PythonValues) -> Steps:
+    return interpreter.region(op.then_region if args[0] else op.else_region)
 
 
 def _is_outside(index: Any, extent: int) -> bool:
@@ -368,16 +374,16 @@ def _intrinsic(i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> Pyth
     return (result.astype(numpy_dtype(scalar_of(op.result.type))) if op.func.data in scalars.COUNTS else result,)
 
 
-def _if(interpreter: Interpreter, op: tir.IfOp, args: PythonValues) -> PythonValues:
+def _if(interpreter: Machine, op: tir.IfOp, args: PythonValues) -> Steps:
     region = op.then_region if args[0] else op.else_region
     if region.first_block is not None:
-        interpreter.run_ssacfg_region(region, ())
+        yield interpreter.region(region)
     return ()
 
 
-def _while(interpreter: Interpreter, op: tir.WhileOp, _args: PythonValues) -> PythonValues:
-    while interpreter.run_ssacfg_region(op.cond_region, ())[0]:
-        interpreter.run_ssacfg_region(op.body, ())
+def _while(interpreter: Machine, op: tir.WhileOp, _args: PythonValues) -> Steps:
+    while (yield interpreter.region(op.cond_region))[0]:
+        yield interpreter.region(op.body)
     return ()
 
 

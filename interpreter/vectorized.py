@@ -12,13 +12,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from xdsl.interpreter import Interpreter
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.dtypes import numpy_dtype
 from . import scalars
 from .environment import Environment, Implementation
+from .machine import Machine
 from .nests import Nest
 from .scalars import InterpreterError
 
@@ -36,7 +36,7 @@ class NotIndependentError(Exception):
 def run_at_once(
     nest: Nest,
     ranges: Sequence[range],
-    interpreter: Interpreter,
+    interpreter: Machine,
     table: Mapping[type[Operation], Implementation],
     env: Environment,
 ) -> bool:
@@ -68,7 +68,7 @@ class _Run:
         self,
         nest: Nest,
         ranges: Sequence[range],
-        interpreter: Interpreter,
+        interpreter: Machine,
         table: Mapping[type[Operation], Implementation],
         env: Environment,
     ):

@@ -21,6 +21,7 @@ from ..dialects.names import name_of
 from ..interpreter import interpret, random_inputs
 from ..interpreter.compare import symbolic_vars
 from ..interpreter.environment import Environment, Implementation
+from ..interpreter.machine import Machine, Steps
 from ..interpreter.tir import TirSemantics
 from ..ir.passes.transform import module_op
 
@@ -206,7 +207,7 @@ class _RecordingSemantics(TirSemantics):
         return table
 
     def _noted(self, implementation: Implementation, write: bool) -> Implementation:
-        def run(interpreter: Interpreter, op: Any, args: PythonValues) -> Any:
+        def run(interpreter: Machine, op: Any, args: PythonValues) -> Any:
             result = implementation(interpreter, op, args)  # first: it refuses what is out of bounds
             array, *indices = args[1:] if write else args
             self.recorder.access(op.buffer, array, indices, write)
@@ -216,7 +217,7 @@ class _RecordingSemantics(TirSemantics):
         return run
 
     def _noted_lanes(self, implementation: Implementation, write: bool) -> Implementation:
-        def run(interpreter: Interpreter, op: Any, args: PythonValues) -> Any:
+        def run(interpreter: Machine, op: Any, args: PythonValues) -> Any:
             result = implementation(interpreter, op, args)
             array, index, mask = args[1:] if write else args
             self.recorder.access(op.buffer, array, [np.asarray(index)[mask]], write)
@@ -229,11 +230,11 @@ class _RecordingSemantics(TirSemantics):
         if write and not self.vector_depth:
             self.recorder.step += 1
 
-    def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
+    def loop(self, interpreter: Machine, op: tir.ForOp, _args: PythonValues) -> Steps:
         vectorized = op.kind is tir.ForKind.VECTORIZED
         self.vector_depth += vectorized
         before = len(self.recorder.accesses)
-        results = super().loop(interpreter, op, _args)
+        results = yield super().loop(interpreter, op, _args)
         self.vector_depth -= vectorized
         if vectorized and not self.vector_depth and len(self.recorder.accesses) > before:
             self.recorder.step += 1

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.interpreter import Interpreter, PythonValues
+from xdsl.interpreter import PythonValues
 
 from ..dialects import tir
 from ..dialects.names import name_of
 from ..interpreter import interpret
 from ..interpreter.compare import copied, same_values, widening_tolerance
 from ..interpreter.environment import Environment
+from ..interpreter.machine import Machine, Steps
 from ..interpreter.tir import TirSemantics
 from ..ir.passes.transform import new_context
 from ..lowering.build import run_passes
@@ -41,10 +42,10 @@ class _BesideNative(TirSemantics):
         self.native, self.program, self.compared = native, program, {}
         self.tolerance = widening_tolerance(program)
 
-    def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
+    def call(self, interpreter: Machine, func: tir.FuncOp, args: PythonValues) -> Steps:
         """As `TirSemantics.call`."""
         name, inputs = func.sym_name.data, [copied(a) for a in args]
-        results = super().call(interpreter, func, args)
+        results = yield super().call(interpreter, func, args)
         if not results and self.native.has_kernel(name):
             outputs = [copied(a) for a in inputs]
             self.native.call_kernel(func, outputs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from ...dialects.sym.expr import Var
 from ...ir.functions.outputs import outputs_to_make
 from ...ir.locations import location_of
 from ..environment import Environment, Implementation
+from ..machine import Machine, Steps
 from ..scalars import InterpreterError
 from ..tir import TirSemantics
 from . import memory, operators
@@ -38,7 +41,7 @@ class RelaxSemantics:
             relax.ReturnOp: lambda _i, _op, args: ReturnedValues(args),
             relax.OutputOp: lambda _i, _op, args: ReturnedValues(args),
             relax.YieldOp: lambda _i, _op, args: ReturnedValues(args),
-            relax.DataflowOp: lambda i, op, _args: i.run_ssacfg_region(op.body, (), "dataflow"),
+            relax.DataflowOp: lambda i, op, _args: i.region(op.body, (), "dataflow"),
             relax.IfOp: _if,
             relax.ClosureOp: self.closure,
             relax.BindOp: lambda _i, _op, args: args,
@@ -62,10 +65,10 @@ class RelaxSemantics:
             relax.CallInplacePackedOp: self.call_packed,
             relax.CallOp: self.call_function,
             relax.WhileLoop: self.while_loop,
-            relax.CallValueOp: lambda _i, _op, args: (args[0](*args[1:]),),
+            relax.CallValueOp: _call_value,
         }
 
-    def call(self, interpreter: Interpreter, func: relax.FuncOp, args: PythonValues) -> Any:
+    def call(self, interpreter: Machine, func: relax.FuncOp, args: PythonValues) -> Steps:
         """The result of a function on arrays, tuples, shapes (tuples of ints) and numbers."""
         if len(args) != len(func.params):
             raise InterpreterError(
@@ -74,7 +77,7 @@ class RelaxSemantics:
         with self.env.function(func.sym_name.data):
             for param, value in zip(func.params, args, strict=True):
                 self.bind(param.type, value)
-            return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)[0]
+            return (yield interpreter.region(func.body, tuple(args), func.sym_name.data))[0]
 
     def bind(self, t: Attribute, value: Any) -> None:
         """Bind the symbolic variables of struct info from a value, and check that it is of it."""
@@ -120,41 +123,41 @@ class RelaxSemantics:
         self.bind(op.result.type, args[0])
         return args
 
-    def closure(self, interpreter: Interpreter, op: relax.ClosureOp, _args: PythonValues) -> PythonValues:
+    def closure(self, interpreter: Machine, op: relax.ClosureOp, _args: PythonValues) -> PythonValues:
         captured = interpreter._ctx  # pyright: ignore[reportPrivateUsage]
         variables = dict(self.env.variables)
 
-        def call(*args: Any) -> Any:
+        def steps(*args: Any) -> Steps:
             outside, interpreter._ctx = interpreter._ctx, captured  # pyright: ignore[reportPrivateUsage]
             try:
                 with self.env.function("closure"):
                     self.env.variables.update(variables)
                     for param, value in zip(op.body.block.args, args, strict=True):
                         self.bind(param.type, value)
-                    return interpreter.run_ssacfg_region(op.body, args, "closure")[0]
+                    return (yield interpreter.region(op.body, args, "closure"))[0]
             finally:
                 interpreter._ctx = outside  # pyright: ignore[reportPrivateUsage]
 
-        return (call,)
+        return (_Function(interpreter, steps),)
 
-    def function_ref(self, interpreter: Interpreter, op: relax.FunctionRefOp, _args: PythonValues) -> PythonValues:
-        func = interpreter.get_op_for_symbol(op.callee)
-        return (lambda *args: self.call(interpreter, func, args),)  # pyright: ignore[reportArgumentType]
+    def function_ref(self, interpreter: Machine, op: relax.FunctionRefOp, _args: PythonValues) -> PythonValues:
+        func: Any = interpreter.get_op_for_symbol(op.callee)
+        return (_Function(interpreter, lambda *args: self.call(interpreter, func, args)),)
 
-    def call_function(self, interpreter: Interpreter, op: relax.CallOp, args: PythonValues) -> PythonValues:
+    def call_function(self, interpreter: Machine, op: relax.CallOp, args: PythonValues) -> Steps:
         func: Any = interpreter.get_op_for_symbol(op.callee)
         if isinstance(func, tir.FuncOp):
             scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
-            results = self.tir.call(interpreter, func, (*args, *scalars))
+            results = yield self.tir.call(interpreter, func, (*args, *scalars))
             return (results[0] if results else (),)
-        return (self.call(interpreter, func, args),)
+        return ((yield self.call(interpreter, func, args)),)
 
-    def while_loop(self, interpreter: Interpreter, op: relax.WhileLoop, args: PythonValues) -> PythonValues:
+    def while_loop(self, _i: Machine, op: relax.WhileLoop, args: PythonValues) -> Steps:
         cond, body, *operands = _group(op, args)
         carried, invariants = tuple(operands[0]), tuple(operands[1] or ())
         collected: list[list[Any]] = [[] for _ in range(op.collected_count)]
-        while bool(cond(*carried, *invariants)):
-            results = body(*carried, *invariants)
+        while bool((yield cond.steps(*carried, *invariants))):
+            results = yield body.steps(*carried, *invariants)
             carried = results[: len(carried)]
             for values, value in zip(collected, results[len(carried) :], strict=True):
                 values.append(value)
@@ -172,29 +175,29 @@ class RelaxSemantics:
     def result(self, op: Any, outputs: list[Any]) -> PythonValues:
         return (tuple(outputs) if isinstance(op.result.type, TupleType) else outputs[0],)
 
-    def call_tir(self, interpreter: Interpreter, op: relax.CallTIROp, args: PythonValues) -> PythonValues:
+    def call_tir(self, interpreter: Machine, op: relax.CallTIROp, args: PythonValues) -> Steps:
         outputs = self.outputs(op)
         scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
         func = interpreter.get_op_for_symbol(op.callee)
-        self.tir.call(interpreter, func, (*args, *outputs, *scalars))  # pyright: ignore[reportArgumentType]
+        yield self.tir.call(interpreter, func, (*args, *outputs, *scalars))  # pyright: ignore[reportArgumentType]
         return self.result(op, outputs)
 
-    def call_tir_inplace(self, interpreter: Interpreter, op: relax.CallTIRInplaceOp, args: PythonValues) -> Any:
+    def call_tir_inplace(self, interpreter: Machine, op: relax.CallTIRInplaceOp, args: PythonValues) -> Steps:
         fresh = self.outputs(op)
         given = [np.array(a) for a in args]
         outputs = [fresh[i] if where < 0 else given[where] for i, where in enumerate(op.indices)]
         new = [fresh[i] for i, where in enumerate(op.indices) if where < 0]
         scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
         func = interpreter.get_op_for_symbol(op.callee)
-        self.tir.call(interpreter, func, (*given, *new, *scalars))  # pyright: ignore[reportArgumentType]
+        yield self.tir.call(interpreter, func, (*given, *new, *scalars))  # pyright: ignore[reportArgumentType]
         return self.result(op, outputs)
 
-    def call_dps_packed(self, interpreter: Interpreter, op: relax.CallDPSPackedOp, args: PythonValues) -> PythonValues:
+    def call_dps_packed(self, interpreter: Machine, op: relax.CallDPSPackedOp, args: PythonValues) -> Steps:
         outputs = self.outputs(op)
         symbols = {f.sym_name.data: f for f in interpreter.module.ops if isinstance(f, tir.FuncOp)}
         func = symbols.get(op.func.data)
         if func is not None:
-            self.tir.call(interpreter, func, (*args, *outputs))
+            yield self.tir.call(interpreter, func, (*args, *outputs))
         else:
             self.env.packed(op.func.data)(*args, *outputs)
         return self.result(op, outputs)
@@ -207,8 +210,26 @@ class RelaxSemantics:
         return (value,)
 
 
-def _if(interpreter: Interpreter, op: relax.IfOp, args: PythonValues) -> PythonValues:
-    return interpreter.run_ssacfg_region(op.then_region if bool(args[0]) else op.else_region, (), "if")
+@dataclass(frozen=True)
+class _Function:
+    """A function of the program as a value, which Python functions can call, too."""
+
+    machine: Machine
+    steps: Callable[..., Steps]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.machine.drive(self.steps(*args))
+
+
+def _call_value(_i: Machine, _op: relax.CallValueOp, args: PythonValues) -> Steps:
+    function, *arguments = args
+    if isinstance(function, _Function):
+        return ((yield function.steps(*arguments)),)
+    return (function(*arguments),)
+
+
+def _if(interpreter: Machine, op: relax.IfOp, args: PythonValues) -> Steps:
+    return interpreter.region(op.then_region if bool(args[0]) else op.else_region, (), "if")
 
 
 def _group(op: Any, args: PythonValues) -> list[Any]:

@@ -37,6 +37,7 @@ LIMITS = {
     "sym.size": Limit(1 << 14, "parts of a result of an index map, written out"),
     "egraph.iterations": Limit(16, "how often equality saturation tries all rules; above it the best so far counts"),
     "egraph.nodes": Limit(1000, "expressions that equality saturation adds to a block's own; above it likewise"),
+    "interpret.depth": Limit(1 << 16, "calls, branches and loops inside of each other that the interpreter runs"),
     "import.nodes": Limit(1 << 17, "nodes that calls of a model's functions are expanded to, in all"),
     "import.bytes": Limit(1 << 31, "bytes of the functions of a model, counted once for each call"),
     "parse.depth": Limit(400, "parentheses, calls and operators inside of each other in an expression of TVMScript"),

@@ -90,9 +90,12 @@ class FoldConstant(Pass):
     @staticmethod
     def _fold(op: Operation, interpreter: Any, semantics: Any) -> None:
         assert isinstance(op, relax.Operator | relax.CallTIROp)
-        run = semantics.operator if isinstance(op, relax.Operator) else semantics.call_tir
+        values = tuple(_value(v) for v in op.operands)
         try:
-            (value,) = run(interpreter, op, tuple(_value(v) for v in op.operands))
+            if isinstance(op, relax.Operator):
+                (value,) = semantics.operator(interpreter, op, values)
+            else:
+                (value,) = interpreter.drive(semantics.call_tir(interpreter, op, values))
         except InterpreterError:
             return  # no meaning on these constants: left to fail, if ever it runs, at run time
         _replace(op, value)
