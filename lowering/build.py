@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, nesting_checked
 from ..dialects.quick import clone
 from ..ir.passes.transform import PassContext, module_op, new_context, no_gc
 from ..ir.verification.dominance import check_dominance
@@ -26,6 +26,7 @@ __all__ = ["Timings", "build", "build_described", "lower", "run_passes", "stage"
 _EXEC_MODES = ("compiled", "bytecode")
 
 
+@nesting_checked()
 def build(
     mod: Any,
     target: Target | str | Mapping[str, Any] | None = None,
@@ -143,6 +144,7 @@ def _run_own(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: T
     return named[at:] or (LOWERING if _is_high_level(op) else ())
 
 
+@nesting_checked()
 def lower(
     mod: Any,
     target: Target | None = None,

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_text, suggestion
+from ..diagnostics import SourceLocation, TiraxError, VerifyError, nesting_checked, register_text, suggestion
 from ..ir.text import TextParser
 from ..universe import whole_universe
 
@@ -124,6 +124,7 @@ def reading_context(allow_unregistered: bool = False) -> Context:
     return ctx
 
 
+@nesting_checked()
 def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None) -> ModuleOp:
     """The module of an MLIR text; where it is not one `builtin.module`, one is put around it.
 
