@@ -19,7 +19,7 @@ from .arguments import dtype_name, leaves, mapped, normalized, operator_name, pl
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .places import location_of, place_of
-from .promotion import dtype_of_number
+from .promotion import dtype_beside
 from .symbols import Symbols, is_symbolic
 from .table import lookup
 from .tensors import constant
@@ -203,7 +203,7 @@ class GraphReader:
         args, kwargs = normalized(node.target, node.args, node.kwargs)
         values = self.value(args)
         if values and takes_tensor(node.target) and isinstance(values[0], int | float):  # as what vmap leaves has it
-            values[0] = const(values[0], dtype_of_number(values[0]))
+            values[0] = const(values[0], dtype_beside(values[0], values[1:]))
         by_keyword = {k: self.value(v) for k, v in kwargs.items()}
         try:
             return self._bound(convert(self.emitter, *values, **by_keyword))

@@ -48,6 +48,12 @@ def dtype_of_number(value: Any) -> str:
     return DEFAULT_FLOAT if isinstance(value, float) else "int64"
 
 
+def dtype_beside(number: float, others: Iterable[Any]) -> str:
+    """The dtype of a number as a tensor: that of floats which it is computed with, so that it keeps its digits."""
+    common = common_dtype([number, *(v for v in others if isinstance(v, Expr))])
+    return common if is_float(common) else dtype_of_number(number)
+
+
 def _join(a: str | None, b: str) -> str:
     return b if a is None else promoted(a, b)
 
@@ -76,20 +82,26 @@ def floating(e: Emitter, *values: Any) -> list[Expr]:
     return operands(e, *values, dtype=float_dtype(common_dtype(values)))
 
 
-def in_single(convert: Callable[..., Any]) -> Callable[..., Any]:
-    """A row that computes what has 16 bits in float32 and rounds each result once, as PyTorch's kernels do."""
+def in_single(convert: Callable[..., Any], rounds: bool = False, keeps_right: bool = False) -> Callable[..., Any]:
+    """A row that computes what has 16 bits in float32 and rounds each result once, as PyTorch's kernels do.
+
+    Operands of other dtypes, such as indices, stay as they are; with `rounds` they are rounded to the 16 bits first.
+    Numbers of Python are not, nor is with `keeps_right` the last operand where it has no dimensions.
+    """
+
+    def wide(e: Emitter, value: Any, dtype: str, is_last: bool = False) -> Any:
+        if not isinstance(value, Expr) or (dtype_of(value) not in _HALVES and not rounds):
+            return value
+        narrow = value if keeps_right and is_last and not rank_of(value) else e.bound(cast_to(value, dtype))
+        return e.bound(cast_to(narrow, "float32"))
 
     @wraps(convert)
     def apply(e: Emitter, *args: Any, **kwargs: Any) -> Any:
         dtype = common_dtype(a for a in (*args, *kwargs.values()) if isinstance(a, Expr))
         if dtype not in _HALVES:
             return convert(e, *args, **kwargs)
-
-        def wide(value: Any) -> Any:
-            is_half = isinstance(value, Expr) and dtype_of(value) in _HALVES
-            return e.bound(cast_to(value, "float32")) if is_half else value
-
-        result = convert(e, *map(wide, args), **{name: wide(value) for name, value in kwargs.items()})
+        widened = [wide(e, a, dtype, i == len(args) - 1) for i, a in enumerate(args)]
+        result = convert(e, *widened, **{k: wide(e, a, dtype) for k, a in kwargs.items()})
         if isinstance(result, list):
             return [None if part is None else e.emit(cast_to(part, dtype)) for part in result]
         return cast_to(e.bound(result), dtype)

@@ -106,7 +106,7 @@ def new_empty_strided(e: Emitter, x: Expr, size: Sequence[Extent], stride: Any, 
     return filled(e, size, 0, dtype or dtype_of(x))
 
 
-@row("scalar_tensor")
+@row("scalar_tensor", "prims::scalar_tensor")
 def scalar_tensor(e: Emitter, s: Any, dtype: str | None = None) -> Expr:
     """A number as a tensor of rank 0."""
     return e.tensor(s, dtype or DEFAULT_FLOAT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ....diagnostics import UnsupportedError
@@ -28,8 +29,6 @@ _FLOATING = {
 _ARITHMETIC = {"maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
                "min.other": R.minimum, "fmod": R.mod}  # fmt: skip
 _BITS = {
-    "mul": (R.multiply, R.logical_and),
-    "multiply": (R.multiply, R.logical_and),
     "bitwise_and": (R.bitwise_and, R.logical_and),
     "bitwise_or": (R.bitwise_or, R.logical_or),
     "bitwise_xor": (R.bitwise_xor, R.logical_xor),
@@ -49,6 +48,8 @@ _ROOTS = {0.5: R.sqrt, -0.5: R.rsqrt}
 _LOGIC = {"logical_and": R.logical_and, "logical_or": R.logical_or, "logical_xor": R.logical_xor}
 
 Build = Callable[..., Expr]
+_single = partial(in_single, rounds=True)
+_with_number = partial(in_single, rounds=True, keeps_right=True)
 
 
 def _same(build: Build) -> Callable[[Emitter, Expr], Expr]:
@@ -111,18 +112,40 @@ def scaled(e: Emitter, value: Any, alpha: Any) -> Any:
     return value * alpha
 
 
+def _beside_number(convert: Callable[[Emitter, Any, Any], Expr]) -> Callable[[Emitter, Any, Any], Expr]:
+    """A row that, as PyTorch, does not round a tensor without dimensions on the right to the 16 bits of the left."""
+    wide = _with_number(convert)
+
+    def apply(e: Emitter, x: Any, other: Any) -> Expr:
+        kept = isinstance(other, Expr) and not rank_of(other) and dtype_of(other) != common_dtype([x, other])
+        return (wide if kept else convert)(e, x, other)
+
+    return apply
+
+
+_quotient = _beside_number(lambda e, x, other: R.divide(*floating(e, x, other)))
+_product = _beside_number(_bits(R.multiply, R.logical_and))
+add_rows([("mul", _product), ("multiply", _product)])
+
+
 @row("add")
 def add(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
     """x + alpha * other"""
+    return (_sum if alpha == 1 else _single(_sum))(e, x, other, alpha)
+
+
+def _sum(e: Emitter, x: Any, other: Any, alpha: Any) -> Expr:
     a, b = operands(e, x, other)
-    if dtype_of(a) == "bool":
-        return R.logical_or(a, b)
-    return R.add(a, scaled(e, b, alpha))
+    return R.logical_or(a, b) if dtype_of(a) == "bool" else R.add(a, scaled(e, b, alpha))
 
 
 @row("sub", "subtract")
 def sub(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
     """x - alpha * other"""
+    return (_difference if alpha == 1 else _single(_difference))(e, x, other, alpha)
+
+
+def _difference(e: Emitter, x: Any, other: Any, alpha: Any) -> Expr:
     a, b = operands(e, x, other)
     return R.subtract(a, scaled(e, b, alpha))
 
@@ -137,15 +160,15 @@ def rsub(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
 def div(e: Emitter, x: Any, other: Any, rounding_mode: str | None = None) -> Expr:
     """x / other, rounded towards zero (`trunc`) or down (`floor`) where wanted."""
     if rounding_mode is None:
-        return R.divide(*floating(e, x, other))
+        return _quotient(e, x, other)
     if rounding_mode == "floor":
         return floor_divide(e, x, other)
     of_numbers = not isinstance(other, Expr) or not rank_of(other)
-    return (in_single(_truncated_quotient) if of_numbers else _truncated_quotient)(e, x, other)
+    return (_with_number(_truncated_quotient) if of_numbers else _truncated_quotient)(e, x, other)
 
 
 @row("floor_divide")
-@in_single
+@_with_number
 def floor_divide(e: Emitter, x: Any, other: Any) -> Expr:
     """floor(x / other)"""
     return R.floor_divide(*operands(e, x, other))
@@ -169,7 +192,8 @@ def power(e: Emitter, x: Any, exponent: Any) -> Expr:
     root = None if isinstance(exponent, Expr) else _ROOTS.get(exponent)
     if root is not None:
         return root(*floating(e, x))
-    return R.power(*operands(e, x, exponent))
+    a, b = operands(e, x, exponent)
+    return R.logical_or(a, R.logical_not(b)) if dtype_of(a) == "bool" else R.power(a, b)
 
 
 @row("square")
@@ -186,7 +210,7 @@ def reciprocal(e: Emitter, x: Expr) -> Expr:
 
 
 @row("addcmul")
-@in_single
+@_single
 def addcmul(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
     """x + value * tensor1 * tensor2"""
     a, b, c = operands(e, x, tensor1, tensor2)
@@ -194,7 +218,7 @@ def addcmul(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -
 
 
 @row("addcdiv")
-@in_single
+@_single
 def addcdiv(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -> Expr:
     """x + value * tensor1 / tensor2"""
     a, b, c = floating(e, x, tensor1, tensor2)
@@ -202,7 +226,7 @@ def addcdiv(e: Emitter, x: Expr, tensor1: Expr, tensor2: Expr, value: Any = 1) -
 
 
 @row("lerp")
-@in_single
+@_single
 def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
     """x + weight * (end - x)"""
     a, b = operands(e, x, end)
@@ -242,7 +266,7 @@ def exp2(e: Emitter, x: Expr) -> Expr:
 
 
 @row("erfc")
-@in_single
+@_single
 def erfc(e: Emitter, x: Expr) -> Expr:
     """1 + erf(-x), which keeps the digits of large x (docs/vector_math.md)."""
     (a,) = floating(e, x)
@@ -256,7 +280,7 @@ def frac(e: Emitter, x: Expr) -> Expr:
 
 
 @row("atan2", "arctan2")
-@in_single
+@_single
 def atan2(e: Emitter, x: Any, other: Any) -> Expr:
     """The angle of the point (other, x); the signs of zeros count."""
     y, x = (e.bound(v) for v in floating(e, x, other))
