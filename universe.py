@@ -34,32 +34,17 @@ _PASSES: dict[str, str] = {
     "eliminate-common-subexpr": "transforms.bindings.eliminate_common_subexpr:EliminateCommonSubexpr",
     "fold-constant": "transforms.bindings.fold_constant:FoldConstant",
     "bind-params": "transforms.params.bind_params:BindParams",
-    "bind-symbolic-vars": "transforms.params.bind_symbolic_vars:BindSymbolicVars",
     "to-non-dataflow": "transforms.bindings.to_non_dataflow:ToNonDataflow",
     "convert-to-dataflow": "transforms.bindings.convert_to_dataflow:ConvertToDataflow",
-    "inline-private-functions": "transforms.functions.inline_private_functions:InlinePrivateFunctions",
-    "expand-tuple-arguments": "transforms.functions.expand_tuple_arguments:ExpandTupleArguments",
-    "remove-unused-parameters": "transforms.functions.remove_unused_parameters:RemoveUnusedParameters",
-    "remove-unused-outputs": "transforms.functions.remove_unused_outputs:RemoveUnusedOutputs",
     "lambda-lift": "transforms.functions.lambda_lift:LambdaLift",
     "normalize-global-var": "transforms.functions.global_symbols:NormalizeGlobalVar",
     "attach-global-symbol": "transforms.functions.global_symbols:AttachGlobalSymbol",
     "lift-transform-params": "transforms.params.lift_transform_params:LiftTransformParams",
-    "lazy-transform-params": "transforms.params.lazy_transform_params:LazyTransformParams",
-    "lazy-get-input": "transforms.params.lazy:LazyGetInput",
-    "lazy-set-output": "transforms.params.lazy:LazySetOutput",
     "bundle-model-params": "transforms.params.bundle_model_params:BundleModelParams",
     "remove-redundant-reshape": "transforms.operators.remove_redundant_reshape:RemoveRedundantReshape",
     "expand-transposed-convolutions": (
         "transforms.operators.expand_transposed_convolutions:ExpandTransposedConvolutions"
     ),
-    "expand-matmul-of-sum": "transforms.operators.expand_matmul_of_sum:ExpandMatmulOfSum",
-    "reorder-permute-dims-after-concat": (
-        "transforms.operators.reorder_permute_dims_after_concat:ReorderPermuteDimsAfterConcat"
-    ),
-    "reorder-take-after-matmul": "transforms.operators.reorder_take_after_matmul:ReorderTakeAfterMatmul",
-    "combine-parallel-matmul": "transforms.operators.combine_parallel_matmul:CombineParallelMatmul",
-    "adjust-matmul-order": "transforms.operators.adjust_matmul_order:AdjustMatmulOrder",
     "fuse-attention": "transforms.operators.fuse_attention:FuseAttention",
     "fuse-layers": "transforms.operators.fuse_layers:FuseLayers",
     "fuse-transpose-matmul": "transforms.operators.fuse_transpose_matmul:FuseTransposeMatmul",
@@ -79,16 +64,12 @@ _PASSES: dict[str, str] = {
     "attach-variable-bounds": "transforms.functions.attach_variable_bounds:AttachVariableBounds",
     "sink-loop-constants": "transforms.functions.sink_loop_constants:SinkLoopConstants",
     "simplify-inference": "transforms.operators.simplify_inference:SimplifyInference",
-    "fast-math-transform": "transforms.operators.fast_math_transform:FastMathTransform",
     "decompose-ops-for-inference": "transforms.operators.decompose_ops:DecomposeOpsForInference",
     "decompose-ops-for-training": "transforms.operators.decompose_ops:DecomposeOpsForTraining",
     "to-mixed-precision": "transforms.operators.to_mixed_precision:ToMixedPrecision",
     "gradient": "transforms.training.gradient:Gradient",
-    "topological-sort": "transforms.bindings.topological_sort:TopologicalSort",
     "convert-layout": "transforms.layout.convert_layout:ConvertLayout",
     "channels-last": "transforms.layout.channels_last:ChannelsLast",
-    "alter-op-impl": "transforms.layout.alter_op_impl:AlterOpImpl",
-    "optimize-layout-transform": "transforms.layout.optimize_layout_transform:OptimizeLayoutTransform",
     "attach-attr-layout-free-buffers": (
         "transforms.layout.attach_attr_layout_free_buffers:AttachAttrLayoutFreeBuffers"
     ),
@@ -100,17 +81,7 @@ _PASSES: dict[str, str] = {
     "fuse-tir": "transforms.fusion.fuse_tir:FuseTIR",
     "apply-dpl-patterns": "transforms.dpl.apply_dpl_patterns:ApplyDplPatterns",
     "merge-composite-functions": "transforms.codegen.merge_composite_functions:MergeCompositeFunctions",
-    "call-tir-rewrite": "transforms.memory.call_tir_rewrite:CallTIRRewrite",
-    "static-plan-block-memory": "transforms.memory.static_plan_block_memory:StaticPlanBlockMemory",
-    "remove-purity-checking": "transforms.memory.remove_purity_checking:RemovePurityChecking",
-    "lower-runtime-builtin": "transforms.memory.lower_runtime_builtin:LowerRuntimeBuiltin",
-    "compute-prim-value": "transforms.memory.compute_prim_value:ComputePrimValue",
-    "vm-shape-lower": "transforms.memory.vm_shape_lower:VMShapeLower",
-    "rewrite-dataflow-reshape": "transforms.memory.rewrite_dataflow_reshape:RewriteDataflowReshape",
-    "dataflow-use-inplace-calls": "transforms.memory.dataflow_use_inplace_calls:DataflowUseInplaceCalls",
-    "allocate-workspace": "transforms.memory.allocate_workspace:AllocateWorkspace",
-    "lower-alloc-tensor": "transforms.memory.lower_alloc_tensor:LowerAllocTensor",
-    "kill-after-last-use": "transforms.memory.kill_after_last_use:KillAfterLastUse",
+    "rewrite-dataflow-reshape": "transforms.bindings.rewrite_dataflow_reshape:RewriteDataflowReshape",
     "apply-schedule": "schedule.schedule:ApplySchedule",
     "meta-schedule-apply-database": "tuning.passes:MetaScheduleApplyDatabase",
     "meta-schedule-tune-irmod": "tuning.passes:MetaScheduleTuneIRMod",
@@ -129,36 +100,20 @@ _PASSES: dict[str, str] = {
     "unroll-loop": "transforms.tir.unroll_loop:UnrollLoop",
     "promote-buffers-to-stack": "transforms.tir.promote_buffers_to_stack:PromoteBuffersToStack",
     "unroll-marked-loops": "transforms.tir.unroll_marked_loops:UnrollMarkedLoops",
-    "inject-virtual-thread": "transforms.tir.inject_virtual_thread:InjectVirtualThread",
-    "renormalize-split-pattern": "transforms.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "simplify": "transforms.tir.simplify:Simplify",
     "simplify-scheduled": "transforms.tir.simplify:SimplifyScheduled",
-    "remove-no-op": "transforms.tir.remove_no_op:RemoveNoOp",
     "vectorize-loop": "transforms.tir.vectorize_loop:VectorizeLoop",
     "vectorize-for-target": "transforms.tir.vectorize_loop:VectorizeForTarget",
-    "common-subexpr-elim-tir": "transforms.tir.common_subexpr_elim_tir:CommonSubexprElimTIR",
-    "narrow-data-type": "transforms.tir.narrow_index:NarrowDataType",
-    "force-narrow-index-to-int32": "transforms.tir.narrow_index:ForceNarrowIndexToInt32",
-    "bf16-compute-legalize": "transforms.tir.compute_legalize:BF16ComputeLegalize",
-    "fp8-compute-legalize": "transforms.tir.compute_legalize:FP8ComputeLegalize",
     "bf16-storage-legalize": "transforms.tir.storage_legalize:BF16StorageLegalize",
     "fp8-storage-legalize": "transforms.tir.storage_legalize:FP8StorageLegalize",
-    "annotate-entry-func": "transforms.tir.whole_functions:AnnotateEntryFunc",
-    "bind-target": "transforms.tir.whole_functions:BindTarget",
     "storage-rewrite": "transforms.tir.storage_rewrite:StorageRewrite",
     "share-buffers": "transforms.tir.storage_rewrite:ShareBuffers",
     "pointer-value-type-rewrite": "transforms.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
-    "loop-partition": "transforms.tir.loop_partition:LoopPartition",
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
-    "lower-intrin": "transforms.tir.lower_intrin:LowerIntrin",
-    "remove-store-undef": "transforms.tir.remove_store_undef:RemoveStoreUndef",
     "verify-memory": "transforms.tir.verify_memory:VerifyMemory",
-    "tir-inline-private-functions": "transforms.tir.inline_private_functions:InlinePrivateFunctions",
     "lower-asserts": "transforms.tir.asserts:LowerAsserts",
     "skip-assert": "transforms.tir.asserts:SkipAssert",
     "convert-for-loops-to-serial": "transforms.tir.parallelize_loops:ConvertForLoopsToSerial",
-    "hoist-expression": "transforms.tir.hoist_expression:HoistExpression",
-    "hoist-if-then-else": "transforms.tir.hoist_expression:HoistIfThenElse",
     "parallelize-loops": "transforms.tir.parallelize_loops:ParallelizeLoops",
     "mark-unrolled-loops": "transforms.tir.mark_unrolled_loops:MarkUnrolledLoops",
     "guard-indices": "transforms.tir.guard_indices:GuardIndices",
@@ -178,6 +133,57 @@ _PASSES: dict[str, str] = {
     "expand-math": "lowering.vector_math:ExpandMath",
     "convert-to-llvm": "lowering.convert_to_llvm:ConvertToLLVM",
 }
+
+_TVM_PASSES: dict[str, str] = {
+    "bind-symbolic-vars": "tvm_api.passes.params.bind_symbolic_vars:BindSymbolicVars",
+    "inline-private-functions": "tvm_api.passes.functions.inline_private_functions:InlinePrivateFunctions",
+    "expand-tuple-arguments": "tvm_api.passes.functions.expand_tuple_arguments:ExpandTupleArguments",
+    "remove-unused-parameters": "tvm_api.passes.functions.remove_unused_parameters:RemoveUnusedParameters",
+    "remove-unused-outputs": "tvm_api.passes.functions.remove_unused_outputs:RemoveUnusedOutputs",
+    "lazy-transform-params": "tvm_api.passes.params.lazy_transform_params:LazyTransformParams",
+    "lazy-get-input": "tvm_api.passes.params.lazy:LazyGetInput",
+    "lazy-set-output": "tvm_api.passes.params.lazy:LazySetOutput",
+    "expand-matmul-of-sum": "tvm_api.passes.operators.expand_matmul_of_sum:ExpandMatmulOfSum",
+    "reorder-permute-dims-after-concat": (
+        "tvm_api.passes.operators.reorder_permute_dims_after_concat:ReorderPermuteDimsAfterConcat"
+    ),
+    "reorder-take-after-matmul": "tvm_api.passes.operators.reorder_take_after_matmul:ReorderTakeAfterMatmul",
+    "combine-parallel-matmul": "tvm_api.passes.operators.combine_parallel_matmul:CombineParallelMatmul",
+    "adjust-matmul-order": "tvm_api.passes.operators.adjust_matmul_order:AdjustMatmulOrder",
+    "fast-math-transform": "tvm_api.passes.operators.fast_math_transform:FastMathTransform",
+    "topological-sort": "tvm_api.passes.bindings.topological_sort:TopologicalSort",
+    "alter-op-impl": "tvm_api.passes.layout.alter_op_impl:AlterOpImpl",
+    "optimize-layout-transform": "tvm_api.passes.layout.optimize_layout_transform:OptimizeLayoutTransform",
+    "call-tir-rewrite": "tvm_api.passes.memory.call_tir_rewrite:CallTIRRewrite",
+    "static-plan-block-memory": "tvm_api.passes.memory.static_plan_block_memory:StaticPlanBlockMemory",
+    "remove-purity-checking": "tvm_api.passes.memory.remove_purity_checking:RemovePurityChecking",
+    "lower-runtime-builtin": "tvm_api.passes.memory.lower_runtime_builtin:LowerRuntimeBuiltin",
+    "compute-prim-value": "tvm_api.passes.memory.compute_prim_value:ComputePrimValue",
+    "vm-shape-lower": "tvm_api.passes.memory.vm_shape_lower:VMShapeLower",
+    "dataflow-use-inplace-calls": "tvm_api.passes.memory.dataflow_use_inplace_calls:DataflowUseInplaceCalls",
+    "allocate-workspace": "tvm_api.passes.memory.allocate_workspace:AllocateWorkspace",
+    "lower-alloc-tensor": "tvm_api.passes.memory.lower_alloc_tensor:LowerAllocTensor",
+    "kill-after-last-use": "tvm_api.passes.memory.kill_after_last_use:KillAfterLastUse",
+    "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",
+    "renormalize-split-pattern": "tvm_api.passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
+    "remove-no-op": "tvm_api.passes.tir.remove_no_op:RemoveNoOp",
+    "common-subexpr-elim-tir": "tvm_api.passes.tir.common_subexpr_elim_tir:CommonSubexprElimTIR",
+    "narrow-data-type": "tvm_api.passes.tir.narrow_index:NarrowDataType",
+    "force-narrow-index-to-int32": "tvm_api.passes.tir.narrow_index:ForceNarrowIndexToInt32",
+    "bf16-compute-legalize": "tvm_api.passes.tir.compute_legalize:BF16ComputeLegalize",
+    "fp8-compute-legalize": "tvm_api.passes.tir.compute_legalize:FP8ComputeLegalize",
+    "annotate-entry-func": "tvm_api.passes.tir.whole_functions:AnnotateEntryFunc",
+    "bind-target": "tvm_api.passes.tir.whole_functions:BindTarget",
+    "loop-partition": "tvm_api.passes.tir.loop_partition:LoopPartition",
+    "lower-intrin": "tvm_api.passes.tir.lower_intrin:LowerIntrin",
+    "remove-store-undef": "tvm_api.passes.tir.remove_store_undef:RemoveStoreUndef",
+    "tir-inline-private-functions": "tvm_api.passes.tir.inline_private_functions:InlinePrivateFunctions",
+    "hoist-expression": "tvm_api.passes.tir.hoist_expression:HoistExpression",
+    "hoist-if-then-else": "tvm_api.passes.tir.hoist_expression:HoistIfThenElse",
+}
+"""Passes of TVM's API that no pipeline of tirax runs."""
+
+_ALL_PASSES = {**_PASSES, **_TVM_PASSES}
 
 _TARGETS: dict[str, str] = {
     "asm": "lowering.emit:AssemblyTarget",
@@ -226,18 +232,26 @@ def _lazy(path: str) -> Callable[[], Any]:
 
 def pass_classes(of_tir: bool) -> dict[str, str]:
     """The passes that transform tensor functions, or those that transform Relax: their classes and where these are."""
-    rows = [path.split(":") for path in _PASSES.values() if path.startswith("transforms.")]
-    return {name: module for module, name in rows if module.startswith("transforms.tir.") is of_tir}
+    rows = [path.split(":") for path in _ALL_PASSES.values() if path.startswith(("transforms.", "tvm_api.passes."))]
+    return {name: module for module, name in rows if (module.split(".")[-2] == "tir") is of_tir}
 
 
 def pass_names(of_tir: bool) -> list[str]:
     """The passes that work on tensor functions and below them, or those that work on Relax, by name."""
-    below = ("transforms.tir.", "schedule.", "lowering.")
-    return [name for name, path in _PASSES.items() if path.startswith(below) is of_tir]
+    below = ("transforms.tir.", "tvm_api.passes.tir.", "schedule.", "lowering.")
+    return [name for name, path in _ALL_PASSES.items() if path.startswith(below) is of_tir]
+
+
+def passes_by_room() -> dict[str, list[str]]:
+    """The names of the passes by the folder that they are in, sorted; those of TVM's API come last."""
+    rooms: dict[str, list[str]] = {}
+    for name, path in _ALL_PASSES.items():
+        rooms.setdefault(path.split(".")[0], []).append(name)
+    return {room: sorted(names) for room, names in rooms.items()}
 
 
 TIRAX_UNIVERSE = Universe(
     all_dialects={name: _lazy(path) for name, path in _DIALECTS.items()},
-    all_passes={name: _lazy(path) for name, path in _PASSES.items()},
+    all_passes={name: _lazy(path) for name, path in _ALL_PASSES.items()},
     all_targets={name: _lazy(path) for name, path in _TARGETS.items()},
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.universe import XDSL_UNIVERSE
 
-from ..universe import TIRAX_UNIVERSE, whole_universe
+from ..universe import TIRAX_UNIVERSE, passes_by_room, whole_universe
 from .outputs import OWN_TARGETS
 from .specs import ALIASES, option_texts
 
@@ -45,9 +45,11 @@ def passes_text() -> str:
     from ..lowering.pipelines import pipelines_of
 
     ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, whole_universe().all_passes
-    lines = ["passes (those with a * are in no pipeline, for those who ask for them):"]
-    for name in sorted(ours):
-        lines += _entry(name, ours[name](), "" if pipelines_of(name) else " *")
+    lines: list[str] = []
+    for room, names in passes_by_room().items():
+        lines.append(f"passes of {room}/ (* is in no pipeline):")
+        for name in names:
+            lines += _entry(name, ours[name](), "" if pipelines_of(name) else " *")
     lines += ["short names:", *(f"  {short} = {name}" for short, name in ALIASES.items())]
     plugins = _of_plugins(known, ours, others)
     lines += ["passes of plug-ins:"] if plugins else []

@@ -100,32 +100,32 @@ provide(
         },
         "arith.pattern": {"tvm_api.arith": "detect_clip_bound detect_linear_equation"},
         "dlight": {
-            "schedule.dlight": """
+            "tvm_api.dlight_rules": """
                 ApplyDefaultSchedule BlockInfo IterInfo ScheduleRule normalize_prim_func try_inline
                 try_inline_contiguous_spatial
             """
         },
         "dlight.base": {
-            "tvm_api.dlight": "ApplyDefaultSchedule ScheduleRule try_inline try_inline_contiguous_spatial",
+            "tvm_api.dlight_rules": "ApplyDefaultSchedule ScheduleRule try_inline try_inline_contiguous_spatial",
             "tvm_api.dlight.base.analysis": """
                 BlockInfo IterInfo collect_block_iter_vars_used_in_access_region collect_vars_used_in_prim_expr
                 detect_dominant_read is_broadcast_epilogue normalize_prim_func
             """,
         },
         "dlight.base.analysis": {
-            "schedule.dlight.block_info": """
+            "tvm_api.dlight_rules.block_info": """
                 BlockInfo IterInfo collect_block_iter_vars_used_in_access_region collect_vars_used_in_prim_expr
                 detect_dominant_read get_root_block is_broadcast_epilogue normalize_prim_func
             """,
             "tvm_api._refused_functions": "get_max_shared_memory_per_block get_max_threads_per_block",
         },
-        "dlight.base.common_schedules": {"tvm_api.dlight": "try_inline try_inline_contiguous_spatial"},
-        "dlight.base.schedule_rule": {"tvm_api.dlight": "ScheduleRule"},
-        "dlight.base.transform": {"tvm_api.dlight": "ApplyDefaultSchedule"},
-        "dlight.cpu": {"schedule.dlight.gemv": "GEMV"},
-        "dlight.cpu.base": {"schedule.dlight.schedule_rule": "CPUScheduleRule"},
-        "dlight.cpu.gemv": {"schedule.dlight.gemv": "GEMV get_reduction_expr is_gemv normalize"},
-        "dlight.cpu.utils": {"schedule.dlight.loops": "auto_vectorize get_bytes get_extent"},
+        "dlight.base.common_schedules": {"tvm_api.dlight_rules": "try_inline try_inline_contiguous_spatial"},
+        "dlight.base.schedule_rule": {"tvm_api.dlight_rules": "ScheduleRule"},
+        "dlight.base.transform": {"tvm_api.dlight_rules": "ApplyDefaultSchedule"},
+        "dlight.cpu": {"tvm_api.dlight_rules.gemv": "GEMV"},
+        "dlight.cpu.base": {"tvm_api.dlight_rules.schedule_rule": "CPUScheduleRule"},
+        "dlight.cpu.gemv": {"tvm_api.dlight_rules.gemv": "GEMV get_reduction_expr is_gemv normalize"},
+        "dlight.cpu.utils": {"tvm_api.dlight_rules.loops": "auto_vectorize get_bytes get_extent"},
         "driver": {"tvm_api": "build compile"},
         "instrument": {"tvm_api.ir.instrument": "*"},
         "driver.build_module": {"tvm_api": "build compile"},

@@ -51,7 +51,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "tests/transforms/bindings/test_fold_constant.py",
         "tests/ir/passes/test_limits.py",
     ),
-    "transforms/bindings/topological_sort.py": ("tests/transforms/bindings",),
+    "tvm_api/passes/bindings/topological_sort.py": ("tests/transforms/bindings",),
     "ir/rewriting/dead_bindings.py": _BINDINGS,
     "ir/equality.py": ("tests/ir/test_equality.py",),
     "ir/affine/iter_map.py": ("tests/ir/affine", "tests/handles/arith/test_analyzer.py"),

@@ -84,6 +84,16 @@ def test_imports_go_downwards():
     assert not upwards
 
 
+def test_nothing_imports_the_surface_of_tvm():
+    """Neither the compiler nor an importer; tools that read programs of TVM's users do."""
+    assert not [
+        f"{module} imports {other}"
+        for module, others in import_graph().items()
+        for other in others
+        if room_of(other) == "tvm_api" and room_of(module) not in ("tvm_api", "tools")
+    ]
+
+
 def test_rooms_import_each_other_in_no_circle():
     assert not circles(grouped(import_graph(), {m: room_of(m) for m in modules() if m}))
 

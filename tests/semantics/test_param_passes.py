@@ -15,9 +15,9 @@ from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
 from tirax.tools.fuzz import checks
 from tirax.transforms.params.bundle_model_params import BundleModelParams
-from tirax.transforms.params.lazy import LazyGetInput, LazySetOutput
 from tirax.transforms.params.lift_transform_params import LiftTransformParams
 from tirax.transforms.params.weights import set_num_input
+from tirax.tvm_api.passes.params.lazy import LazyGetInput, LazySetOutput
 
 PASSES = (
     "lambda-lift", "normalize-global-var", "attach-global-symbol", "combine-parallel-matmul", "adjust-matmul-order",

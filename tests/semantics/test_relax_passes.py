@@ -11,7 +11,7 @@ from strength import drawn
 
 from tirax.interpreter import assert_same_meaning
 from tirax.tools.fuzz import checks
-from tirax.transforms.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
+from tirax.tvm_api.passes.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
 
 PASSES = (
     "to-non-dataflow", "convert-to-dataflow", "inline-private-functions", "expand-tuple-arguments",

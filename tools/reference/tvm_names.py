@@ -11,6 +11,8 @@ from types import ModuleType
 from .markdown import NOTE, table
 
 _PACKAGE = "tirax.tvm_api"
+_INTERNAL = frozenset(("passes", "dlight_rules"))
+"""Folders of what the names of TVM are bound to."""
 
 
 def tvm_api() -> str:
@@ -30,12 +32,14 @@ def _modules() -> Iterator[tuple[str, list[str]]]:
     dotted = (
         ".".join(f.parts).removesuffix("__init__").rstrip(".")
         for f in files
-        if not f.name.startswith("_") or f.name == "__init__"
+        if f.parts[0] not in _INTERNAL and (not f.name.startswith("_") or f.name == "__init__")
     )
     for path in dotted:
         import_module(f"{_PACKAGE}.{path}" if path else _PACKAGE)
     for name, module in list(sys.modules.items()):
-        if name == _PACKAGE or name.startswith(f"{_PACKAGE}.") and "._" not in name:
+        folder = name.removeprefix(_PACKAGE).removeprefix(".").partition(".")[0]
+        is_public = name == _PACKAGE or name.startswith(f"{_PACKAGE}.") and "._" not in name
+        if is_public and folder not in _INTERNAL:
             yield name.replace(_PACKAGE, "tvm"), list(_names(module))
 
 

@@ -52,7 +52,7 @@ provide(
                 udchain used_vars well_formed well_formed_problems
             """,
             "ir.buffers.memory_usage": "estimate_memory_usage has_reshape_pattern",
-            "transforms.layout.suggest": "suggest_layout_transforms",
+            "tvm_api.passes.layout.suggest": "suggest_layout_transforms",
         },
         "analysis.analysis": {"tvm_api.relax.analysis": "*"},
         "analysis.estimate_memory_usage": {"ir.buffers.memory_usage": "estimate_memory_usage"},
@@ -70,7 +70,7 @@ provide(
                 make_matmul_dequantize_pattern make_matmul_multiply_pattern make_matmul_pattern
                 make_residual_block_pattern make_rms_norm_pattern make_stacked_attention_pattern
             """,
-            "transforms.operators.attention_pattern": "make_attention_rewrite_pattern",
+            "tvm_api.passes.operators.attention_pattern": "make_attention_rewrite_pattern",
         },
         "backend.cpu_generic": {
             "tuning.relax_pipelines": """

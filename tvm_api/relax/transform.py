@@ -28,8 +28,8 @@ _PASSES = {
     "FusionPattern": "transforms.codegen.fusion_pattern",
     "PatternCheckContext": "transforms.codegen.fusion_pattern",
     "RunCodegen": "transforms.codegen.run_codegen",
-    "SplitCallTIRByPattern": "transforms.fusion.split_call_tir_by_pattern",
-    "UpdateParamStructInfo": "transforms.functions.update_param_struct_info",
+    "SplitCallTIRByPattern": "tvm_api.passes.fusion.split_call_tir_by_pattern",
+    "UpdateParamStructInfo": "tvm_api.passes.functions.update_param_struct_info",
 }
 _OPTIONS: dict[str, dict[str, Any]] = {
     "AdjustMatmulOrder": {"batches": False},

@@ -23,9 +23,11 @@ _OWN = frozenset(
 """Passes that TVM does not have."""
 _PASSES = {
     **{name: module for name, module in pass_classes(of_tir=True).items() if name not in _OWN},
-    "Filter": "transforms.tir.whole_functions",
+    "Filter": "tvm_api.passes.tir.whole_functions",
 }
-_FLAGS: dict[str, str] = dict.fromkeys(("HoistedConditionals", "HoistedLetBindings"), "transforms.tir.hoist_expression")
+_FLAGS: dict[str, str] = dict.fromkeys(
+    ("HoistedConditionals", "HoistedLetBindings"), "tvm_api.passes.tir.hoist_expression"
+)
 
 _THREADS = "for devices with threads in groups; functions here are for CPUs"
 _ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"

@@ -18,7 +18,7 @@ from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSu
 from tirax.transforms.bindings.fold_constant import FoldConstant
 from tirax.transforms.bindings.normalize import Normalize
 from tirax.transforms.params.bind_params import BindParams
-from tirax.transforms.params.bind_symbolic_vars import BindSymbolicVars
+from tirax.tvm_api.passes.params.bind_symbolic_vars import BindSymbolicVars
 
 PROGRAM = """
 relax.func private @unused(%x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> {

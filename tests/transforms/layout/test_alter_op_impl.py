@@ -14,8 +14,8 @@ from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
 from tirax.script import parse_source, print_script
 from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
-from tirax.transforms.layout.alter_op_impl import AlterOpImpl
-from tirax.transforms.layout.optimize_layout_transform import OptimizeLayoutTransform
+from tirax.tvm_api.passes.layout.alter_op_impl import AlterOpImpl
+from tirax.tvm_api.passes.layout.optimize_layout_transform import OptimizeLayoutTransform
 from tirax.tvm_api.tir import IndexMap
 
 ADD = """

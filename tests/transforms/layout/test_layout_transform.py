@@ -15,8 +15,8 @@ from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.equality import structural_equal
 from tirax.script import print_script
 from tirax.transforms.legalize import LegalizeOps
-from tirax.transforms.params.bind_symbolic_vars import BindSymbolicVars
 from tirax.tvm_api import relax, tir
+from tirax.tvm_api.passes.params.bind_symbolic_vars import BindSymbolicVars
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R
 

@@ -8,11 +8,11 @@ import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.functions.lookup import functions
 from tirax.transforms.operators.decompose_ops import DecomposeOpsForInference
-from tirax.transforms.operators.expand_matmul_of_sum import ExpandMatmulOfSum
 from tirax.transforms.operators.remove_redundant_reshape import RemoveRedundantReshape
-from tirax.transforms.operators.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
-from tirax.transforms.operators.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from tirax.tvm_api import IRModule, relax
+from tirax.tvm_api.passes.operators.expand_matmul_of_sum import ExpandMatmulOfSum
+from tirax.tvm_api.passes.operators.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
+from tirax.tvm_api.passes.operators.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from tirax.tvm_api.relax import transform
 
 

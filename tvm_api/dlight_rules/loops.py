@@ -1,0 +1,26 @@
+"""What rules ask and do about loops and types."""
+
+from __future__ import annotations
+
+from ...handles.data_type import DataType
+from ...handles.tir.prim_expr import PrimExpr
+from ...schedule.schedule import Schedule
+from ...schedule.trace import LoopRV
+
+
+def get_bytes(dtype: DataType | str) -> int:
+    """How many bytes an element takes."""
+    return DataType(str(dtype)).itemsize()
+
+
+def get_extent(sch: Schedule, loop_rv: LoopRV) -> int | PrimExpr:
+    """How often a loop runs: a number where it is known."""
+    extent: PrimExpr = sch.get(loop_rv).extent
+    return extent if extent.constant is None else int(extent.constant)
+
+
+def auto_vectorize(sch: Schedule, loop: LoopRV, max_vec: int) -> None:
+    """Let a loop of known extent run as vectors, of at most `max_vec` lanes; others stay as they are."""
+    extent = get_extent(sch, loop)
+    if isinstance(extent, int):
+        sch.vectorize(loop if extent <= max_vec else sch.split(loop, factors=[None, max_vec])[-1])

@@ -1,0 +1,194 @@
+"""Order the bindings of dataflow blocks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ....diagnostics import unknown_name
+from ....dialects import relax
+from ....dialects.relax.calls import overwritten
+from ....ir.functions.lookup import ops_of_type, relax_functions
+from ....ir.functions.symbolic_vars import mentioned_by
+from ....ir.passes.transform import Pass
+
+ORDERS = ("depth-first", "breadth-first")
+DIRECTIONS = ("from-inputs", "from-outputs")
+
+
+@dataclass(frozen=True)
+class TopologicalSort(Pass):
+    """Puts bindings in an order that a traversal gives: depth or breadth first, from the inputs or the outputs.
+
+    a = exp(x); b = exp(y); c = abs(a); output(c, b)  ->  a = exp(x); c = abs(a); b = exp(y); output(c, b)
+
+    From the inputs, the parameters one after the other, a binding comes as soon as all that it uses has come; depth
+    first from the outputs, what nothing uses before the others, it comes where its first user needs it, breadth first
+    as late as it can. Raises `NameLookupError` for another order or direction.
+    """
+
+    name = "topological-sort"
+    order: str = "depth-first"
+    direction: str = "from-inputs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.order not in ORDERS:
+            raise unknown_name("order", self.order, ORDERS)
+        if self.direction not in DIRECTIONS:
+            raise unknown_name("direction", self.direction, DIRECTIONS)
+        for func in relax_functions(op):
+            for block in ops_of_type(func, relax.DataflowOp):
+                _place(block.body.block, self._sorted(_Graph.of(block)))
+
+    def _sorted(self, graph: _Graph) -> list[Operation]:
+        depth = self.order == "depth-first"
+        if self.direction == "from-inputs":
+            return _from_inputs(graph, depth)
+        if depth:
+            return _post_order([*graph.unused(), *graph.outputs()], graph.sources)
+        return _ready_first([*graph.outputs(), *graph.unused()], graph.sources, graph.users, depth)[::-1]
+
+
+_Node = TypeVar("_Node", bound=Hashable)
+_Edges = dict[Operation, list[Operation]]
+
+
+@dataclass
+class _Graph:
+    """The bindings of a block, in order: what each uses, and what uses it. Leaves without a name are operands."""
+
+    block: relax.DataflowOp
+    sources: _Edges = field(default_factory=dict[Operation, list[Operation]])
+    users: _Edges = field(default_factory=dict[Operation, list[Operation]])
+
+    @staticmethod
+    def of(block: relax.DataflowOp) -> _Graph:
+        graph = _Graph(block)
+        casts: dict[object, Operation] = {}
+        for op in block.body.block.ops:
+            if relax.is_inline(op) or isinstance(op, relax.OutputOp):
+                continue
+            used = [v.op for v in _values(op) if isinstance(v, OpResult) and v.op in graph.sources]
+            used += [casts[v] for v in mentioned_by([op, *_inline(op)]) if v in casts]
+            graph.sources[op] = list(dict.fromkeys(used))
+            graph.users[op] = []
+            for source in graph.sources[op]:
+                graph.users[source].append(op)
+            if isinstance(op, relax.MatchCastOp):
+                for v in mentioned_by([op]):
+                    casts.setdefault(v, op)
+        for op in graph.sources:
+            for value in overwritten(op):
+                graph.keep_before(op, value)
+        return graph
+
+    def keep_before(self, writer: Operation, value: SSAValue) -> None:
+        """What else uses `value` stays before `writer`, which takes its memory."""
+        for user in self.sources:
+            if user is writer:
+                return
+            if user not in self.sources[writer] and value in _values(user):
+                self.sources[writer].append(user)
+                self.users[user].append(writer)
+
+    def inputs(self) -> Sequence[SSAValue]:
+        """The parameters of the function around the block."""
+        func = self.block.parent_op()
+        while not isinstance(func, relax.FuncOp | relax.ClosureOp):
+            assert func is not None
+            func = func.parent_op()
+        return func.body.block.args
+
+    def outputs(self) -> list[Operation]:
+        """Bindings that the block gives, in this order."""
+        given = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
+        return list(dict.fromkeys(given))
+
+    def unused(self) -> list[Operation]:
+        """Bindings that nothing uses."""
+        given = set(self.outputs())
+        return [op for op, users in self.users.items() if not users and op not in given]
+
+
+def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
+    """Parameters, then bindings that need none; after each what has all that it uses."""
+    params = graph.inputs()
+    before: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
+    after: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
+    for op, sources in graph.sources.items():
+        used = set(_values(op))
+        own = [p for p in params if p in used]
+        before[op] = [*sources, *own]
+        after[op] = list(graph.users[op])
+        for p in own:
+            after[p].append(op)
+    free = [op for op, used in before.items() if not used and isinstance(op, Operation)]
+    order = _ready_first([*params, *free], after, before, depth)
+    return [node for node in order if isinstance(node, Operation)]
+
+
+def _inline(op: Operation) -> list[Operation]:
+    """The leaves and tuples without a name that are operands of `op`, of themselves too, before their users."""
+    found: dict[Operation, None] = {}
+    for inner in op.walk():
+        for v in inner.operands:
+            if isinstance(v, OpResult) and relax.is_inline(v.op) and v.op.parent is op.parent:
+                found |= dict.fromkeys([*_inline(v.op), v.op])
+    return list(found)
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    """The values that `op` uses, itself or in leaves and regions."""
+    return [v for o in (op, *_inline(op)) for inner in o.walk() for v in inner.operands]
+
+
+def _ready_first(
+    start: Sequence[_Node], after: Mapping[_Node, list[_Node]], before: Mapping[_Node, list[_Node]], depth: bool
+) -> list[_Node]:
+    """From `start`, what comes `after` an op once all that is `before` it has come."""
+    left = {op: len(used) for op, used in before.items()}
+    queue = deque(op for op in start if not left[op])
+    found: list[_Node] = []
+    while queue:
+        op = queue.popleft()
+        found.append(op)
+        ready: list[_Node] = []
+        for each in after[op]:
+            left[each] -= 1
+            if not left[each]:
+                ready.append(each)
+        if depth:
+            queue.extendleft(reversed(ready))
+        else:
+            queue.extend(ready)
+    return found
+
+
+def _post_order(start: Iterable[Operation], sources: _Edges) -> list[Operation]:
+    """Each op after what it uses, as late as possible before its first user."""
+    found: dict[Operation, None] = {}
+    stack = [(op, False) for op in start][::-1]
+    while stack:
+        op, seen = stack.pop()
+        if seen:
+            found.setdefault(op)
+        elif op not in found:
+            stack.append((op, True))
+            stack += [(s, False) for s in sources[op] if s not in found][::-1]
+    return list(found)
+
+
+def _place(block: Block, order: Sequence[Operation]) -> None:
+    """Put the bindings in this order, operands without a name before their first user."""
+    end = block.last_op
+    assert end is not None
+    placed = dict.fromkeys(o for op in (*order, end) for o in (*_inline(op), op) if o is not end)
+    for op in placed:
+        op.detach()
+        block.insert_op_before(op, end)

@@ -1,0 +1,1 @@
+"""Passes on the parameters and results of functions, and on the functions of a module."""

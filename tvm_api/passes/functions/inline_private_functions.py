@@ -1,0 +1,112 @@
+"""Replace calls of private functions by their bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....dialects import relax
+from ....dialects.names import name_of, set_name
+from ....dialects.relax.types import is_base_of
+from ....dialects.sym.expr import SymExpr, Var
+from ....ir.functions.lookup import callees_first
+from ....ir.names import NameSupply, make_unique
+from ....ir.passes.transform import Pass
+from ....ir.rewriting.bind import function_symbols
+from ....ir.rewriting.edit import erase, insert_before
+from ....ir.rewriting.substitute import SymbolSubstitution
+from ....transforms.bindings.to_non_dataflow import flatten_dataflow
+from ....transforms.functions.private import PrivateFunction, bind_variables, caller_of, clean_up, private_functions
+
+
+@dataclass(frozen=True)
+class InlinePrivateFunctions(Pass):
+    """Puts the bodies of private functions where they are called, and removes the functions.
+
+    f(a) {… y = exp(a); return y}; z = f(x)  ->  z = exp(x)
+
+    Symbolic variables become what the arguments make of them; where the types do not say that a call's arguments and
+    result fit, `match_cast` checks it. Functions stay that call themselves, that are used other than by calls, that
+    have attributes (they mean something to another pass or to a code generator), that hold closures, or that have
+    branches, effects or no purity and are called in a dataflow block.
+    """
+
+    name = "inline-private-functions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        candidates = {p.name: p for p in private_functions(op)}
+        inliner = _Inliner()
+        for name in callees_first({n: p.func for n, p in candidates.items()}):
+            private = candidates[name]
+            if _inlinable(private):
+                for call in private.calls:
+                    inliner.inline(private.func, call)
+                inliner.changed.pop(private.func, None)
+                erase(private.func)
+        clean_up(inliner.changed)
+        for func in inliner.changed:
+            make_unique(func)
+
+
+def _inlinable(private: PrivateFunction) -> bool:
+    func = private.func
+    kinds = {type(o) for o in func.walk()}
+    if (func.func_attrs is not None and func.func_attrs.data) or relax.ClosureOp in kinds:
+        return False
+    return (func.pure and relax.IfOp not in kinds) or not any(map(_in_dataflow, private.calls))
+
+
+def _in_dataflow(call: relax.CallOp) -> bool:
+    return isinstance(call.parent_op(), relax.DataflowOp)
+
+
+class _Inliner:
+    """Inlines calls; knows which functions it changed, with the names of their symbolic variables."""
+
+    def __init__(self) -> None:
+        self.changed: dict[relax.FuncOp, NameSupply] = {}
+
+    def inline(self, func: relax.FuncOp, call: relax.CallOp) -> None:
+        """Replace a call of `func` by a copy of its body."""
+        copy = func.clone()
+        SymbolSubstitution(self._variables(func, call)).operation(copy)
+        if _in_dataflow(call):
+            flatten_dataflow(copy)
+        for param, arg in zip(copy.params, call.args, strict=True):
+            param.replace_all_uses_with(_as(call, arg, param.type, name_of(param)))
+        end = copy.return_op
+        value = end.value
+        erase(end)
+        for binding in list(copy.body.block.ops):
+            binding.detach()
+            insert_before(call, binding)
+        result = _as(call, value, call.result.type, name_of(call.result))
+        if name_of(result) is None:
+            set_name(result, name_of(call.result))
+        call.result.replace_all_uses_with(result)
+        erase(call)
+
+    def _variables(self, func: relax.FuncOp, call: relax.CallOp) -> dict[Var, SymExpr]:
+        """What the symbolic variables of `func` are at a call: what the arguments say, else new ones."""
+        caller = caller_of(call)
+        if caller not in self.changed:
+            self.changed[caller] = NameSupply([str(v.name) for v in function_symbols(caller)])
+        found = bind_variables([p.type for p in func.params], [a.type for a in call.args])
+        for v in function_symbols(func):
+            if v not in found:
+                found[v] = Var(self.changed[caller].fresh(str(v.name)), v.dtype)
+        return found
+
+
+def _as(anchor: Operation, value: SSAValue, wanted: Attribute, name: str | None) -> SSAValue:
+    """`value` as one of type `wanted`, bound or checked before `anchor` where its type is another one."""
+    if value.type == wanted:
+        return value
+    kind = relax.BindOp if is_base_of(wanted, value.type) else relax.MatchCastOp
+    made = kind(value, wanted)
+    insert_before(anchor, made)
+    set_name(made.result, name)
+    return made.result

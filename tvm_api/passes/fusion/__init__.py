@@ -1,0 +1,1 @@
+"""Passes that split fused functions."""

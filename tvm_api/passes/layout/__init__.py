@@ -1,0 +1,1 @@
+"""Passes that replace operators by implementations in other layouts."""

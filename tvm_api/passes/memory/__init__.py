@@ -1,0 +1,1 @@
+"""TVM's memory planning in Relax: explicit outputs, shared storage, tensors freed after their last use."""

@@ -1,0 +1,82 @@
+"""What the values of a dataflow block may have their memory in common with, and how long that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import relax
+
+_SAME = frozenset(
+    f"relax.{name}"
+    for name in (
+        "to_vdevice",
+        "hint_on_device",
+        "wrap_param",
+        "memory.view",
+        "memory.ensure_zero_offset",
+        "builtin.stop_lift_params",
+    )
+)
+"""Operators that may give their operand itself."""
+_NEW = (relax.CallTIROp, relax.CallDPSPackedOp)
+"""Calls that give tensors of their own."""
+
+
+class Memory:
+    """The memory of one value, or of all values that come from elsewhere."""
+
+
+FOREIGN = Memory()
+"""The memory of parameters, constants, and what functions return that may have kept it."""
+
+
+class Aliases:
+    """The memory that each value of a dataflow block may be in, and where each memory is used last."""
+
+    def __init__(self, block: relax.DataflowOp):
+        self._memory: dict[SSAValue, frozenset[Memory]] = {}
+        self._constant: set[SSAValue] = set()
+        self._last: dict[Memory, Operation] = {}
+        for op in block.body.block.ops:
+            for memory in self._of(op.operands):
+                self._last[memory] = op
+            made = self._results(op)
+            constant = isinstance(op, relax.LEAVES) or self._is_computed(op)
+            for result in op.results:
+                self._memory[result] = made
+                if constant:
+                    self._constant.add(result)
+
+    def ends_with(self, value: SSAValue, op: Operation) -> bool:
+        """Whether the memory of `value`, one of the operands of `op`, is known and needed by nobody after `op`.
+
+        Not so for what may be computed while compiling: it lies in memory that must not be written. Nor where another
+        operand may be in the same memory.
+        """
+        found = self._of([value])
+        if len(found) != 1 or FOREIGN in found or value in self._constant:
+            return False
+        others = [v for v in op.operands if v is not value]
+        (memory,) = found
+        once = list(op.operands).count(value) == 1
+        return once and self._last[memory] is op and memory not in self._of(others)
+
+    def _of(self, values: Iterable[SSAValue]) -> frozenset[Memory]:
+        foreign = frozenset((FOREIGN,))
+        return frozenset[Memory]().union(*(self._memory.get(v, foreign) for v in values))
+
+    def _results(self, op: Operation) -> frozenset[Memory]:
+        if isinstance(op, _NEW) or (isinstance(op, relax.Operator) and op.name not in _SAME):
+            return frozenset((Memory(),))
+        if isinstance(op, relax.CallTIRInplaceOp):
+            given = self._of(op.args[i] for i in op.indices if i >= 0)
+            return given | {Memory()} if -1 in op.indices else given
+        structure = isinstance(op, relax.BindOp | relax.MatchCastOp | relax.TupleOp | relax.TupleGetItemOp)
+        shared = self._of(op.operands)
+        return shared if structure or (isinstance(op, relax.Operator) and op.operands) else shared | {FOREIGN}
+
+    def _is_computed(self, op: Operation) -> bool:
+        """Whether an op has nothing but constants."""
+        return all(v in self._constant for v in op.operands)

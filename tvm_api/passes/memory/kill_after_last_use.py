@@ -1,0 +1,97 @@
+"""Say where tensors and storages are needed no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ....dialects import relax
+from ....dialects.names import set_name
+from ....dialects.relax import memory
+from ....ir.functions.lookup import binding_blocks, relax_functions
+from ....ir.names import NameSupply, variable_names
+from ....ir.passes.transform import Pass
+from ....transforms.bindings.canonicalize_bindings import canonicalize_function
+
+
+@dataclass(frozen=True)
+class KillAfterLastUse(Pass):
+    """Kills the tensors, storages, tuples and objects of a function after their last use, in their own block.
+
+    y = exp(x); z = exp(y)  ->  y = exp(x); z = exp(y); memory.kill_tensor(y)
+
+    Parameters, constants, what a block gives, and bindings in dataflow blocks, are left alone. Names for other names go
+    first, as `canonicalize-bindings` removes them. A value that a branch uses is killed after the branch.
+    """
+
+    name = "kill-after-last-use"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names = NameSupply(variable_names(op))
+        for func in relax_functions(op):
+            canonicalize_function(func)
+            for block in list(binding_blocks(func)):
+                if not isinstance(block.parent_op(), relax.DataflowOp):
+                    _kill_in(block, names)
+
+
+def _kill_in(block: Block, names: NameSupply) -> None:
+    ending: dict[Operation, list[SSAValue]] = {}
+    position = {op: i for i, op in enumerate(block.ops)}
+    for op in block.ops:
+        for value in op.results:
+            last = _last_use(value, block, position)
+            if _killer(value) is not None and last is not None and last is not block.last_op:
+                ending.setdefault(last, []).append(value)
+    for op, values in ending.items():
+        for value in reversed(_in_order_of_use(op, values)):
+            killer = _killer(value)
+            assert killer is not None
+            kill = killer(value)
+            kill.location = op.location
+            set_name(kill.results[0], names.fresh("_"))
+            block.insert_op_after(kill, op)
+
+
+def _in_order_of_use(op: Operation, values: list[SSAValue]) -> list[SSAValue]:
+    """The values in the order in which the op has them, those that it has inside of regions after these."""
+    operands = list(op.operands)
+    return sorted(values, key=lambda v: operands.index(v) if v in operands else len(operands))
+
+
+def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> Operation | None:
+    """The last op of the block that uses the value, or holds what does; None where it is killed there, or unused.
+
+    A tuple without a name stands where it is used: its fields are used there.
+    """
+    found: Operation | None = None
+    for use in value.uses:
+        op = block.find_ancestor_op_in_block(use.operation)
+        if op is not None and isinstance(op, relax.TupleOp) and relax.is_inline(op):
+            op = _last_use(op.result, block, position)
+        if op is None or isinstance(op, memory.Kill):
+            return None
+        if found is None or position[op] > position[found]:
+            found = op
+    return found
+
+
+def _killer(value: SSAValue) -> Callable[[SSAValue], Operation] | None:
+    """What kills a value of its kind; None for what is not killed."""
+    op = value.owner
+    if isinstance(op, memory.AllocStorage):
+        return memory.KillStorage.make
+    if isinstance(op, (Block, *relax.LEAVES)) or relax.is_inline(op):
+        return None
+    return _KILLERS.get(type(value.type))
+
+
+_KILLERS: dict[type[Attribute], Callable[[SSAValue], Operation]] = {
+    relax.TensorType: memory.KillTensor.make,
+    relax.ObjectType: memory.KillObject.make,
+    TupleType: memory.KillObject.make,
+}

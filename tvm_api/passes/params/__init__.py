@@ -1,0 +1,1 @@
+"""Passes that bind symbolic sizes, and that load parameters on demand."""

@@ -1,0 +1,1 @@
+"""Passes on tensor functions after scheduling."""

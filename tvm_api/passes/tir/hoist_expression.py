@@ -1,0 +1,329 @@
+"""`hoist-expression`, `hoist-if-then-else`: what is the same in all iterations stands around a loop: conditions, names.
+
+    for %i {                                         for %i {
+      for %j {                                         if %i < %n {
+        if %i < %n and %j < 4 {S}             ->         for %j {if %j < 4 {S}}
+      }                                                }
+    }                                                }
+
+Hoisted are conditions of branches, and of expressions that evaluate one of two sides, that are all there is in a loop:
+each side gets a copy of the loop in which the condition is decided. `hoist-if-then-else` does it for branches only:
+
+    for %i {if %c {S(%i)} else {T(%i)}}     ->     if %c {for %i {S(%i)}} else {for %i {T(%i)}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from ....diagnostics import unknown_name
+from ....dialects import tir
+from ....dialects.names import name_of, set_name
+from ....handles.tir.prim_expr import same_tree
+from ....ir.affine.values import sym_expr_of
+from ....ir.passes.transform import Pass, configured
+from ....ir.rewriting.copy import copied_tree
+from ....ir.rewriting.edit import inline_before, inserter
+from ....transforms.tir.walk import erase_with_tree, functions, remove_dead, take_side
+
+
+class HoistedConditionals(IntFlag):
+    """Which conditions are hoisted; `BooleanExpression` lets the parts of `and` and `or` go separate ways."""
+
+    Never = 0
+    IfElseStmt = 1
+    IfElseExpr = 2
+    BooleanExpression = 4
+    UsingBlockVar = 8
+    All = 15
+
+
+class HoistedLetBindings(IntFlag):
+    """Which named values are hoisted: those that a hoisted condition needs, those of statements, of expressions."""
+
+    Never = 0
+    RequiredByCondition = 1
+    LetStmt = 2
+    LetExpr = 4
+    All = 7
+
+
+@dataclass(frozen=True)
+class HoistExpression(Pass):
+    """Hoist out of loops as far as possible. The options, sums of flags, are those of TVM's `tir.HoistExpression`.
+
+    Hoisted is what reads no memory (that may change in the loop) and divides by nothing but constants (the loop may
+    run not once). Conditions on loops that are bound to threads need `UsingBlockVar`.
+    """
+
+    name = "hoist-expression"
+    hoisted_conditionals: int = 7
+    hoisted_let_bindings: int = 7
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = configured(self, "tir.HoistExpression")
+        hoist(op, HoistedConditionals(options.hoisted_conditionals), HoistedLetBindings(options.hoisted_let_bindings))
+
+
+def hoist(module: ModuleOp, conditionals: HoistedConditionals, lets: HoistedLetBindings) -> None:
+    """Hoist conditions and named values of all tensor functions out of loops, in place."""
+    for func in functions(module):
+        _Hoister(conditionals, lets).block(func.body.block)
+        remove_dead(func)
+
+
+class _Hoister:
+    def __init__(self, conditionals: HoistedConditionals, lets: HoistedLetBindings):
+        self.conditionals = conditionals
+        self.lets = lets
+
+    def block(self, block: Block) -> None:
+        """Outer loops first: what can go out of them has gone when the inner ones are looked at."""
+        for op in list(block.ops):
+            if isinstance(op, tir.ForOp):
+                self._loop(op)
+            else:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.block(inner)
+
+    def _loop(self, loop: tir.ForOp) -> None:
+        self._hoist_lets(loop)
+        condition = next((c for c in self._candidates(loop.body.block) if self._may_go(c, loop)), None)
+        if condition is None:
+            self.block(loop.body.block)
+            return
+        branch = _branch_around(loop, condition)
+        for region in branch.regions:
+            if region.first_block is not None:
+                self.block(region.block)
+
+    def _candidates(self, block: Block) -> Iterator[SSAValue]:
+        """The conditions in a block that no other statement stands beside, outer ones first."""
+        statements = [op for op in block.ops if not _is_expression(op)]
+        alone = len(statements) <= 1 and not any(s.regions for s in statements)
+        if HoistedConditionals.IfElseExpr in self.conditionals and alone:
+            yield from self._of_expressions(block)
+        if len(statements) != 1 or isinstance(statements[0], tir.WhileOp):
+            return
+        (statement,) = statements
+        if isinstance(statement, tir.IfOp) and HoistedConditionals.IfElseStmt in self.conditionals:
+            yield from self._parts(statement.cond)
+        for region in statement.regions:
+            for inner in region.blocks:
+                yield from self._candidates(inner)
+
+    def _of_expressions(self, block: Block) -> Iterator[SSAValue]:
+        for op in block.ops:
+            if isinstance(op, tir.IfThenElseOp):
+                yield from self._parts(op.cond)
+            for region in op.regions if _is_expression(op) else ():
+                yield from self._of_expressions(region.block)
+
+    def _parts(self, condition: SSAValue) -> Iterator[SSAValue]:
+        owner = condition.owner
+        if HoistedConditionals.BooleanExpression in self.conditionals and isinstance(owner, _LOGIC):
+            for part in owner.operands:
+                yield from self._parts(part)
+        elif sym_expr_of(condition).constant is None:
+            yield condition
+
+    def _may_go(self, condition: SSAValue, loop: tir.ForOp) -> bool:
+        if HoistedConditionals.UsingBlockVar not in self.conditionals and _uses_thread(condition):
+            return False
+        return is_invariant(condition, loop)
+
+    def _hoist_lets(self, loop: tir.ForOp) -> None:
+        """Put what names in a loop stand for in front of it, where it is evaluated in each iteration anyway."""
+        for op in list(_unconditional(loop.body.block)):
+            if isinstance(op, tir.LetOp) and is_invariant(op.value, loop) and self._is_wanted(op):
+                insert = inserter(loop)
+                value = copy_before(op.value, loop, insert)
+                op.detach()
+                op.operands[0] = value
+                insert(op)
+            elif isinstance(op, tir.LetInOp) and self._may_be_named(op, loop):
+                _name_before(op, loop)
+
+    def _may_be_named(self, op: tir.LetInOp, loop: tir.ForOp) -> bool:
+        return HoistedLetBindings.LetExpr in self.lets and is_invariant(op.value, loop)
+
+    def _is_wanted(self, op: tir.LetOp) -> bool:
+        if HoistedLetBindings.LetStmt in self.lets:
+            return True
+        return HoistedLetBindings.RequiredByCondition in self.lets and _is_in_condition(op.result)
+
+
+_QUIET = (
+    tir.LoadOp,
+    tir.YieldOp,
+    tir.LetOp,
+    tir.ReadsOp,
+    tir.WritesOp,
+    tir.AllocBufferOp,
+    tir.DeclBufferOp,
+    tir.MatchBufferOp,
+)
+_LOGIC = (tir.AndOp, tir.OrOp)
+_DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
+
+
+def _is_expression(op: Operation) -> bool:
+    """Whether an op is no statement that does something."""
+    if isinstance(op, tir.IfThenElseOp | tir.LetInOp):
+        return all(_is_expression(inner) for region in op.regions for inner in region.block.ops)
+    return isinstance(op, _QUIET) or is_side_effect_free(op)
+
+
+def _is_inside(op: Operation | Block, loop: tir.ForOp) -> bool:
+    inner = op if isinstance(op, Operation) else op.parent_op()
+    return inner is not None and loop.is_ancestor(inner)
+
+
+def is_invariant(value: SSAValue, loop: tir.ForOp) -> bool:
+    """Whether a value is the same in all iterations, reads no memory, and may be computed if there is no iteration."""
+    owner = value.owner
+    if not _is_inside(owner, loop):
+        return True
+    if not isinstance(owner, Operation) or owner.regions or not is_side_effect_free(owner):
+        return False
+    if isinstance(owner, _DIVISIONS) and not _constant_divisor(owner):
+        return False
+    return all(is_invariant(o, loop) for o in owner.operands)
+
+
+def _constant_divisor(op: Operation) -> bool:
+    divisor = op.operands[1].owner
+    return isinstance(divisor, tir.ConstOp) and bool(divisor.py_value)
+
+
+def _uses_thread(value: SSAValue) -> bool:
+    owner = value.owner
+    if isinstance(owner, Block):
+        parent = owner.parent_op()
+        return isinstance(parent, tir.ForOp) and parent.thread is not None
+    return any(map(_uses_thread, owner.operands))
+
+
+def copy_before(value: SSAValue, loop: tir.ForOp, insert: Callable[[Operation], None]) -> SSAValue:
+    """A copy in front of a loop of what computes an invariant value in it."""
+    return copied_tree(value, insert, lambda v: not _is_inside(v.owner, loop))
+
+
+def _unconditional(block: Block) -> Iterator[Operation]:
+    """The operations of a block and of loops and blocks in it, not those of branches."""
+    for op in block.ops:
+        yield op
+        if isinstance(op, tir.ForOp | tir.BlockOp | tir.AttrOp | tir.LaunchThreadOp):
+            yield from _unconditional(op.body.block)
+
+
+def _is_in_condition(value: SSAValue) -> bool:
+    users = [use.operation for use in value.uses]
+    named = [r for op in users if isinstance(op, tir.LetOp) or is_side_effect_free(op) for r in op.results]
+    return any(isinstance(op, tir.IfOp) for op in users) or any(map(_is_in_condition, named))
+
+
+def _name_before(op: tir.LetInOp, loop: tir.ForOp) -> None:
+    """`for … {… let_in %x = %v {%y} …}` -> `%x = let %v; for … {… %y …}`"""
+    insert = inserter(loop)
+    let = tir.LetOp(copy_before(op.value, loop, insert))
+    insert(let)
+    set_name(let.result, name_of(op.var))
+    op.var.replace_all_uses_with(let.result)
+    end = cast(tir.YieldOp, op.body.block.last_op)
+    op.result.replace_all_uses_with(end.value)
+    erase_with_tree(end)
+    inline_before(op.body.block, op)
+    erase_with_tree(op)
+
+
+def _branch_around(loop: tir.ForOp, condition: SSAValue) -> tir.IfOp:
+    """A branch in place of a loop: on each side a copy of the loop in which the condition is decided."""
+    insert = inserter(loop)
+    outside = copy_before(condition, loop, insert)
+    sides = [_decided(loop, condition, holds) for holds in (True, False)]
+    if sides[0].block.last_op is None:
+        insert(opposite := tir.NotOp(outside))
+        branch = tir.IfOp(opposite.result, sides[1])
+    else:
+        branch = tir.IfOp(outside, sides[0], None if sides[1].block.last_op is None else sides[1])
+    insert(branch)
+    erase_with_tree(loop)
+    return branch
+
+
+def _decided(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
+    """A copy of a loop in which a condition holds or not; nothing where nothing is left to do."""
+    copy = loop.clone()
+    known = tir.ConstOp(holds, i1)
+    block = Block([known, copy])
+    for op in copy.walk():
+        for position, operand in enumerate(op.operands):
+            if operand.type == i1 and same_tree(operand, condition):
+                op.operands[position] = known.result
+    for op in list(copy.walk()):
+        if isinstance(op, _LOGIC):
+            _fold(op)
+        elif isinstance(op, tir.IfThenElseOp) and (side := sym_expr_of(op.cond).constant) is not None:
+            take_side(op, bool(side))
+    for op in reversed(list(copy.walk())):
+        _clean(op)
+    if known.result.first_use is None:
+        erase_with_tree(known)
+    return Region(block)
+
+
+def _fold(op: tir.BinaryExpr) -> None:
+    """`and` and `or` of what is known."""
+    for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        value = sym_expr_of(one).constant
+        if value is not None:
+            op.result.replace_all_uses_with(one if bool(value) == isinstance(op, tir.OrOp) else other)
+            return
+
+
+def _clean(op: Operation) -> None:
+    """Remove a branch that is decided, and a statement in which nothing is left to do."""
+    if isinstance(op, tir.IfOp) and (side := sym_expr_of(op.cond).constant) is not None:
+        take_side(op, bool(side))
+    elif isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.AttrOp) and all(map(_does_nothing, op.regions)):
+        erase_with_tree(op)
+
+
+def _does_nothing(region: Region) -> bool:
+    return all(_is_expression(op) for block in region.blocks for op in block.ops)
+
+
+_VARIANTS = ("basic",)
+
+
+@dataclass(frozen=True)
+class HoistIfThenElse(Pass):
+    """Move branches that are all there is in a loop out of it, as far as their conditions allow.
+
+    The condition may read nothing: what it reads may change in the loop. The variable of a loop that is bound to
+    threads is of no such condition, but with `support_block_scope_hoisting` and without the variant "basic". Raises
+    `NameLookupError` for another variant.
+    """
+
+    name = "hoist-if-then-else"
+    variant: str | None = None
+    support_block_scope_hoisting: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = configured(self, "tir.HoistIfThenElse")
+        if options.variant is not None and options.variant not in _VARIANTS:
+            raise unknown_name("variant of hoist-if-then-else", options.variant, _VARIANTS)
+        flags = HoistedConditionals.IfElseStmt
+        if options.support_block_scope_hoisting and options.variant is None:
+            flags |= HoistedConditionals.UsingBlockVar
+        hoist(op, flags, HoistedLetBindings.Never)

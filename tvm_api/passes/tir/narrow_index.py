@@ -1,0 +1,183 @@
+"""`narrow-data-type` and `force-narrow-index-to-int32`: loop variables, indices and extents of int64 become int32.
+
+for %i : i64 = 0 to 16 {load %A[%i * 8]}     ->     for %i : i32 = 0 to 16 {load %A[%i * 8]}
+
+The first where all that is computed of them fits, the second everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp, VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ....diagnostics import UnsupportedError
+from ....dialects import tir
+from ....dialects.dtypes import lanes_of, scalar_of
+from ....dialects.names import name_of
+from ....dialects.sym import SymAttr, ValueOp
+from ....dialects.sym.analyzer import Analyzer
+from ....dialects.sym.expr import SymExpr, Var, i32, i64, retyped
+from ....ir.affine.values import sym_expr_of
+from ....ir.functions.lookup import callee_names
+from ....ir.locations import location_of
+from ....ir.passes.transform import Pass
+from ....ir.rewriting.edit import set_type
+from ....transforms.tir.walk import bind_loop, erase_with_tree, functions, values_of
+
+
+def is_wide(t: Attribute) -> bool:
+    """Whether a type is int64, or a vector of it."""
+    return scalar_of(t) == i64
+
+
+def wide(values: Iterable[SSAValue]) -> list[SSAValue]:
+    """Those of type int64."""
+    return [v for v in values if is_wide(v.type)]
+
+
+def narrow_expr(e: SymExpr) -> SymExpr:
+    """An expression in int32."""
+    return retyped(e, i32, {v: Var(v.name, i32) for v in e.free_vars() if v.dtype == i64})
+
+
+def narrow_attribute(attr: Attribute) -> Attribute:
+    """Expressions in properties and in the types of buffers, in int32."""
+    if isinstance(attr, SymAttr):
+        return SymAttr(narrow_expr(attr.data))
+    if isinstance(attr, ArrayAttr):
+        return ArrayAttr([narrow_attribute(a) for a in cast("ArrayAttr[Attribute]", attr)])
+    if isinstance(attr, tir.BufferType):
+        return attr.replaced(**{name: narrow_attribute(getattr(attr, name)) for name in ("shape", "strides", "offset")})
+    if not is_wide(attr):
+        return attr
+    return i32 if attr == i64 else VectorType(i32, [lanes_of(attr)])
+
+
+def narrow_operation(op: Operation, *, buffers: bool) -> None:
+    """Make int64 int32 in what an operation defines and in its properties; in buffers' types where `buffers`."""
+    for value in values_of(op):
+        if buffers or not isinstance(value.type, tir.BufferType):
+            set_type(value, narrow_attribute(value.type))
+    if isinstance(op, tir.ConstOp):
+        if isinstance(op.value, IntegerAttr) and op.value.type == i64:
+            op.properties["value"] = IntegerAttr(op.value.value.data, i32)
+        return
+    for name in ("min_attr", "extent_attr", "dom_mins", "dom_extents", "extents_attr"):
+        if name in op.properties:
+            op.properties[name] = narrow_attribute(op.properties[name])
+    if isinstance(op, ValueOp):
+        op.properties["expr"] = narrow_attribute(op.properties["expr"])
+
+
+_ARITHMETIC = (*tir.BINARY.values(), tir.ConstOp, tir.CastOp, tir.SelectOp, tir.LetOp, ValueOp)
+_USERS = (*_ARITHMETIC, tir.LoadOp, tir.ForOp, tir.IfOp, tir.EvaluateOp, tir.IfThenElseOp)
+
+
+@dataclass(frozen=True)
+class NarrowDataType(Pass):
+    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), where all of it fits.
+
+    A function stays as it is where something may not fit, or where int64 is data, too: it is loaded, stored or passed.
+    Raises `UnsupportedError` for other widths.
+    """
+
+    name = "narrow-data-type"
+    target_bits: int = 32
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target_bits not in (32, 64):
+            raise UnsupportedError("indices have 32 or 64 bits", expected="32 or 64", found=self.target_bits)
+        for func in functions(op):
+            if self.target_bits == 32 and _fits(func):
+                _narrow(func, buffers=False)
+
+
+def _fits(func: tir.FuncOp) -> bool:
+    analyzer = Analyzer()
+    if wide(func.params):
+        return False
+    return all(_operation_fits(op, analyzer) for op in list(func.walk())[1:])
+
+
+def _operation_fits(op: Operation, analyzer: Analyzer) -> bool:
+    if isinstance(op, tir.ForOp):
+        bind_loop(analyzer, op)
+    defined = wide(values_of(op))
+    if defined and not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.RampOp)):
+        return False
+    used = wide(op.operands)
+    stored = isinstance(op, tir.StoreOp) and op.value in used
+    if stored or (used and not isinstance(op, (*_USERS, tir.RampOp, tir.StoreOp))):
+        return False
+    return all(_value_fits(v, analyzer) for v in defined)
+
+
+def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
+    if not isinstance(value.type, IntegerType):
+        return True
+    bounds = analyzer.bounds(sym_expr_of(value))
+    return bounds.low >= -(2**31) and bounds.high < 2**31
+
+
+def _narrow(func: tir.FuncOp, buffers: bool) -> None:
+    counts = [op for op in func.walk() if _counts_zeros(op) and is_wide(op.operands[0].type)]
+    for op in list(func.walk()):
+        narrow_operation(op, buffers=buffers)
+    for op in counts:
+        _count_upper_half(op)
+    for op in list(func.walk()):
+        if isinstance(op, tir.CastOp) and op.value.type == op.result.type:
+            op.result.replace_all_uses_with(op.value)
+            erase_with_tree(op)
+
+
+def _counts_zeros(op: Operation) -> bool:
+    return isinstance(op, tir.CallIntrinOp) and op.func.data == "clz"
+
+
+def _count_upper_half(op: Operation) -> None:
+    """Leading zeros of what has 32 bits now as of 64: `clz(i) - 32 + 64`."""
+    (count,) = op.results
+    block = cast(Block, op.parent)
+    narrow, full = (tir.ConstOp(bits, count.type) for bits in (32, 64))
+    beyond = tir.SubOp(count, narrow.result)
+    total = tir.AddOp(beyond.result, full.result)
+    block.insert_ops_after([narrow, beyond, full, total], op)
+    count.replace_uses_with_if(total.result, lambda use: use.operation is not beyond)
+
+
+@dataclass(frozen=True)
+class ForceNarrowIndexToInt32(Pass):
+    """Make all int64 int32. It is for the caller to know that nothing is as large as 2**31.
+
+    A scalar that is passed to a function is int32 then, too. Raises `UnsupportedError` where int64 is what a function
+    computes with: for buffers and results of int64, and for scalars that other functions of the module pass.
+    """
+
+    name = "force-narrow-index-to-int32"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        called = {name for inner in op.walk() for name in callee_names(inner)}
+        for func in functions(op):
+            _check(func, func.sym_name.data in called)
+            _narrow(func, buffers=True)
+
+
+def _check(func: tir.FuncOp, called: bool) -> None:
+    if func.ret_type is not None and is_wide(func.ret_type):
+        raise _refused(f"what @{func.sym_name.data} gives is int64, not only indices are", func, func.ret_type)
+    for op in func.walk():
+        for value in values_of(op):
+            data = isinstance(value.type, tir.BufferType) and is_wide(value.type.dtype)
+            if data or (called and op is func and is_wide(value.type)):
+                message = f"'{name_of(value)}' of @{func.sym_name.data} holds int64, not only indices are"
+                raise _refused(message, op, value.type)
+
+
+def _refused(message: str, op: Operation, found: Attribute) -> UnsupportedError:
+    return UnsupportedError(message, location=location_of(op), expected="int64 in indices only", found=found)

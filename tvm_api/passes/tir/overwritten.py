@@ -1,0 +1,135 @@
+"""Stores that later ones overwrite before anything reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.quick import operations
+from ....dialects.sym.analyzer import Analyzer
+from ....dialects.sym.expr import OPS, Const
+from ....handles.arith import analyzer as arith
+from ....handles.arith.ranges import to_sym
+from ....handles.tir.domains import Range
+from ....handles.tir.prim_expr import PrimExpr, const, from_sym, logical_and
+from ....transforms.tir.walk import bound_expr, erase_with_tree, is_pure
+
+Box = list[arith.IntervalSet]
+
+
+@dataclass
+class _Sweep:
+    """Loops, one inside of the other, around one store, some of whose iterations a condition may leave out."""
+
+    store: tir.StoreOp
+    domain: dict[PrimExpr, Range]
+    condition: PrimExpr
+
+    @property
+    def indices(self) -> list[Range]:
+        """Where one iteration stores."""
+        return [Range.from_min_extent(PrimExpr(i), const(1, i.type)) for i in self.store.indices]
+
+    def at_most(self) -> Box:
+        """A box around all elements that are stored into."""
+        return arith.estimate_region_upper_bound(self.indices, self.domain, self.condition)
+
+    def exactly(self) -> Box | None:
+        """The elements that are stored into, where they are a box; a loop that they do not depend on must run."""
+        named = {v for i in self.store.indices for v in bound_expr(i).free_vars()}
+        others = [r for v, r in self.domain.items() if to_sym(v) not in named]
+        if not all(Analyzer().can_prove(OPS["ge"](to_sym(r.extent), Const(1))) for r in others):
+            return None
+        return arith.estimate_region_strict_bound(self.indices, self.domain, self.condition)
+
+
+def remove_overwritten(root: Operation) -> None:
+    """Remove, below `root`, stores and loops around them all of whose elements a later statement of their block stores.
+
+    In between nothing reads the buffer or ends the function, and nothing knows the buffer's address.
+    """
+    for block in [b for op in operations(root) for region in op.regions for b in region.blocks]:
+        sweeps = [(op, found) for op in block.ops if (found := _sweep(op)) is not None]
+        for number, (op, sweep) in enumerate(sweeps):
+            if any(_covers(later, sweep) and _unread(op, last, sweep) for last, later in sweeps[number + 1 :]):
+                _remove(op, sweep.store)
+
+
+def _sweep(op: Operation) -> _Sweep | None:
+    domain: dict[PrimExpr, Range] = {}
+    condition = const(True, "bool")
+    while not isinstance(op, tir.StoreOp):
+        if isinstance(op, tir.ForOp):
+            least, extent = bound_expr(op.min), bound_expr(op.extent)
+            domain[PrimExpr(op.loop_var)] = Range.from_min_extent(from_sym(least), from_sym(extent))
+            inside = _only_statement(op.body.block)
+        elif isinstance(op, tir.IfOp) and not list(_statements(op.else_region.blocks)):
+            condition = logical_and(condition, arith.Analyzer().rewrite_simplify(PrimExpr(op.cond)))
+            inside = _only_statement(op.then_region.block)
+        else:
+            return None
+        if inside is None:
+            return None
+        op = inside
+    scalars = op.indices and all(isinstance(i.type, IntegerType) for i in op.indices)
+    return _Sweep(op, domain, condition) if scalars else None
+
+
+def _only_statement(block: Block) -> Operation | None:
+    found = list(_statements([block]))
+    return found[0] if len(found) == 1 else None
+
+
+def _statements(blocks: Iterable[Block]) -> Iterator[Operation]:
+    return (op for block in blocks for op in block.ops if not is_pure(op))
+
+
+def _covers(later: _Sweep, earlier: _Sweep) -> bool:
+    """Whether what is stored later holds all that is stored earlier."""
+    if later.store.buffer is not earlier.store.buffer:
+        return False
+    outer, inner, known = later.exactly(), earlier.at_most(), Analyzer()
+    if outer is None:
+        return False
+    for a, b in zip(outer, inner, strict=True):
+        ends = a.found.low, b.found.low, b.found.high, a.found.high
+        if any(e is None for e in ends):
+            return False
+        first, low, high, last = ends
+        if not known.can_prove(OPS["le"](first, low)) or not known.can_prove(OPS["le"](high, last)):
+            return False
+    return True
+
+
+def _unread(first: Operation, last: Operation, sweep: _Sweep) -> bool:
+    """Whether nothing from one statement to another reads the buffer, whose address nothing takes."""
+    buffer: SSAValue = sweep.store.buffer
+    if any(not isinstance(use.operation, tir.LoadOp | tir.StoreOp) for use in buffer.uses):
+        return False
+    op: Operation | None = first
+    while op is not None:
+        if any(_reads(inner, buffer) or isinstance(inner, tir.ReturnOp | tir.AssertOp) for inner in op.walk()):
+            return False
+        if op is last:
+            return True
+        op = op.next_op
+    return False
+
+
+def _reads(op: Operation, buffer: SSAValue) -> bool:
+    return isinstance(op, tir.LoadOp) and op.buffer is buffer
+
+
+def _remove(op: Operation, store: tir.StoreOp) -> None:
+    """What the value does besides is still done."""
+    if is_pure(store.value.owner):
+        erase_with_tree(op)
+        return
+    block = store.parent
+    assert block is not None
+    block.insert_op_before(tir.EvaluateOp(store.value), store)
+    erase_with_tree(store)

@@ -1,0 +1,80 @@
+"""`bind-target`, `annotate-entry-func` and `Filter`: what tensor functions say of themselves, and which stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute
+
+from ....dialects import tir
+from ....handles.tir.prim_func import PrimFunc
+from ....ir.passes.transform import Pass
+from ....transforms.tir.walk import erase_with_tree, functions, with_attr
+
+HOST_FUNC = "tir.is_host_func"
+
+
+@dataclass(frozen=True)
+class BindTarget(Pass):
+    """Give the attribute `target` to the tensor functions that have none.
+
+    Functions with `tir.is_host_func` get the target's host (`llvm` where it has none) instead of that note.
+    """
+
+    name = "bind-target"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target, host = self._targets()
+        for func in functions(op):
+            attrs: Mapping[str, Attribute] = {} if func.func_attrs is None else func.func_attrs.data
+            if "target" not in attrs:
+                kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
+                func.func_attrs = kept if kept.data else None
+                with_attr(func, "target", host if HOST_FUNC in attrs else target)
+
+    def _targets(self) -> tuple[tir.TargetAttr, tir.TargetAttr]:
+        """The target, and that of the host, which is its own host."""
+        described = getattr(self.target, "__tirax_script_value__", None)
+        target = tir.TargetAttr.of(self.target) if described is None else described()
+        host = target.config.get("host", {"kind": "llvm"})
+        return target, tir.TargetAttr.of(host, host)
+
+
+ENTRY = "tir.is_entry_func"
+
+
+@dataclass(frozen=True)
+class AnnotateEntryFunc(Pass):
+    """Give the attribute `tir.is_entry_func` to the tensor function, or to the only one that is not private.
+
+    Where several are public nothing changes.
+    """
+
+    name = "annotate-entry-func"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = functions(op)
+        public = found if len(found) == 1 else [f for f in found if not f.private]
+        if len(public) == 1:
+            with_attr(public[0], ENTRY, True)
+
+
+def _always(_func: PrimFunc) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Filter(Pass):
+    """Remove the tensor functions for which `fcond(func)` is false. Who calls them must go, too."""
+
+    name = "filter"
+    fcond: Callable[[PrimFunc], bool] = field(default=_always)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            if not self.fcond(PrimFunc.on(func)):
+                erase_with_tree(func)
