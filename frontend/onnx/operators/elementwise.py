@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from ml_dtypes import finfo
 
 from ....dialects.dtypes import dtype_of, is_float, numpy_dtype
@@ -37,7 +38,6 @@ _UNARY = {
     "Relu": "nn.relu",
     "Round": "round",
     "Sigmoid": "sigmoid",
-    "Sign": "sign",
     "Sin": "sin",
     "Sinh": "sinh",
     "Sqrt": "sqrt",
@@ -74,15 +74,30 @@ def _float(x: Output) -> bool:
 
 
 @converter("Pow")
-def power(node: Node, x: Value, y: Value) -> Expr:
-    """The result has the dtype of x: an exponent of another one is converted, or the base computed in floats."""
+def power(node: Node, x: Value, y: Value) -> Output:
+    """The result has the dtype of x; what it is computed in has all digits of both."""
     if x.dtype == y.dtype:
         return op("power", x, y)
-    if _float(x):
-        return op("power", x, op("astype", y, dtype=x.dtype))
-    if not _float(y):
-        return op("power", x, op("astype", y, dtype=x.dtype))
-    return op("astype", op("power", op("astype", x, dtype=y.dtype), y), dtype=x.dtype)
+    dtype = _dtype_of_powers(x, y)
+    return converted(as_value(op("power", converted(x, dtype), converted(y, dtype))), x.dtype)
+
+
+def _dtype_of_powers(x: Value, y: Value) -> str:
+    if not _float(x) and not _float(y):
+        wider = max(x.dtype, y.dtype, key=lambda name: numpy_dtype(dtype_of(name)).itemsize)
+        return "uint64" if y.dtype.startswith("uint") else wider  # of a base below 0, too: modulo 2**64
+    if not _float(x):
+        return "float64"
+    own = numpy_dtype(dtype_of(x.dtype))
+    if y.array is not None and np.array_equal(y.array.astype(own).astype(np.float64), y.array):
+        return x.dtype
+    return "float32" if max(_digits(x), _digits(y)) <= 24 else "float64"
+
+
+def _digits(x: Value) -> int:
+    """How many binary digits numbers of the dtype have."""
+    dtype = numpy_dtype(dtype_of(x.dtype))
+    return finfo(dtype).nmant + 1 if _float(x) else 8 * dtype.itemsize
 
 
 @converter("Mod")
@@ -159,6 +174,12 @@ def identity(node: Node, x: Any, *_: Any) -> Any:
 @converter("Reciprocal")
 def reciprocal(node: Node, x: Value) -> Expr:
     return op("divide", like(1, x), x)
+
+
+@converter("Sign")
+def sign(node: Node, x: Value) -> Expr:
+    """NaN of NaN, unlike Relax's."""
+    return op("where", op("isnan", x), x, op("sign", x)) if _float(x) else op("sign", x)
 
 
 @converter("IsInf")
