@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, TupleType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -13,7 +13,7 @@ from ..diagnostics import TiraxError
 from ..dialects import relax, tir
 from ..dialects.attributes import function_attrs
 from ..dialects.names import name_of
-from ..dialects.sym.expr import SymExpr
+from ..dialects.sym.expr import SymExpr, Var
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
 from ..handles.tir.prim_expr import Var as FreeVar
 from .axis import index_type
@@ -44,15 +44,17 @@ def call_te(
     *args: Any,
     primfunc_name_hint: str | None = None,
     primfunc_attrs: Mapping[str, Any] | None = None,
+    primfunc_opaque: bool = False,
     **kwargs: Any,
 ) -> TECall:
     """Run `te_func` on tensors that stand for Relax values, and make a private tensor function of the result.
 
     SSA values among `args` (also inside of lists) become tensors, shapes lists of extents, prim values expressions; all
-    else is passed as it is. Raises `TiraxError` for a tensor of unknown shape or dtype and for a result that is no
+    else is passed as it is. With `primfunc_opaque`, extents of tensors are variables of the function, which is the same
+    for tensors of other sizes. Raises `TiraxError` for a tensor of unknown shape or dtype and for a result that is no
     tensor.
     """
-    inputs = _Inputs()
+    inputs = _Inputs(primfunc_opaque)
     with index_type(i64):
         result = te_func(*map(inputs.convert, args), **{k: inputs.convert(v) for k, v in kwargs.items()})
         outputs = _outputs(te_func, result, inputs.tensors)
@@ -63,7 +65,7 @@ def call_te(
         func.func_attrs = DictionaryAttr(merged)
     tir_vars = undetermined_vars(func)
     add_scalar_params(func, tir_vars)
-    types = [relax.TensorType.of(t.dims, t.type) for t in outputs]
+    types = [inputs.outside(relax.TensorType.of(t.dims, t.type)) for t in outputs]
     out_type = types[0] if isinstance(result, Tensor) else TupleType(tuple(types))
     return TECall(func, inputs.values, list(tir_vars), out_type, inputs.setup)
 
@@ -90,7 +92,10 @@ def _outputs(te_func: Callable[..., Any], result: Any, inputs: Sequence[Tensor])
 class _Inputs:
     """Turns arguments into what a tensor function takes, and keeps the tensors."""
 
-    def __init__(self) -> None:
+    def __init__(self, opaque: bool = False) -> None:
+        self.opaque = opaque
+        self.extents: dict[SymExpr, Var] = {}
+        """The variables for extents of opaque tensors."""
         self.tensors: list[Tensor] = []
         self.params: list[Tensor | FreeVar] = []
         """The tensors, and the scalars that are only known at run time, in the order of the arguments."""
@@ -123,11 +128,21 @@ class _Inputs:
                 found=f"{_describe(value)} of {t}",
                 hint="give it a shape with match_cast",
             )
-        tensor = placeholder(t.dims, t.element, name_of(value) or _letter(len(self.tensors)))
+        dims = [self._extent(d) for d in t.dims] if self.opaque else t.dims
+        tensor = placeholder(dims, t.element, name_of(value) or _letter(len(self.tensors)))
         self.tensors.append(tensor)
         self.params.append(tensor)
         self.values.append(value)
         return tensor
+
+    def _extent(self, extent: SymExpr) -> SymExpr:
+        if extent.constant is not None:
+            return extent
+        return self.extents.setdefault(extent, Var(f"n{len(self.extents)}", extent.dtype))
+
+    def outside(self, t: relax.TensorType) -> relax.TensorType:
+        """A type of the function, in the extents of what calls it."""
+        return cast(relax.TensorType, relax.substitute_type(t, {v: extent for extent, v in self.extents.items()}))
 
     def _fields(self, value: SSAValue, t: TupleType) -> list[SSAValue]:
         if isinstance(value.owner, relax.TupleOp):

@@ -110,7 +110,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     return over_axes([d for n, d in enumerate(a.dims) if n not in axes], element, "T_squeeze", "injective")
 
 
-MOST_JOINED, _MOST_SYMBOLIC, _FEW_TERMS = 64, 16, 8
+MOST_JOINED, MOST_SYMBOLIC, _FEW_TERMS = 64, 16, 8
 """Of how many tensors one element chooses: of fewer where a tensor begins at the sum of many sizes."""
 
 
@@ -130,8 +130,12 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 def _most_joined(extents: Sequence[SymExpr]) -> int:
     """How many tensors of these extents are joined at once."""
-    symbols = {v for extent in extents for v in extent.free_vars()}
-    return _MOST_SYMBOLIC if len(symbols) > _FEW_TERMS else MOST_JOINED
+    return MOST_SYMBOLIC if begins_at_sums(extents) else MOST_JOINED
+
+
+def begins_at_sums(extents: Sequence[SymExpr]) -> bool:
+    """Whether what follows tensors of these extents begins at sums of many sizes."""
+    return len({v for extent in extents for v in extent.free_vars()}) > _FEW_TERMS
 
 
 def _joined(tensors: Sequence[Tensor], place: int) -> Tensor:

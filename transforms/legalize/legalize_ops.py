@@ -36,6 +36,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import infer_users
 from ...te.emit import TECall, call_te
+from ..fusion.pattern import ATTRIBUTE, OpPattern
 from . import (  # noqa: F401
     base,
     block_quantization,
@@ -55,6 +56,7 @@ from . import (  # noqa: F401
     scan,
     windows,
 )
+from .groups import join_in_groups
 from .legalize_rules import BUILDERS, Emit, Rule, known_shape, rule_of
 from .on_handles import rule_on_handles
 from .requirements import extent_check
@@ -233,13 +235,18 @@ class _Legalizer:
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)
-        elif made := fill_operands(op):
-            return [*made, op]
+        elif made := self._as_others(op):
+            return made
         elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
             emit = rule(op)
             if emit is not None:
                 self._emit(op, emit, key)
         return ()
+
+    def _as_others(self, op: Operator) -> Sequence[Operation]:
+        """The operators that an operator with a rule becomes first; none for most."""
+        filled = fill_operands(op)
+        return [*filled, op] if filled else () if self.tvm_forms else join_in_groups(op)
 
     def _customized(self, op: Operator, custom: CustomRule) -> Sequence[Operation]:
         for check in extent_check(op) if custom is BUILDERS.get(op.name) else ():
@@ -262,6 +269,11 @@ class _Legalizer:
 
     def _emit(self, op: Operator, emit: Emit, key: Hashable) -> None:
         """Put the call of its tensor function in place of an operator; others of the `key` become the same call."""
+        if emit.opaque:
+            key = _opaque_key(op)
+            if key in self.memo:
+                replace_op(op, self.memo[key].call_for(op))
+                return
         checks = () if self.tvm_forms and op.name in UNCHECKED else extent_check(op)
         call = _called(op, emit)
         if self.tvm_forms:
@@ -290,8 +302,9 @@ def _pure(op: Operation) -> Operation:
 
 def _called(op: Operator, emit: Emit) -> TECall:
     """The call of the tensor function of an operator, which is named in what may be raised."""
+    opaque = {"primfunc_opaque": True, "primfunc_attrs": {ATTRIBUTE: int(OpPattern.OPAQUE)}} if emit.opaque else {}
     try:
-        return call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **emit.options)
+        return call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **opaque, **emit.options)
     except TiraxError as error:
         if error.location is None:
             error.location = location_of(op)
@@ -348,6 +361,16 @@ def _memo_key(op: Operator) -> Hashable:
     first = _first_positions(op)
     operands = tuple((first[v], *_operand_key(v)) for v in op.operands)
     return (op.name, tuple(sorted(op.properties.items())), groups, operands, op.result_type)
+
+
+def _opaque_key(op: Operator) -> Hashable:
+    """As `_memo_key`, where only which extents are equal matters."""
+    numbers: dict[SymExpr, int] = {}
+    first = _first_positions(op)
+    operands = [(first[v], t.dtype, t.vdevice) for v in op.operands for t in _tensor_types(v.type)]
+    dims = [d for v in op.operands for t in _tensor_types(v.type) for d in t.dims or ()]
+    extents = [d if d.constant is not None else numbers.setdefault(d, len(numbers)) for d in dims]
+    return (op.name, tuple(sorted(op.properties.items())), tuple(operands), tuple(extents))
 
 
 def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:

@@ -20,7 +20,8 @@ from ...te.emit import TECall
 class Emit:
     """A tensor function with its arguments, and the name of the `tir.func` that it becomes.
 
-    `setup` are detached ops that give some of the arguments and stand before the call.
+    `setup` are detached ops that give some of the arguments and stand before the call. An `opaque` function has
+    variables of its own for extents of the arguments, and is fused with nothing.
     """
 
     function: Callable[..., Any]
@@ -28,6 +29,7 @@ class Emit:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     setup: Sequence[Operation] = ()
+    opaque: bool = False
 
 
 Rule = Callable[[Operator], Emit | None]

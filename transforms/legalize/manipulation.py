@@ -5,6 +5,7 @@ from __future__ import annotations
 from ... import topi
 from ...dialects.relax.operator import Operator
 from ...te.tensor import Tensor
+from .groups import known_sums
 from .legalize_rules import Emit, operand, result_dims, rule
 
 
@@ -45,7 +46,8 @@ def concat(op: Operator) -> Emit:
     """relax.concat(xs) -> concatenate(xs...); a tuple value is taken apart first"""
     (xs,) = op.args
     given = xs if isinstance(xs, tuple) else (xs,)
-    return Emit(_concatenate, given, "concatenate", {"axis": op.attr("axis") or 0})
+    axis = op.attr("axis") or 0
+    return Emit(_concatenate, given, "concatenate", {"axis": axis}, opaque=known_sums(op, axis))
 
 
 def _concatenate(*tensors: Tensor | list[Tensor], axis: int) -> Tensor:

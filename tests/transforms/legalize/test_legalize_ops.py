@@ -10,10 +10,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax import topi
-from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
 from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import OPERATORS
 from tirax.interpreter import first_disagreement, interpret
+from tirax.lowering.build import build
 from tirax.script.printer import print_script
 from tirax.transforms.legalize import LegalizeOps
 
@@ -281,3 +282,31 @@ def test_errors(one_operator: Callable[..., ModuleOp]) -> None:
     assert "relax.exp" in str(error.value.hint)
     with pytest.raises(TiraxError, match="must give a value"):
         LegalizeOps(customize_legalize_map={"relax.exp": lambda builder, op: "nothing"})(module)
+
+
+def join_of(count: int, columns: Callable[[int], str]) -> str:
+    """A concat of tensors that have sizes of their own along the axis."""
+    params = ", ".join(f"%x{i}: !relax.tensor<[n{i}, {columns(i)}], f32>" for i in range(count))
+    names = ", ".join(f"%x{i}" for i in range(count))
+    result = f"!relax.tensor<[{' + '.join(f'n{i}' for i in range(count))}, {columns(0)}], f32>"
+    body = f"%y = relax.concat ({names}) : {result}\nrelax.return %y : {result}"
+    return f"relax.func @main({params}) -> {result} {{\n{body}\n}}"
+
+
+def test_joins_of_many_sizes_share_functions(parse: Parse) -> None:
+    """Groups of sixteen tensors are calls of one function, which does not depend on the sizes of others."""
+    module = parse(join_of(48, lambda _: "m"))
+    after = LegalizeOps()(module)
+    assert [c.callee_name for c in calls(after)] == ["concatenate"] * 3 + ["concatenate1"]
+    assert not any(c.tir_vars for c in calls(after))
+    assert first_disagreement(module, after) is None
+
+
+def test_joins_of_groups_compare_what_is_assumed(parse: Parse) -> None:
+    """Extents beside the axis have to be equal when the program runs, within a group and of groups."""
+    function = build(parse(join_of(32, lambda i: f"m{i // 8}")))["main"]
+    arrays = [np.full((i % 3, 4), i, "float32") for i in range(32)]
+    np.testing.assert_array_equal(function(*arrays), np.concatenate(arrays))
+    for first in (8, 16):
+        with pytest.raises(ShapeError):
+            function(*arrays[:first], *(np.zeros((1, 5), "float32") for _ in range(first, 32)))
