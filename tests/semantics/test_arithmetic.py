@@ -1,7 +1,7 @@
 """Every operator on each element, on ill-conditioned numbers: native code and the interpreter beside numpy.
 
 One module of a dtype and family has a function for each operator, which runs on all numbers of its table at once (in
-vectors and their rest), and on the first 1, 7 and 16 of them: a number does not depend on how many stand beside it.
+vectors and their rest), and on the first 0, 1, 7 and 16 of them: a number does not depend on how many stand beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tirax.lowering.build import build
 from tirax.script import parse_source
 
 Array = Any
-SIZES = (1, 7, 16)
+SIZES = (0, 1, 7, 16)
 DIVISIONS = ("divide", "floor_divide", "mod", "floor_mod")
 LEFT_OUT = {"digamma", "erfinv", "nn.gelu", "nn.gelu_tanh", "nn.selu"}
 """Without a reference of more digits in numpy: tests/topi/test_special.py, tests/lowering/test_vector_math.py."""
