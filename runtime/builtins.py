@@ -75,9 +75,11 @@ def unique(
     axis: int | None = None,
 ) -> NDArray | tuple[NDArray, ...]:
     """The distinct elements, or slices along `axis`; not `sorted`, in the order in which they come first."""
-    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    # numpy has no order of bfloat16 in which NaN is last
+    wide = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)
+    _, first, inverse, counts = np.unique(wide, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     order = np.arange(len(first)) if sorted else np.argsort(first)
-    found = [np.take(values, order, axis=axis or 0)]
+    found = [np.take(x, first[order], axis=axis)]
     found += [first[order]] * bool(return_index)
     found += [np.argsort(order)[inverse.reshape(-1)]] * bool(return_inverse)
     found += [counts[order]] * bool(return_counts)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax.types import ShapeType
+from ..scalars import wide
 
 
 def _print(op: Any, values: tuple[Any, ...]) -> tuple[()]:
@@ -26,7 +27,8 @@ def _assert(op: Any, condition: Any, values: tuple[Any, ...]) -> tuple[()]:
 
 def _unique(op: Any, x: Any, sorted_: Any, index: Any, inverse: Any, counts: Any, axis: Any = None) -> Any:
     """As numpy's; elements in the order in which they come first are those sorted by their first positions."""
-    values, *more = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    _, *more = np.unique(wide(x), return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    values = np.take(x, more[0], axis=axis)
     more[1] = more[1].reshape(-1)
     if not sorted_:
         order = np.argsort(more[0])

@@ -30,7 +30,11 @@ def _scan(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
-    """Sorted positions, equal elements in their order; descending is the reverse of the stable order of the reverse."""
+    """Sorted positions, equal elements in their order; descending is the reverse of the stable order of the reverse.
+
+    bfloat16 is widened: numpy has no order of it in which NaN is last.
+    """
+    x = wide(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
