@@ -9,12 +9,13 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from xdsl.dialects.builtin import FloatAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError
 from ...dialects.dtypes import dtype_name, float_attr, is_float
 from ...dialects.relax.types import PrimType
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
+from ...ir.locations import location_of
 from ...ir.python_text import python_tree
 from .prim_expr import PrimExpr, SizeVar, as_sym, const, named_var
 from .prim_expr import Var as TirVar
@@ -150,6 +151,13 @@ class _Given(SymbolicNodes):
 
     def var(self, e: Var) -> PrimExpr:
         given = _GIVEN.get(e)
-        if given is not None:
+        if given is not None and not _is_read(self.owner):
             return TirVar.of(given)
         return super().var(e) if e.value is not None else SizeVar(str(e.name), e.dtype, self.owner)
+
+
+def _is_read(value: SSAValue | None) -> bool:
+    """Whether a value is of a program that was read from text: its variables are no other program's of their names."""
+    if value is None:
+        return False
+    return location_of(value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()) is not None

@@ -5,6 +5,8 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.handles.module import IRModule
+from tirax.handles.struct_info import TensorStructInfo
+from tirax.handles.tir.prim_expr import Var
 from tirax.interpreter import interpret
 from tirax.script import parse_source
 from tirax.tvm_api.passes.params.bind_symbolic_vars import BindSymbolicVars
@@ -45,6 +47,16 @@ def test_a_handle_means_its_function(module):
     for rows in (0, 1, 5):
         x = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2)
         assert np.array_equal(interpret(bound.op, "square", ((x, (rows, 2)),)), x * x)
+
+
+def test_a_variable_of_another_program_has_the_same_name(module):
+    """Extents of a program that was read are its own, whatever variables of their names Python holds."""
+    n = Var("n", "int64")
+    TensorStructInfo((n, 4), "float32")
+    read = module["twice"].params[0].struct_info.shape[0]
+    bound = BindSymbolicVars({read: 3})(module)
+    assert _extents(bound, "twice") == "!relax.tensor<[3, m], f32>"
+    assert _extents(bound, "square") == "!relax.tensor<[n, m], f32>"
 
 
 def test_a_handle_of_what_a_tuple_holds(module):
