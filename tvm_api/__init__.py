@@ -27,10 +27,10 @@ from ._names import no_attribute, provide
 from ._refused import install
 
 if TYPE_CHECKING:
-    from ..handles.data_type import DataType
     from ..handles.module import IRModule
     from . import contrib, ir, meta_schedule, relax, script, tir, topi
     from .compilation import build, compile
+    from .handles.data_type import DataType
 
     arith: ModuleType
     dlight: ModuleType
@@ -50,8 +50,8 @@ install()
 _FILES = frozenset(("contrib", "ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
 
 _LATE = {
-    "DataType": "..handles.data_type",
-    "DataTypeCode": "..handles.data_type",
+    "DataType": ".handles.data_type",
+    "DataTypeCode": ".handles.data_type",
     "IRModule": "..handles.module",
     "build": ".compilation",
     "compile": ".compilation",
@@ -67,11 +67,11 @@ provide(
                 estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound neg_inf pos_inf
                 union_lower_bound
             """,
-            "handles.arith.iter_map": """
+            "tvm_api.handles.iter_map": """
                 IterMapExpr IterMapResult IterMark IterSplitExpr IterSumExpr detect_iter_map inverse_affine_iter_map
                 iter_map_simplify normalize_iter_map_to_expr normalize_to_iter_sum subspace_divide
             """,
-            "handles.arith.linear": """
+            "tvm_api.handles.linear_equations": """
                 IntConstraints IntConstraintsTransform deduce_bound detect_clip_bound detect_linear_equation
                 solve_linear_equations
             """,
@@ -79,7 +79,7 @@ provide(
         },
         "_ffi": {"runtime": "get_global_func register_func"},
         "_ffi.base": {"diagnostics": "TVMError=TiraxError"},
-        "_ffi.runtime_ctypes": {"handles.data_type": "DataType DataTypeCode", "runtime": "Device"},
+        "_ffi.runtime_ctypes": {"tvm_api.handles.data_type": "DataType DataTypeCode", "runtime": "Device"},
         "arith.analyzer": {
             "tvm_api.arith": "Analyzer ConstIntBound ConstraintScope Extension ModularSet ProofStrength"
         },
@@ -146,7 +146,7 @@ provide(
             """,
             "tvm_api.ir": "Array Map String",
             "handles.tir.prim_expr": "const",
-            "handles.data_type": "DataType DataTypeCode",
+            "tvm_api.handles.data_type": "DataType DataTypeCode",
             "handles.object_path": "ObjectPath",
             "runtime.profiling.report": "Report",
             "tvm_api.compilation": "enabled",

@@ -7,7 +7,6 @@ from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.dialects import relax
 from tirax.dialects.sym.expr import Var
 from tirax.handles.equality import structural_equal
-from tirax.handles.from_script import from_mlir, from_source
 from tirax.handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -23,6 +22,7 @@ from tirax.handles.struct_info import (
 from tirax.handles.tir.dims import dim_of
 from tirax.handles.tir.prim_expr import Var as TirVar
 from tirax.handles.tir.prim_expr import const
+from tirax.tvm_api.handles.from_script import from_mlir, from_source
 
 
 def test_a_tensor():

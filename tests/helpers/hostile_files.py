@@ -142,8 +142,8 @@ def pt2() -> tuple[bytes, Read]:
 
 def stored_json() -> tuple[bytes, Read]:
     from tirax.handles.module import IRModule
-    from tirax.handles.relax.utils import load_json, save_json
     from tirax.script import parse_mlir
+    from tirax.tvm_api.handles.relax_utils import load_json, save_json
 
     text = save_json(IRModule(parse_mlir(CONSTANTS)))
     return text.encode(), lambda path: load_json(text_of(path))

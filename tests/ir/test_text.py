@@ -4,9 +4,9 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from tirax.diagnostics import TiraxError
-from tirax.handles.relax.utils import load_json, save_json
 from tirax.ir.passes.transform import new_context
 from tirax.ir.text import TextParser
+from tirax.tvm_api.handles.relax_utils import load_json, save_json
 from tirax.tvm_api.script import from_source
 
 OPEN = 'x = "' + "a" * 4000

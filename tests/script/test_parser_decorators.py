@@ -7,8 +7,8 @@ import pytest
 
 from tirax.dialects import relax, tir
 from tirax.dialects.sym.expr import Const
-from tirax.handles.from_script import function_decorator
 from tirax.script import ScriptError, in_module_class, parse_class, parse_decorated
+from tirax.tvm_api.handles.from_script import function_decorator
 
 
 class Dialect:

@@ -11,7 +11,7 @@ from types import ModuleType
 from .markdown import NOTE, table
 
 _PACKAGE = "tirax.tvm_api"
-_INTERNAL = frozenset(("passes", "dlight_rules"))
+_INTERNAL = frozenset(("dlight_rules", "handles", "operators", "passes"))
 """Folders of what the names of TVM are bound to."""
 
 

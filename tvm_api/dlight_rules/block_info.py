@@ -9,7 +9,6 @@ from typing import Any, cast
 from ...dialects import tir
 from ...handles.tir.buffers import Param
 from ...handles.tir.domains import BufferRegion, IterVar, Range
-from ...handles.tir.functor import post_order_visit
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.tir.stmt import Block
 from ...schedule import checks
@@ -17,6 +16,7 @@ from ...schedule import state as st
 from ...schedule.schedule import Schedule
 from ...schedule.state import ScheduleError
 from ...schedule.trace import BlockRV, LoopRV
+from ..handles.tir_functor import post_order_visit
 
 _KINDS = {IterVar.DataPar: "S", IterVar.CommReduce: "R"}
 

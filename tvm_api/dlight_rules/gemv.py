@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from ...handles.arith.iter_map import IterSplitExpr, IterSumExpr, normalize_to_iter_sum
 from ...handles.equality import structural_equal
 from ...handles.tir.buffers import Buffer
 from ...handles.tir.expr_kinds import Add, BufferLoad
@@ -21,6 +20,7 @@ from ...ir.affine.iter_map import NotAffineError
 from ...schedule.schedule import Schedule
 from ...schedule.trace import BlockRV, LoopRV
 from ...target import Target
+from ..handles.iter_map import IterSplitExpr, IterSumExpr, normalize_to_iter_sum
 from .block_info import (
     BlockInfo,
     IterInfo,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...handles.data_type import DataType
 from ...handles.tir.prim_expr import PrimExpr
 from ...schedule.schedule import Schedule
 from ...schedule.trace import LoopRV
+from ..handles.data_type import DataType
 
 
 def get_bytes(dtype: DataType | str) -> int:

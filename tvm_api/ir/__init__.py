@@ -9,7 +9,6 @@ from typing import Any
 from ...dialects.relax.registered import GRADIENT, LEGALIZE
 from ...handles.array import Array
 from ...handles.base_func import BaseFunc, DictAttrs
-from ...handles.env_func import EnvFunc
 from ...handles.equality import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -19,12 +18,13 @@ from ...handles.equality import (
 from ...handles.module import IRModule
 from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
 from ...handles.relax.registered import register_op_attr
-from ...handles.relax.utils import load_json, save_json
 from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
 from .._names import provide, refusing
+from ..handles.env_func import EnvFunc
+from ..handles.relax_utils import load_json, save_json
 
 attrs: ModuleType
 container: ModuleType
@@ -40,7 +40,7 @@ provide(
         "attrs": {"handles.base_func": "DictAttrs", "handles.relax.expr": "Attrs"},
         "base": {"tvm_api.ir": "*"},
         "container": {"tvm_api.ir": "Array Map"},
-        "diagnostics": {"handles.from_script": "Diagnostic DiagnosticContext override_renderer"},
+        "diagnostics": {"tvm_api.handles.from_script": "Diagnostic DiagnosticContext override_renderer"},
         "expr": {"tvm_api.ir": "BaseExpr GlobalVar PrimExpr Range RelaxExpr"},
         "function": {"handles.base_func": "BaseFunc"},
         "instrument": {
@@ -52,7 +52,7 @@ provide(
         "module": {"handles.module": "IRModule"},
         "op": {"handles.relax.op": "Op", "handles.relax.registered": "register_op_attr"},
         "transform": {
-            "handles.pass_tools": "ApplyPassToFunction PrintIR",
+            "tvm_api.handles.pass_tools": "ApplyPassToFunction PrintIR",
             "handles.passes": "module_pass",
             "ir.passes.transform": "ModulePass=Pass Pass PassContext PassInfo PassInstrument Sequential",
         },

@@ -30,7 +30,7 @@ _NAMES = NamesOnly(
             PrimValue SeqExpr ShapeExpr ShapeStructInfo StringImm StructInfo TensorStructInfo Tuple
             TupleGetItem TupleStructInfo Var VarBinding
         """,
-        "handles.relax.utils": "convert_to_expr extern get_shape_of prim_value",
+        "tvm_api.handles.relax_utils": "convert_to_expr extern get_shape_of prim_value",
         "handles.struct_info": "VDevice",
         "handles.types": "FuncType ObjectType PackedFuncType ShapeType TensorType TupleType Type",
         "runtime": "Executable VirtualMachine VMExecutable=Executable",
@@ -98,7 +98,7 @@ provide(
                 Function GlobalVar Id If MatchCast NullValue PrimValue SeqExpr ShapeExpr StringImm Tuple TupleGetItem
                 Var VarBinding const
             """,
-            "handles.relax.utils": "_update_struct_info=update_struct_info extern get_shape_of prim_value",
+            "tvm_api.handles.relax_utils": "_update_struct_info=update_struct_info extern get_shape_of prim_value",
         },
         "expr_functor": {
             "frontend.mutator": "PyExprMutator mutator",
@@ -157,7 +157,7 @@ provide(
             "transforms.training.append_loss": "AppendLoss",
             "transforms.training.te_gradients": "register_te_gradient",
         },
-        "utils": {"handles.relax.utils": "convert_to_expr copy_with_new_vars"},
+        "utils": {"tvm_api.handles.relax_utils": "convert_to_expr copy_with_new_vars"},
         "vm_build": {"runtime": "VMExecutable=Executable", "tvm_api.compilation": "build=build_relax"},
     },
 )

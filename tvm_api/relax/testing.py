@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any, cast
 
 from ...frontend import relax_testing as relax_testing  # registers the packed functions
-from ...handles.relax.ast_printer import dump_ast
 from .._names import NamesOnly, no_attribute, provide
+from ..handles.ast_printer import dump_ast
 
 ast_printer: ModuleType
 nn: ModuleType
@@ -18,7 +18,7 @@ vm: ModuleType
 provide(
     __name__,
     {
-        "ast_printer": {"handles.relax.ast_printer": "ASTPrinter dump_ast"},
+        "ast_printer": {"tvm_api.handles.ast_printer": "ASTPrinter dump_ast"},
         "nn": {
             "frontend.relax_testing": """
                 Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params

@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ...handles.from_script import from_mlir, from_source
 from .._names import no_attribute, provide
+from ..handles.from_script import from_mlir, from_source
 from . import ir, relax, tir
 from .ir import ir_module
 
@@ -17,13 +17,13 @@ _FILES = frozenset(("parser",))
 provide(
     __name__,
     {
-        "ir_builder": {"handles.tir.script_builder": "IRBuilder"},
-        "ir_builder.base": {"handles.tir.script_builder": "IRBuilder"},
-        "ir_builder.ir": {"handles.script_builder": "ir_module"},
-        "ir_builder.relax": {"handles.relax.script_builder": "*", "tvm_api.script.relax": "*"},
+        "ir_builder": {"tvm_api.handles.tir_script_builder": "IRBuilder"},
+        "ir_builder.base": {"tvm_api.handles.tir_script_builder": "IRBuilder"},
+        "ir_builder.ir": {"tvm_api.handles.script_builder": "ir_module"},
+        "ir_builder.relax": {"tvm_api.handles.relax_script_builder": "*", "tvm_api.script.relax": "*"},
         "ir_builder.relax.ir": {"builtins": "py_print=print", "tvm_api.script.ir_builder.relax": "*"},
         "ir_builder.tir": {
-            "handles.tir.script_builder": """
+            "tvm_api.handles.tir_script_builder": """
                 Assert Else If LetStmt=LetStmt_ Then While alloc_buffer allocate arg attr axis block block_attr
                 buffer_store decl_buffer=decl_buffer_ evaluate func_attr func_name func_ret grid handle init
                 match_buffer parallel prim_func reads serial thread_binding unroll vectorized where writes

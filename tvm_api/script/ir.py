@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...handles.from_script import parsed_class
 from ...handles.module import IRModule
 from ...handles.relax.expr import GlobalVar
 from ...handles.struct_info import VDevice
+from ..handles.from_script import parsed_class
 
 __tirax_script_dialect__ = "ir"
 

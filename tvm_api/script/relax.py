@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.relax.devices import device_of
-from ...handles.from_script import function_decorator, parsed_class
 from ...handles.relax.calls import (
     call_builtin_with_ctx,
     call_dps_packed,
@@ -29,7 +28,18 @@ from ...handles.relax.calls import (
 from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
 from ...handles.relax.expr import ExternFunc as ExternFunc
 from ...handles.relax.expr import Tuple as TupleExpr
-from ...handles.relax.script_builder import (
+from ...handles.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    type_of,
+)
+from ..handles.from_script import function_decorator, parsed_class
+from ..handles.relax_script_builder import (
     arg,
     dataflow,
     emit,
@@ -40,16 +50,6 @@ from ...handles.relax.script_builder import (
     func_ret_struct_info,
     func_ret_value,
     output,
-)
-from ...handles.struct_info import (
-    FuncStructInfo,
-    ObjectStructInfo,
-    PrimStructInfo,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-    type_of,
 )
 from ..relax.op import image, nn
 from .parser.relax.entry import Object

@@ -15,14 +15,14 @@ from ... import script as _script
 from ... import te as _te
 from ...dialects.dtypes import DTYPES
 from ...dialects.tir.types import DEFAULT_ALIGN
-from ...handles.from_script import function_decorator
 from ...handles.tir import expr_kinds as _kinds
 from ...handles.tir import intrinsics as _intrinsics
 from ...handles.tir import prim_expr as _prim_expr
-from ...handles.tir import script_builder as _script_builder
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import OperandError, PrimExpr, SizeVar, Var, const
+from ..handles import tir_script_builder as _script_builder
+from ..handles.from_script import function_decorator
 from . import _in_scripts
 
 __tirax_script_dialect__ = "tir"

@@ -238,8 +238,8 @@ def floormod(a: Any, b: Any) -> Any:
 from ...tvm_api.script._in_scripts import fma as fma
 from ...te.functions import fmod as fmod
 from ...tvm_api.script._in_scripts import func_attr as func_attr
-from ...handles.tir.script_builder import func_name as func_name
-from ...handles.tir.script_builder import func_ret as func_ret
+from ...tvm_api.handles.tir_script_builder import func_name as func_name
+from ...tvm_api.handles.tir_script_builder import func_ret as func_ret
 from ...tvm_api.script._in_scripts import get_active_lane_mask as get_active_lane_mask
 from ...tvm_api.script._in_scripts import grid as grid
 class handle(PrimExpr):

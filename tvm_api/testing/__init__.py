@@ -19,12 +19,12 @@ import numpy as np
 from ... import script
 from ...diagnostics import TiraxError
 from ...handles.base_func import BaseFunc
-from ...handles.from_script import from_source
 from ...handles.module import IRModule
 from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
 from ...handles.tir.prim_func import PrimFunc
 from ...runtime import Device, cpu
 from .._names import provide, refusing
+from ..handles.from_script import from_source
 from ..ir import assert_structural_equal, structural_equal
 from .packed import device_test, echo
 

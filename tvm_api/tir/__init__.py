@@ -18,12 +18,12 @@ _NAMES = NamesOnly(
     __name__,
     {
         "handles.tir.buffers": "Buffer decl_buffer Stmt",
-        "handles.tir.data_layout": "bijective_layout BijectiveLayout Layout layout",
+        "tvm_api.handles.data_layout": "bijective_layout BijectiveLayout Layout layout",
         "handles.tir.expr_kinds": """
             Add And Broadcast BufferLoad Call Cast Div EQ FloatImm FloorDiv FloorMod GE GT IntImm LE Let LT
             Max Min Mod Mul NE Not Or Ramp Select Shuffle StringImm Sub
         """,
-        "handles.tir.device_intrinsics": """
+        "tvm_api.handles.device_intrinsics": """
             TVMBackendAllocWorkspace TVMBackendFreeWorkspace anylist_getitem anylist_resetitem
             anylist_setitem_call_cpacked anylist_setitem_call_packed call_cpacked call_cpacked_lowered
             call_packed_lowered create_barriers dp4a end_profile_intrinsic lookup_param make_filled_simdgroup_matrix
@@ -67,7 +67,7 @@ provide(
     {
         "analysis": {
             "handles.tir.domains": "BufferRegion",
-            "schedule.out_of_bounds": "OOBChecker=oob_checker",
+            "tvm_api.passes.tir.out_of_bounds": "OOBChecker=oob_checker",
             "transforms.tir.analysis": """
                 assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
                 detect_buffer_access_lca estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
@@ -75,7 +75,7 @@ provide(
             """,
         },
         "buffer": {"handles.tir.buffers": "Buffer decl_buffer"},
-        "data_layout": {"handles.tir.data_layout": "BijectiveLayout Layout bijective_layout layout"},
+        "data_layout": {"tvm_api.handles.data_layout": "BijectiveLayout Layout bijective_layout layout"},
         "expr": {
             "tvm_api.tir": "*",
             "handles.tir.expr_kinds": "EqualOp NotEqualOp",
@@ -109,7 +109,9 @@ provide(
             "tvm_api.testing.schedules": "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip"
         },
         "schedule.trace": {"schedule.trace": "Trace"},
-        "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit renew_defs substitute"},
+        "stmt_functor": {
+            "tvm_api.handles.tir_functor": "ir_transform post_order_visit pre_order_visit renew_defs substitute"
+        },
     },
 )
 

@@ -14,7 +14,7 @@ class And(PrimExpr):
     def __init__(self, a: Any, b: Any) -> None: ...
 from ...handles.tir.stmt import AssertStmt as AssertStmt
 from ...handles.tir.stmt import AttrStmt as AttrStmt
-from ...handles.tir.data_layout import BijectiveLayout as BijectiveLayout
+from ...tvm_api.handles.data_layout import BijectiveLayout as BijectiveLayout
 from ...handles.tir.stmt import Block as Block
 from ...schedule.trace import BlockRV as BlockRV
 from ...handles.tir.stmt import BlockRealize as BlockRealize
@@ -74,7 +74,7 @@ class LE(PrimExpr):
 class LT(PrimExpr):
     """lhs < rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
-from ...handles.tir.data_layout import Layout as Layout
+from ...tvm_api.handles.data_layout import Layout as Layout
 class Let(PrimExpr):
     """`body`, in which `var` is `value`."""
     def __init__(self, var: Any, value: Any, body: Any) -> None: ...
@@ -146,7 +146,7 @@ def anylist_setitem_call_cpacked(*args: Any, **kwargs: Any) -> Any:
 def anylist_setitem_call_packed(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `anylist_setitem_call_packed`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
 from ...handles.tir.intrinsics import assume as assume
-from ...handles.tir.data_layout import bijective_layout as bijective_layout
+from ...tvm_api.handles.data_layout import bijective_layout as bijective_layout
 def bitwise_and(a: Any, b: Any) -> Any:
     """bitwise_and(a, b) of integers."""
 from ...handles.tir.prim_expr import bitwise_not as bitwise_not
@@ -189,7 +189,7 @@ def hypot(x1: Any, x2: Any) -> Any:
     """hypot(x1, x2)"""
 from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
 from ...handles.tir.intrinsics import isnullptr as isnullptr
-from ...handles.tir.data_layout import layout as layout
+from ...tvm_api.handles.data_layout import layout as layout
 def ldexp(x1: Any, x2: Any) -> Any:
     """ldexp(x1, x2)"""
 from ...handles.tir.intrinsics import likely as likely

@@ -11,7 +11,7 @@ from ...te.axis import dim, shape_dims
 from ...te.tensor import Tensor
 from ...topi import image as _image
 from ...topi import sampling as _sampling
-from ...topi import spatial as _spatial
+from ..operators import spatial as _spatial
 from .arguments import call_by_names, constant_like, element_type, integers, kernel_extents, pad_pairs, places
 
 _METHODS = ("nearest_neighbor", "linear", "cubic")

@@ -11,7 +11,6 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.relax.indexing import Slice, slice_of
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.tir import prim_expr as tx
-from ...handles.tir.data_layout import bijective_layout
 from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te import reduction as red
 from ...te.axis import IterVar, dim, shape_dims
@@ -35,6 +34,7 @@ from ...topi.sequences import (
 from ...topi.sequences import sliding_window as _sliding_window
 from ...topi.tvm_forms import reshape
 from ...topi.util import normalize_axis
+from ..handles.data_layout import bijective_layout
 from .arguments import axes, constant_like, element_type, integer, integers, tensors
 
 

@@ -9,14 +9,14 @@ from ...diagnostics import TiraxError
 from ...handles.tir.prim_expr import PrimExpr
 from ...te.axis import dim
 from ...te.tensor import Tensor
-from ...topi import classic as _classic
 from ...topi import nn as _nn
 from ...topi import normalization as _norm
-from ...topi import spatial as _spatial
 from ...topi import windows as _windows
 from ...topi.nn import log_softmax, relu, softmax, softplus
 from ...topi.util import normalize_axes, normalize_axis
 from .._names import refusing
+from ..operators import classic as _classic
+from ..operators import spatial as _spatial
 from . import arguments, windows
 from .arguments import *  # noqa: F403
 from .arguments import axes as _axes

@@ -11,10 +11,10 @@ from ...dialects.relax.layout import arranged, windows, windows_begun
 from ...dialects.sym.expr import SymExpr
 from ...te.axis import dim
 from ...te.tensor import Tensor
-from ...topi import blocked as _blocked
 from ...topi import grad as _grad
-from ...topi import spatial as _spatial
 from ...topi import windows as _windows
+from ..operators import blocked as _blocked
+from ..operators import spatial as _spatial
 from .arguments import (
     Pairs,
     call_by_names,

@@ -11,10 +11,10 @@ from tirax.handles.module import IRModule
 from tirax.handles.relax import analysis
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.binding_rewrite import DataflowBlockRewrite
-from tirax.handles.relax.utils import load_json, save_json
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.pipelines import make_passes
 from tirax.tools.fuzz import checks
+from tirax.tvm_api.handles.relax_utils import load_json, save_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -10,7 +10,6 @@ from tirax.diagnostics import TiraxError
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
-from tirax.handles.relax.utils import extern
 from tirax.interpreter import interpret
 from tirax.ir.equality import assert_structural_equal
 from tirax.ir.passes.transform import new_context
@@ -18,6 +17,7 @@ from tirax.ir.verification.verify import verify_module
 from tirax.runtime import registry
 from tirax.script import ScriptError, parse_source
 from tirax.tvm_api import relax
+from tirax.tvm_api.handles.relax_utils import extern
 
 TEXT = """\
 @I.ir_module

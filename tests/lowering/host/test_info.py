@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import NameLookupError
-from tirax.handles.from_script import from_source
 from tirax.handles.module import IRModule
 from tirax.lowering.build import build
 from tirax.runtime import Executable, VirtualMachine
+from tirax.tvm_api.handles.from_script import from_source
 
 TEXT = """
 @R.function

@@ -10,11 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
-from ..diagnostics import NameLookupError
-from ..dialects import relax, tir
-from ..ir.functions.lookup import FunctionOp, callee_names, functions
-from ..ir.passes.transform import Pass, run_pass
-from .module import IRModule
+from ...diagnostics import NameLookupError
+from ...dialects import relax, tir
+from ...handles.module import IRModule
+from ...ir.functions.lookup import FunctionOp, callee_names, functions
+from ...ir.passes.transform import Pass, run_pass
 
 _VISIBILITY = "sym_visibility"
 

@@ -14,20 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError
 from ...dialects.relax import OBJECT
-from ...ir.verification.as_written import as_written
-from ..struct_info import (
-    FuncStructInfo,
-    ObjectStructInfo,
-    PrimStructInfo,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
-from ..tir.dims import dim_of
-from ..tir.symbolic_nodes import SymbolicNodes
-from ..types import Type
-from .expr import (
+from ...handles.relax.expr import (
     Call,
     Constant,
     DataTypeImm,
@@ -42,7 +29,20 @@ from .expr import (
     TupleGetItem,
     Var,
 )
-from .function import Binding, BindingBlock, Function, If, MatchCast, SeqExpr
+from ...handles.relax.function import Binding, BindingBlock, Function, If, MatchCast, SeqExpr
+from ...handles.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from ...handles.tir.dims import dim_of
+from ...handles.tir.symbolic_nodes import SymbolicNodes
+from ...handles.types import Type
+from ...ir.verification.as_written import as_written
 
 Fields = dict[str, str]
 

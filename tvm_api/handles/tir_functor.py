@@ -13,14 +13,12 @@ from ...diagnostics import TiraxError, nesting_checked
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.rewriting.copy import Copier, is_expression
-from ...ir.rewriting.substitute import SymbolSubstitution
-from . import prim_expr as tx
-from .buffers import Buffer, Param, Stmt
-from .expr_kinds import class_name, expr_node, parts_of
-from .prim_expr import PrimExpr, SizeVar, as_sym
-from .prim_func import PrimFunc
-from .stmt import (
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.buffers import Buffer, Param, Stmt
+from ...handles.tir.expr_kinds import class_name, expr_node, parts_of
+from ...handles.tir.prim_expr import PrimExpr, SizeVar, as_sym
+from ...handles.tir.prim_func import PrimFunc
+from ...handles.tir.stmt import (
     BLOCK_HEAD,
     BlockRealize,
     BufferRegion,
@@ -35,6 +33,8 @@ from .stmt import (
     statements_in,
     stmt_of,
 )
+from ...ir.rewriting.copy import Copier, is_expression
+from ...ir.rewriting.substitute import SymbolSubstitution
 
 Node = Stmt | PrimExpr
 Visit = Callable[[Any], object]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..diagnostics import DTypeError
-from ..dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
+from ...diagnostics import DTypeError
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
 
 
 class DataTypeCode(IntEnum):

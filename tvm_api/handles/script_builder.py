@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from .module import IRModule
-from .tir.script_builder import IRBuilder
+from ...handles.module import IRModule
+from .tir_script_builder import IRBuilder
 
 
 @contextmanager

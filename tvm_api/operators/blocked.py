@@ -7,13 +7,13 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from ..dialects.sym.expr import Const, SymExpr
-from ..handles.tir import prim_expr as tx
-from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..te import reduction as red
-from ..te.axis import IterVar
-from ..te.tensor import Tensor, compute
-from .windows import Padding, pad_constant
+from ...dialects.sym.expr import Const, SymExpr
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr, from_sym
+from ...te import reduction as red
+from ...te.axis import IterVar
+from ...te.tensor import Tensor, compute
+from ...topi.windows import Padding, pad_constant
 
 _NAMES = ["n", "oc_chunk", "oh", "ow", "oc_block"]
 

@@ -7,10 +7,10 @@ import pytest
 from tirax.diagnostics import TiraxError
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
-from tirax.handles.relax.ast_printer import ASTPrinter, dump_ast
 from tirax.handles.relax.calls import call_operator
 from tirax.handles.types import FuncType, ObjectType, ShapeType, TensorType, TupleType
 from tirax.script import parse_source
+from tirax.tvm_api.handles.ast_printer import ASTPrinter, dump_ast
 
 F32 = rx.TensorStructInfo((2, "n"), "float32")
 

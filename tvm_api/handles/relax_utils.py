@@ -11,15 +11,15 @@ from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import relax
+from ...handles.base_func import BaseFunc
+from ...handles.module import IRModule
+from ...handles.relax.calls import call_operator, to_expr
+from ...handles.relax.expr import Expr, ExternFunc, PrimValue, ShapeExpr
+from ...handles.relax.function import Function
+from ...handles.struct_info import StructInfo, type_of
+from ...handles.target import Target
 from ...ir.rewriting.edit import set_type
 from ...untrusted import brief, read_json
-from ..base_func import BaseFunc
-from ..module import IRModule
-from ..struct_info import StructInfo, type_of
-from ..target import Target
-from .calls import call_operator, to_expr
-from .expr import Expr, ExternFunc, PrimValue, ShapeExpr
-from .function import Function
 
 _FORMAT = "tirax-ir"
 _VERSION = 1

@@ -10,8 +10,8 @@ from ...diagnostics import ShapeError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.data_layout import DataLayout
 from ...dialects.sym.expr import i64
-from .dims import dim_of
-from .prim_expr import PrimExpr, as_sym, from_sym
+from ...handles.tir.dims import dim_of
+from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 
 
 @dataclass(frozen=True)

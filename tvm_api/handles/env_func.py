@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..runtime import get_global_func
+from ...runtime import get_global_func
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...diagnostics import TiraxError
-from ..struct_info import StructInfo, type_of
-from ..tir.script_builder import IRBuilder
-from .builder import Builder, module_of
-from .expr import Expr, Var
-from .function import VarBinding
+from ...handles.relax.builder import Builder, module_of
+from ...handles.relax.expr import Expr, Var
+from ...handles.relax.function import VarBinding
+from ...handles.struct_info import StructInfo, type_of
+from .tir_script_builder import IRBuilder
 
 
 @dataclass

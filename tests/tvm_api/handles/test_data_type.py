@@ -4,7 +4,7 @@ import pytest
 
 from tirax.diagnostics import DTypeError
 from tirax.dialects.dtypes import dtype_name, dtype_of
-from tirax.handles.data_type import DataType, DataTypeCode
+from tirax.tvm_api.handles.data_type import DataType, DataTypeCode
 
 
 @pytest.mark.parametrize(

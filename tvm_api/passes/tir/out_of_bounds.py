@@ -8,14 +8,14 @@ from typing import Any, cast
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..dialects import tir
-from ..dialects.names import name_of
-from ..dialects.sym.analyzer import Analyzer
-from ..dialects.sym.expr import Var, terms_of
-from ..ir.affine.values import sym_expr_of
-from ..ir.passes.transform import module_op
-from ..transforms.tir.walk import bind_loop, bound_expr, functions
-from .state import ScheduleError
+from ....dialects import tir
+from ....dialects.names import name_of
+from ....dialects.sym.analyzer import Analyzer
+from ....dialects.sym.expr import Var, terms_of
+from ....ir.affine.values import sym_expr_of
+from ....ir.passes.transform import module_op
+from ....schedule.state import ScheduleError
+from ....transforms.tir.walk import bind_loop, bound_expr, functions
 
 Access = tir.LoadOp | tir.StoreOp
 

@@ -12,13 +12,13 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
-from .. import script
-from ..diagnostics import SourceLocation, TiraxError, nesting_checked
-from ..dialects import relax, tir
-from ..ir.passes.transform import no_gc
-from ..ir.verification.well_formed import check_well_formed
-from .module import IRModule
-from .tir.prim_func import PrimFunc
+from ... import script
+from ...diagnostics import SourceLocation, TiraxError, nesting_checked
+from ...dialects import relax, tir
+from ...handles.module import IRModule
+from ...handles.tir.prim_func import PrimFunc
+from ...ir.passes.transform import no_gc
+from ...ir.verification.well_formed import check_well_formed
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:

@@ -4,8 +4,8 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.dialects.tir import DEVICE_INTRINSICS, FIRST
-from tirax.handles.tir.device_intrinsics import FUNCTIONS
 from tirax.tvm_api import tir
+from tirax.tvm_api.handles.device_intrinsics import FUNCTIONS
 from tirax.tvm_api.script import tir as T
 
 X = tir.Var("x", "handle")

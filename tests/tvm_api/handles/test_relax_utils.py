@@ -9,7 +9,9 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, TiraxError
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
-from tirax.handles.relax.utils import (
+from tirax.ir.equality import assert_structural_equal
+from tirax.script import parse_source
+from tirax.tvm_api.handles.relax_utils import (
     convert_to_expr,
     copy_with_new_vars,
     extern,
@@ -19,8 +21,6 @@ from tirax.handles.relax.utils import (
     save_json,
     update_struct_info,
 )
-from tirax.ir.equality import assert_structural_equal
-from tirax.script import parse_source
 
 SOURCE = """
 @I.ir_module

@@ -7,17 +7,17 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from ..diagnostics import ShapeError, unknown_name
-from ..dialects.relax.layout import arranged, windows
-from ..dialects.sym.expr import Const, SymExpr, product
-from ..handles.tir import prim_expr as tx
-from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..te import reduction as red
-from ..te.axis import IterVar
-from ..te.broadcast import Indices, over_axes
-from ..te.tensor import Tensor, compute
-from .util import divisor
-from .windows import Padding, Places, pad_constant, padded_places, window_places
+from ...diagnostics import ShapeError, unknown_name
+from ...dialects.relax.layout import arranged, windows
+from ...dialects.sym.expr import Const, SymExpr, product
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr, from_sym
+from ...te import reduction as red
+from ...te.axis import IterVar
+from ...te.broadcast import Indices, over_axes
+from ...te.tensor import Tensor, compute
+from ...topi.util import divisor
+from ...topi.windows import Padding, Places, pad_constant, padded_places, window_places
 
 
 def space_to_depth(data: Tensor, block: int, places: Places) -> Tensor:

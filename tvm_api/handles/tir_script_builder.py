@@ -21,16 +21,15 @@ from xdsl.dialects.builtin import IntegerType
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import set_name
-from ...ir.buffers.regions import infer_regions
-from ..array import Array
-from ..base_func import BaseFunc
-from . import prim_expr as tx
-from .buffers import Buffer, Stmt, decl_buffer
-from .domains import BufferRegion, IterVar, Range
-from .ir_builder import IRBuilder as _Statements
-from .prim_expr import ExprLike, PrimExpr
-from .prim_func import PrimFunc
-from .stmt import (
+from ...handles.array import Array
+from ...handles.base_func import BaseFunc
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.buffers import Buffer, Stmt, decl_buffer
+from ...handles.tir.domains import BufferRegion, IterVar, Range
+from ...handles.tir.ir_builder import IRBuilder as _Statements
+from ...handles.tir.prim_expr import ExprLike, PrimExpr
+from ...handles.tir.prim_func import PrimFunc
+from ...handles.tir.stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
@@ -44,7 +43,8 @@ from .stmt import (
     IfThenElse,
     LetStmt,
 )
-from .stmt import While as _While
+from ...handles.tir.stmt import While as _While
+from ...ir.buffers.regions import infer_regions
 
 
 @dataclass

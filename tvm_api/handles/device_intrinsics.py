@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dialects import tir
-from .expr_kinds import CLASSES
-from .prim_expr import PrimExpr
+from ...handles.tir.expr_kinds import CLASSES
+from ...handles.tir.prim_expr import PrimExpr
 
 _Call = CLASSES["Call"]
 _NAMED = {

@@ -6,21 +6,21 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from ..dialects.sym.expr import Const, product
-from ..handles.tir import prim_expr as tx
-from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..te import reduction as red
-from ..te.axis import IterVar
-from ..te.broadcast import Indices, over_axes
-from ..te.create import LAYOUT_FREE
-from ..te.tensor import Tensor, compute
-from . import broadcast as bc
-from . import elementwise as ew
-from .fast_math import fast_exp
-from .nn import dense
-from .reduction import max as reduce_max
-from .util import divisor, normalize_axis
-from .windows import pad_constant
+from ...dialects.sym.expr import Const, product
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr, from_sym
+from ...te import reduction as red
+from ...te.axis import IterVar
+from ...te.broadcast import Indices, over_axes
+from ...te.create import LAYOUT_FREE
+from ...te.tensor import Tensor, compute
+from ...topi import broadcast as bc
+from ...topi import elementwise as ew
+from ...topi.fast_math import fast_exp
+from ...topi.nn import dense
+from ...topi.reduction import max as reduce_max
+from ...topi.util import divisor, normalize_axis
+from ...topi.windows import pad_constant
 
 
 def lrn(data: Tensor, size: int, axis: int, alpha: float, beta: float, bias: float) -> Tensor:

@@ -1,0 +1,1 @@
+"""Operators of `tvm.topi` that no Relax operator is computed by."""
