@@ -9,10 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from strength import crossed, thinned
-from tir_kernels import Kernel, alloc, function, nest, parse
+from tir_kernels import Kernel, alloc, function, lower_tir, nest, parse
 
 from tirax.diagnostics import NameLookupError, UnsupportedError
-from tirax.lowering.pipeline_tir import lower_tir
 from tirax.lowering.tir_to_scf import kernel_signature
 
 RNG = np.random.default_rng(11)

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 from llvmlite import binding
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from tirax.dialects import tir
@@ -12,9 +13,11 @@ from tirax.ir.passes.transform import new_context
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object, emit_assembly
-from tirax.lowering.pipeline_tir import lower_tir
+from tirax.lowering.pipelines import KERNELS, SCHEDULE, make_passes
+from tirax.lowering.run import run_passes
 from tirax.lowering.tir_to_scf import kernel_signature
 from tirax.runtime import thread_pool
+from tirax.target import Target
 
 _SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i1": ctypes.c_bool, "i8": ctypes.c_int8,
             "i32": ctypes.c_int32, "i64": ctypes.c_int64}  # fmt: skip
@@ -26,6 +29,18 @@ def parse(text):
     module = Parser(new_context(), text).parse_module()
     module.verify()
     return module
+
+
+def lower_tir(module, schedule=True):
+    """The kernels of the tensor functions of `module`, as a build makes them; `module` is unchanged.
+
+    `isolate-kernels` is left out: it makes them private, and no entry point is here to call them.
+    """
+    out = ModuleOp([op.clone() for op in module.body.block.ops if isinstance(op, tir.FuncOp)])
+    passes = [*(SCHEDULE if schedule else ()), *(name for name in KERNELS if name != "isolate-kernels")]
+    run_passes(make_passes(passes, Target.host().text), new_context(), out, verify_each=False)
+    out.verify()
+    return out
 
 
 def llvm_text(module):
