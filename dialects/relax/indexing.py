@@ -175,6 +175,8 @@ class GatherND(Operator):
             self.fail_shape("attribute batch_dims is too great", "at most the ranks of data and indices", batch)
         if data.dims is None or indices.dims is None:
             return TensorType.of(None, data.element)
+        for own, other in zip(data.dims[:batch], indices.dims[:batch], strict=True):
+            self.require_equal(own, other, "data and indices must agree in the first batch_dims dimensions", own, other)
         depth = indices.dims[-1].constant
         if depth is None:
             return TensorType.of(None, data.element)

@@ -215,8 +215,9 @@ def _weighted(scores: Array, allowed: Array, v: Array) -> Array:
 
 
 def _attention_var_len(op: Any, q: Array, k: Array, v: Array, starts_q: Array, starts_k: Array, *_: Array) -> Array:
-    """Attention of one sequence after the other; positions of none are zero."""
+    """Attention of one sequence after the other; positions of none are zero, those before the first are none."""
     out = np.zeros((*q.shape[:3], v.shape[3]))
+    starts_q, starts_k = (np.maximum(starts, 0) for starts in (starts_q, starts_k))
     for s in range(len(starts_q) - 1):
         mine, its = slice(*starts_q[s : s + 2]), slice(*starts_k[s : s + 2])
         out[:, mine] = _attention(op, q[:, mine], k[:, its], v[:, its])

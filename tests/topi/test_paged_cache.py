@@ -2,6 +2,7 @@
 at all, one, and as many as end before, at and behind a page's end or a tile's."""
 
 import numpy as np
+import pytest
 from strength import thinned
 from xdsl.dialects.builtin import i64
 
@@ -12,6 +13,7 @@ from tirax.frontend.nn.llm.kv_cache import PagedKVCache, cache_specs
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
+from tirax.runtime.errors import OutsideError, ShapeError
 from tirax.runtime.kv_cache import CacheLayout
 from tirax.target import Target
 
@@ -76,3 +78,25 @@ def test_heads_that_share_keys_are_rows_of_a_tile():
     text = str(module_op(Sequential(make_passes(upto, OLDER))(module())))
     assert "!tir.buffer<[3, 4, 8], f32," in text
     assert text.count('"llvm.prefetch"') == 2 * 3
+
+
+def test_pages_and_lengths_outside():
+    """A page that there is not is an error; of positions behind the last one nothing is read, before the first none."""
+    rng = np.random.default_rng(3)
+    attend = build(module())["attend"]
+    keys, values = (rng.normal(size=LAYOUT.shape(PAGES)).astype(np.float16) for _ in range(2))
+    query = rng.normal(size=(1, HEADS, EACH, SIZE)).astype(np.float32)
+    table = np.arange(PAGES, dtype=np.int32)[None]
+    for page in (PAGES, -1, 2**31 - 1, -(2**31)):
+        wrong = table.copy()
+        wrong[0, 1] = page
+        with pytest.raises(OutsideError):
+            attend(query, keys, values, wrong, np.array([100], np.int32))
+    of_all = expected(query, keys, values, table[0])(PAGES * 64)
+    for start, exact in ((PAGES * 64, of_all), (2**31 - 1, of_all), (-5, 0 * of_all), (-(2**31), 0 * of_all)):
+        found = attend(query, keys, values, table, np.array([start], np.int32)).numpy()
+        np.testing.assert_allclose(found[0], exact, rtol=0, atol=2e-6)
+    assert not attend(query, keys, values, table[:, :0], np.zeros(1, np.int32)).numpy().any()
+    for pool, starts in ((values[:, :3], 1), (values[:1], 1), (values, 2), (values, 0)):
+        with pytest.raises(ShapeError):
+            attend(query, keys, pool, table, np.zeros(starts, np.int32))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ...diagnostics import UnsupportedError
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.scan import TopK, index_dtype
+from ...ir.locations import location_of
 from ...te.tensor import Tensor
 from ...topi import scan, scatter
 from .legalize_rules import Emit, operand, result_tensor, rule
@@ -68,6 +70,14 @@ def scatter_elements(op: Operator) -> Emit:
 @rule("relax.scatter_nd")
 def scatter_nd(op: Operator) -> Emit:
     """relax.scatter_nd(data, indices, updates) -> scatter_nd(data, indices, updates)"""
+    dims = cast(Any, operand(op, "indices").type).dims
+    if dims is not None and dims[-1].constant is None:
+        raise UnsupportedError(
+            "scatter_nd needs the last extent of indices when it is built",
+            location=location_of(op),
+            found=dims[-1],
+            hint="give it by a match_cast before",
+        )
     return Emit(scatter.scatter_nd, (*op.operands, op.attr("reduction")), "scatter_nd")
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tirax.diagnostics import UnsupportedError
+from tirax.interpreter import interpret
 from tirax.lowering.build import build
 from tirax.runtime.errors import ShapeError
 from tirax.script import parse_source
@@ -55,14 +57,27 @@ def test_positions_broadcast_when_the_program_runs(body: str) -> None:
     assert 2 <= refused < len(COUNTS)
 
 
+DTYPES = {"f": "float32", "i": "int64", "h": "int32", "b": "int8", "u": "uint8"}
+
+
 class Kind:
-    """An operator whose operands have symbols of their own; the extents that may differ, or be more or less."""
+    """An operator whose operands have symbols of their own; the extents that may differ, or be more or less.
+
+    An operand is its dtype, then its extents; `c` is behind one that is no symbol, but constant.
+    """
 
     def __init__(self, body: str, *operands: str, free: str = "", more: str = "", less: str = ""):
         self.body = body
         self.allowed = {1: {*free.split(), *more.split()}, -1: {*free.split(), *less.split()}}
-        self.operands = [(text[0], tuple(map(int, text[1:].split("x")))) for text in operands]
-        """Their dtypes, f or i, and their extents."""
+        self.operands = [(DTYPES[text[0]], tuple(int(e.rstrip("c")) for e in text[1:].split("x"))) for text in operands]
+        """Their dtypes and their extents."""
+        self.constant = {
+            f"{p}{i}" for p, text in zip("abcde", operands, strict=False)
+            for i, e in enumerate(text[1:].split("x")) if e.endswith("c")
+        }  # fmt: skip
+
+    def extent(self, name: str, extent: int) -> str:
+        return str(extent) if name in self.constant else repr(name)
 
 
 KINDS = {
@@ -93,16 +108,28 @@ KINDS = {
         "R.slice_scatter(a, b, R.prim_value(T.int64(0)), R.prim_value(T.int64(2)), R.prim_value(T.int64(1)), axis=0)",
         "f3x4", "f2x4", free="a0",
     ),
+    "gather_nd": Kind("R.gather_nd(a, b)", "f3x4", "i2x1c", free="a0 a1 b0"),
+    "gather_nd in batches": Kind("R.gather_nd(a, b, batch_dims=1)", "f2x3x4", "i2x5x1c", free="a1 a2 b1"),
+    "scatter_nd": Kind("R.scatter_nd(a, b, c)", "f3x4", "i2x1c", "f2x4", free="a0"),
+    "attention_var_len": Kind(
+        "R.nn.attention_var_len(a, b, c, d, e, R.const(3, 'int32'), R.const(3, 'int32'))",
+        "f1cx5x2x4", "f1cx5x2x4", "f1cx5x2x6", "h3", "h3", free="a1 c3",
+    ),
+    "quantize": Kind("R.quantize(a, b, c, axis=0)", "f3x4", "f3", "b3", free="a1"),
+    "dequantize": Kind("R.dequantize(a, b, c, axis=1)", "b3x4", "f4", "b4", free="a0"),
+    "dequantize_blocks": Kind("R.dequantize_blocks(a, 'q8_0')", "u3x34", free="a0"),
+    "matmul_blocks": Kind("R.matmul_blocks(a, b, 'q8_0')", "f2x32", "u3x34", free="a0 b0"),
+    "take_blocks": Kind("R.take_blocks(a, b, 'q8_0')", "u3x34", "i2", free="a0 b0"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_extent_that_differs_is_refused(name: str) -> None:
     """Each extent in turn is one less, and one more; what no extent of another operand limits is computed."""
-    kind, dtypes = KINDS[name], {"f": "float32", "i": "int64"}
+    kind = KINDS[name]
     params = ", ".join(
-        f"{p}: R.Tensor(({', '.join(repr(f'{p}{i}') for i in range(len(shape)))},), {dtypes[d]!r})"
-        for p, (d, shape) in zip("abcde", kind.operands, strict=False)
+        f"{p}: R.Tensor(({', '.join(kind.extent(f'{p}{i}', e) for i, e in enumerate(shape))},), {dtype!r})"
+        for p, (dtype, shape) in zip("abcde", kind.operands, strict=False)
     )
     head, _, tail = PROGRAM.partition("x: R.Tensor")
     run = build(parse_source(head + params + tail[tail.index("):\n") :].format(body=kind.body)))["main"]
@@ -112,13 +139,41 @@ def test_an_extent_that_differs_is_refused(name: str) -> None:
             [extent + by * (f"{p}{i}" == changed) for i, extent in enumerate(shape)]
             for p, (_, shape) in zip("abcde", kind.operands, strict=False)
         ]
-        return [np.zeros(s, dtypes[d]) for s, (d, _) in zip(shapes, kind.operands, strict=True)]
+        return [np.zeros(s, dtype) for s, (dtype, _) in zip(shapes, kind.operands, strict=True)]
 
     run(*arrays())
     for p, (_, shape) in zip("abcde", kind.operands, strict=False):
         for changed, by in ((f"{p}{i}", by) for i in range(len(shape)) for by in (-1, 1)):
+            if changed in kind.constant:
+                continue
             if changed in kind.allowed[by]:
                 run(*arrays(changed, by))
             else:
                 with pytest.raises(ShapeError):
                     run(*arrays(changed, by))
+
+
+def test_positions_of_unknown_depth_are_refused() -> None:
+    params = "x: R.Tensor(('s', 't'), 'float32'), b: R.Tensor(('k', 'd'), 'int64'), v: R.Tensor(('k', 't'), 'float32')"
+    head, _, tail = PROGRAM.partition("x: R.Tensor")
+    for body in ("R.gather_nd(x, b)", "R.scatter_nd(x, b, v)"):
+        module = parse_source(head + params + tail[tail.index("):\n") :].format(body=body))
+        with pytest.raises(UnsupportedError, match="match_cast"):
+            build(module)
+
+
+@pytest.mark.parametrize("starts", [[0, 9], [-7, 5], [4, 2], [0, 2**31 - 1], [-(2**31), 5], []])
+def test_starts_outside_begin_and_end_where_there_is_something(starts: list[int]) -> None:
+    """Sequences are those positions that there are between their starts, natively and interpreted."""
+    kind = KINDS["attention_var_len"]
+    params = ", ".join(
+        f"{p}: R.Tensor((1, '{p}1', 2, 4), 'float32')" if p < "d" else f"{p}: R.Tensor(('s',), 'int32')"
+        for p in "abcde"
+    )
+    head, _, tail = PROGRAM.partition("x: R.Tensor")
+    module = parse_source(head + params + tail[tail.index("):\n") :].format(body=kind.body))
+    x = np.random.default_rng(0).normal(size=(1, 5, 2, 4)).astype("float32")
+    for q, k in ((starts, [0, 5][: len(starts)]), ([0, 5][: len(starts)], starts)):
+        arguments = [x, x, x, np.array(q, "int32"), np.array(k, "int32")]
+        found = build(module)["main"](*arguments).numpy()
+        np.testing.assert_allclose(found, interpret(module, "main", arguments), rtol=1e-5, atol=1e-6)
