@@ -7,6 +7,7 @@ from typing import Any
 from ....handles.relax.expr import Expr
 from ....topi.linear_algebra import determinant
 from ..node import Node
+from ..single import in_single
 from ..table import MICROSOFT, converter, rows, simple
 from ..values import Value, op
 from .activations import activation
@@ -83,5 +84,6 @@ def integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | No
 
 
 @converter("Det")
+@in_single
 def det(node: Node, x: Value) -> Expr:
     return node.call_te(determinant, x)

@@ -8,6 +8,7 @@ from typing import Any
 from ....handles.relax.expr import Expr
 from ...importing import recurrent as layers
 from ..node import Node
+from ..single import in_single
 from ..table import converter
 from ..values import Value, as_value, op
 from .activations import Activation, activation, parameter_count
@@ -21,6 +22,7 @@ CellOf = Callable[[list[Activation], int], layers.Cell]
 
 
 @converter("RNN")
+@in_single
 def rnn(
     node: Node,
     x: Value,
@@ -37,6 +39,7 @@ def rnn(
 
 
 @converter("GRU")
+@in_single
 def gru(
     node: Node,
     x: Value,
@@ -55,6 +58,7 @@ def gru(
 
 
 @converter("LSTM")
+@in_single
 def lstm(
     node: Node,
     x: Value,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ....handles.relax.expr import Expr
 from ..node import Node
+from ..single import in_single
 from ..table import converter
 from ..tensors import dtype_name
 from ..values import Value, as_value, op
@@ -24,12 +25,14 @@ def _waves(length: int, used: int, inverse: bool, onesided: bool) -> tuple[Array
 
 
 @converter("DFT", since=20)
+@in_single
 def dft(node: Node, x: Value, length: Value | None = None, axis: Value | None = None) -> Expr:
     place = -2 if axis is None else node.number(axis)
     return _dft(node, x, length, place % x.rank)
 
 
 @converter("DFT")
+@in_single
 def dft_17(node: Node, x: Value, length: Value | None = None) -> Expr:
     return _dft(node, x, length, node.attr("axis", 1) % x.rank)
 
@@ -92,6 +95,7 @@ def _real_inverse(node: Node, x: Value, length: Value | None, axis: int) -> Expr
 
 
 @converter("STFT")
+@in_single
 def stft(node: Node, signal: Value, step: Value, window: Value | None = None, length: Value | None = None) -> Expr:
     """Fourier transforms of frames, as one convolution: (batch, frames, frequencies, 2)."""
     hop = int(node.number(step))

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from graphs import model_of
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from tirax.frontend.onnx import from_onnx
 from tirax.lowering.build import build
@@ -74,3 +76,46 @@ def test_float16_is_rounded_once(name: str) -> None:
         # A difference of terms is as exact as they are.
         bound = 1.01 * UNIT * np.maximum(np.abs(exact), np.abs(exact).max() * 2.0**-7) + LEAST
         assert np.isfinite(exact).all() and (np.abs(found - exact) <= bound).all(), (scale, found, exact)
+
+
+def recurrent(gates):
+    """Operands of 12 steps of 2 sequences, and their attributes."""
+    shapes = [(12, 2, 5), (1, 7 * gates, 5), (1, 7 * gates, 7), (1, 14 * gates)]
+    return shapes, {"hidden_size": 7}, 2 + (gates == 4)
+
+
+STEPS = {
+    "RNN": recurrent(1), "GRU": recurrent(3), "LSTM": recurrent(4),
+    "Det": ([(3, 5, 5)], {}, 1), "DFT": ([(1, 16, 2)], {}, 1), "STFT": ([(1, 48, 1), (), (16,), ()], {}, 1),
+    "Sum": ([(50,), (50,), (50,)], {}, 1), "Mean": ([(50,), (50,), (50,)], {}, 1),
+}  # fmt: skip
+"""Shapes of operands, () of one of the integers 8 and 16; attributes; the number of outputs."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_keep_float32(name: str) -> None:
+    """As ONNX's reference evaluator in float32, rounded once: also the states of recurrent layers."""
+    shapes, attributes, outputs = STEPS[name]
+    rng = np.random.default_rng(0)
+    operands = [rng.standard_normal(shape).astype("float16") for shape in shapes]
+    names = [f"x{i}" for i in range(len(shapes))]
+    sizes = {
+        n: np.array(8 * (i + 1) // 2, "int64") for i, (n, s) in enumerate(zip(names, shapes, strict=True)) if not s
+    }
+    given = {n: a for n, a in zip(names, operands, strict=True) if n not in sizes}
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(name, names, results, **attributes)
+
+    def model(dtype: int):
+        return model_of([node], {n: (dtype, a.shape) for n, a in given.items()}, results, sizes)
+
+    wide = {n: a.astype("float32") for n, a in given.items()}
+    exact = ReferenceEvaluator(model(TensorProto.FLOAT)).run(None, wide)
+    found = build(from_onnx(model(TensorProto.FLOAT16)))["main"](*given.values())
+    for got, expected in zip(found if outputs > 1 else [found], exact, strict=True):
+        array, rounded = np.asarray(got), expected.astype("float16")
+        assert array.dtype == "float16" and array.shape == rounded.shape
+        units = np.abs(array.astype("float32") - expected) / np.spacing(
+            np.maximum(np.abs(rounded), np.float16(2.0**-8))
+        )
+        assert units.max() <= 0.51, (name, units.max())
