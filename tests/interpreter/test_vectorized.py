@@ -226,7 +226,7 @@ def parsed(text: str) -> ModuleOp:
 
 
 @only_full
-@drawn(300)
+@drawn(150, 60)
 @given(programs(), st.integers(0, 1000), st.sampled_from([False, False, True]), st.sampled_from([1, 3, 1 << 22]))
 def test_both_ways_agree_bit_for_bit(program: tuple[str, str], seed: int, same: bool, most: int) -> None:
     dtype, text = program

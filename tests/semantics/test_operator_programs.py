@@ -27,13 +27,13 @@ TRAINING = {"decompose-ops-for-inference": to_attr(False), "decompose-ops-for-tr
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-@drawn(25)
+@drawn(12, 5)
 @given(operator_programs())
 def test_texts(program: Program) -> None:
     checks.texts(program.module)
 
 
-@drawn(15)
+@drawn(8, 3)
 @given(operator_programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:
@@ -44,13 +44,13 @@ def test_passes(program: Program) -> None:
         checks.passes_keep_meaning(module, [name])
 
 
-@drawn(15, quick=1)
+@drawn(8, quick=1)
 @given(operator_programs())
 def test_optimize(program: Program) -> None:
     checks.optimize(program.module)
 
 
-@drawn(20, quick=2)
+@drawn(10, quick=2)
 @given(operator_programs())
 def test_native(program: Program) -> None:
     checks.native(program.module)
