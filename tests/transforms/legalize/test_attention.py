@@ -25,7 +25,7 @@ MASKS = [
     {"causal_mask": "BottomRight", "scale": 0.5},
     {},
 ]
-COMPILED = [mask for mask in MASKS if not mask or "window_size" in mask]
+COMPILED = [MASKS[0], MASKS[2]]
 """What the others are legalized to is interpreted; of `attention` they are compiled in tests/robustness,
 tests/semantics and by ONNX's own cases."""
 
@@ -126,7 +126,7 @@ def test_attention_var_len(attrs: dict[str, Any]):
     module = parse_source(VAR_LEN.replace("CALL", f"q, k, v, a, c, b{text_of(attrs)}"))
     checks.texts(module)
     legal = LegalizeOps()(module)
-    run = build(module)["main"] if attrs in COMPILED else lambda *args: interpret(legal, "main", args)
+    run = build(module)["main"] if attrs == COMPILED[1] else lambda *args: interpret(legal, "main", args)
     q, k, v = tensors(9, 8, batch=1)
     for a, b in STARTS:
         expected = np.zeros((1, 9, 3, 6))

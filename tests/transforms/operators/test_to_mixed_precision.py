@@ -113,7 +113,7 @@ def network():
     return program, relax.build(program)
 
 
-@thinned("low, names", [(low, names) for low in NUMPY for names in ((), ("w", "p"))], 1)
+@thinned("low, names", list(zip(NUMPY, ((), ("w", "p")), strict=True)), 1)
 def test_a_network_runs(network, low, names):
     before, run = network
     after = ToMixedPrecision(dtype=low, fp16_input_names=names)(before)
