@@ -1,7 +1,7 @@
 """ONNX's own tests of operators: each passes, or is in the table of reasons and does not pass.
 
-All are interpreted, and one of four of a module runs as native code: `python tests/frontend/onnx/node_tests.py` so runs
-all of them.
+All are interpreted, and one of eight of a module runs as native code; `python tests/frontend/onnx/node_tests.py` runs
+all of them so.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_the_cases_of_a_module_pass_or_have_a_reason(module):
     names = some(chosen(module), 1)  # all of them at full strength
     assert names
     outcomes = [node_tests.run_case(name, module, native=False) for name in names]
-    outcomes += [node_tests.run_case(name, module) for name in names[::4]]
+    outcomes += [node_tests.run_case(name, module) for name in names[::8]]
     problems = [node_tests.unexpected(outcome) for outcome in outcomes]
     assert not [problem for problem in problems if problem is not None]
 
