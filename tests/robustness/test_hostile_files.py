@@ -9,11 +9,11 @@ import sys
 import hostile_files
 import numpy as np
 import pytest
-from strength import is_full, only_full
+from strength import is_full, only_full, thinned
 
 from tirax.runtime.safetensors import read_weights, write_weights
 
-FLIPS, QUICK = 3000, 100
+FLIPS, QUICK = 1000, 100
 
 
 def findings(reader: str) -> list[str]:
@@ -32,7 +32,7 @@ WITH_PACKAGES = {"onnx", "pt2", "tokenizer", "template"}
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("reader", sorted(set(hostile_files.READERS) - WITH_PACKAGES - ALIKE))
+@thinned("reader", sorted(set(hostile_files.READERS) - WITH_PACKAGES - ALIKE), 5)
 def test_what_files_say_is_refused(reader):
     assert findings(reader) == []
 
@@ -59,7 +59,7 @@ def test_what_tokenizers_say_is_refused(tokenizers):
     assert findings("tokenizer") == []
 
 
-@pytest.mark.thinned
+@only_full
 def test_what_templates_say_is_refused():
     pytest.importorskip("jinja2")
     assert findings("template") == []
