@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from failing_calls import MOST, outcomes
-from strength import thinned
+from strength import only_full, thinned
 
 from tirax.lowering.build import build
 from tirax.runtime import result_pool
@@ -225,6 +225,7 @@ print(failed > 0, failed + done)
 """
 
 
+@only_full  # calls whose allocations fail are tried one by one
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS, /proc/self/statm")
 def test_a_process_at_its_limit_lives():
     """The system's own limit, in a process of its own: calls end by `MemoryError` or by their result."""

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from strength import thinned
 
 TIRAX = f"{sys.executable} -m tirax.tools.tirax_cli"
 CLOSED = [
@@ -16,7 +17,7 @@ CLOSED = [
 PROGRAM = "import sys; from tirax.tools.{0} import main; sys.exit(main(sys.argv[1:]))"
 
 
-@pytest.mark.parametrize("command", ["tirax_cli --version", "tirax_opt --version", "tirax_cli env"])
+@thinned("command", ["tirax_cli --version", "tirax_opt --version", "tirax_cli env"], 1)
 @pytest.mark.parametrize("redirection, code, message", CLOSED)
 def test_outputs_that_are_closed(command, redirection, code, message):
     module, _, argument = command.partition(" ")

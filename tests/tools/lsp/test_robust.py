@@ -125,10 +125,13 @@ def test_python_without_programs_is_not_looked_at(client):
     assert client.open("file:///folder/other.py", "def f(:\n", "python") == []
 
 
-@pytest.mark.parametrize("body", [b'{"jsonrpc": "2.0", "method": "x\xff\xfe"}', b"{", b"[]", b'{"jsonrpc": "2.0"}'])
-def test_messages_that_are_none(client, body):
-    client.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-    assert client.open("file:///folder/after.py", PROGRAM, "python") == []
+NO_MESSAGES = [b'{"jsonrpc": "2.0", "method": "x\xff\xfe"}', b"{", b"[]", b'{"jsonrpc": "2.0"}']
+
+
+def test_messages_that_are_none(client):
+    for number, body in enumerate(NO_MESSAGES):
+        client.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        assert client.open(f"file:///folder/after{number}.py", PROGRAM, "python") == [], body
 
 
 @only_full
