@@ -187,7 +187,7 @@ def test_symbolic_images_of_groups(target):
 
 
 @pytest.mark.skipif("avx512vl" not in Target().features, reason="this machine has no vectors of 256 bits of AVX-512")
-@pytest.mark.parametrize("case", ["window", "few channels", "dilated"])
+@thinned("case", ["window", "few channels", "dilated"], 1)
 def test_in_narrower_vectors(case):
     run(*CASES[case], constant=True, target="llvm -vector-width=256")
     run(*CASES[case], constant=False, target="llvm -vector-width=256")

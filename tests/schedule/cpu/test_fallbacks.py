@@ -91,7 +91,7 @@ SCANS = {
 }
 
 
-@pytest.mark.parametrize(("name", "target"), on_targets(SCANS))
+@thinned(("name", "target"), on_targets(SCANS), lambda case: case[0])
 def test_scans(name, target):
     check(SCANS[name], target)
 
@@ -155,7 +155,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize(("name", "target"), on_targets(CHOICES))
+@thinned(("name", "target"), on_targets(CHOICES), lambda case: case[0])
 def test_the_best_of_columns(name, target):
     case = CHOICES[name]
     function = build(case, target)
@@ -197,7 +197,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize(("name", "target"), on_targets(MOVES))
+@thinned(("name", "target"), on_targets(MOVES), lambda case: case[0])
 def test_moves(name, target):
     check(MOVES[name], target)
 
@@ -231,7 +231,7 @@ SCATTERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "target"), on_targets(SCATTERS))
+@thinned(("name", "target"), on_targets(SCATTERS), lambda case: case[0])
 def test_scatters(name, target):
     """Rows of updates that meet in one place are added one after the other; each of them is vectors."""
     check(SCATTERS[name], target)
@@ -243,7 +243,7 @@ def test_only_rows_of_updates_are_vectors():
     assert elements.count("tir.for vectorized") == 1
 
 
-@pytest.mark.parametrize(("dtype", "target"), on_targets(["int32", "int8", "uint32", "uint16"]))
+@thinned(("dtype", "target"), on_targets(["int32", "int8", "uint32", "uint16"]), lambda case: case[0])
 def test_vectors_of_quotients(dtype, target):
     limits = np.iinfo(dtype)
     rng = np.random.default_rng(2)
@@ -305,7 +305,7 @@ def test_only_the_valid_part_of_rows_is_sorted():
         assert [*np.argsort(row[:n], kind="stable"), *range(n, 100)] == found.astype(int).tolist()
 
 
-@pytest.mark.parametrize(("axis", "target"), on_targets([0, 1]))
+@thinned(("axis", "target"), on_targets([0, 1]), lambda case: case[0])
 def test_sorting_keeps_the_order_of_equals(axis, target):
     """Runs that are sorted by counting, merged ones, and what is left of both."""
     function = build(Case(lambda x: op.argsort(x, axis=axis), None), target)

@@ -100,7 +100,7 @@ PANELS = {
 }
 
 
-@thinned("name, target", [(name, target) for name in PANELS for target in TARGETS], 8)
+@thinned("name, target", [(name, target) for name in PANELS for target in TARGETS], 5)
 def test_panels(name, target):
     check(PANELS[name], target)
 

@@ -127,7 +127,7 @@ def test_a_step_keeps_the_condition_at_any_size(case: tuple[str, str]) -> None:
     check(program, share(program, 12), SIZES)
 
 
-@thinned("case", list(product(list(STEPS)[:5], FORMS[1:], ("two parts", "a position"))), 4, "/".join)
+@thinned("case", list(product(list(STEPS)[:5], FORMS[1:], ("two parts", "a position"))), 2, "/".join)
 def test_a_step_keeps_the_branch(case: tuple[str, str, str]) -> None:
     kind, form, condition = case
     program = Program(kind, condition, form, *NUMBERS)

@@ -132,7 +132,7 @@ CASES = {
 }
 
 
-@thinned("name", CASES, 5)
+@thinned("name", CASES, 3)
 def test_text_meaning_and_traces(name, golden) -> None:
     source, steps = CASES[name]
     module, sch = scheduled(source, steps)
