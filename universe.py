@@ -86,8 +86,8 @@ _PASSES: dict[str, str] = {
     "meta-schedule-apply-database": "tuning.passes:MetaScheduleApplyDatabase",
     "meta-schedule-tune-irmod": "tuning.passes:MetaScheduleTuneIRMod",
     "meta-schedule-tune-tir": "tuning.passes:MetaScheduleTuneTIR",
-    "plan-schedule": "schedule.cpu.default_schedule:PlanSchedule",
-    "default-schedule": "schedule.cpu.default_schedule:DefaultSchedule",
+    "plan-schedule": "schedule.cpu.policy.default_schedule:PlanSchedule",
+    "default-schedule": "schedule.cpu.policy.default_schedule:DefaultSchedule",
     "lower-narrow-types": "transforms.tir.storage_legalize:LowerNarrowTypes",
     "lower-init-block": "transforms.tir.lower_init_block:LowerInitBlock",
     "plan-and-update-buffer-allocation-location": (

@@ -15,11 +15,11 @@ from xdsl.printer import Printer
 from ..dialects import tir
 from ..dialects.sched import RuleOp, SequenceOp
 from ..ir.locations import location_of
-from ..schedule.cpu.choices import AnyDecision
-from ..schedule.cpu.decisions import Decisions
-from ..schedule.cpu.default_schedule import DefaultSchedule, decided, take_sequences
-from ..schedule.cpu.merge_loops import merge_loops
-from ..schedule.cpu.plan import Machine
+from ..schedule.cpu.analysis.plan import Machine
+from ..schedule.cpu.library.merge_loops import merge_loops
+from ..schedule.cpu.policy.choices import AnyDecision
+from ..schedule.cpu.policy.decisions import Decisions
+from ..schedule.cpu.policy.default_schedule import DefaultSchedule, decided, take_sequences
 from ..schedule.schedule import ApplySchedule
 from ..script.mlir_text import reading_context
 from ..target import Target

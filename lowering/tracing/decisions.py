@@ -10,8 +10,8 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.sched import SequenceOp
-from ...schedule.cpu.default_schedule import planned
-from ...schedule.cpu.plan import Machine
+from ...schedule.cpu.analysis.plan import Machine
+from ...schedule.cpu.policy.default_schedule import planned
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tirax.dialects.sched import SequenceOp
 from tirax.ir.verification.verify import verify_module
-from tirax.schedule.cpu.default_schedule import DefaultSchedule
+from tirax.schedule.cpu.policy.default_schedule import DefaultSchedule
 from tirax.schedule.registry import PRIMITIVES
 from tirax.schedule.schedule import ApplySchedule
 from tirax.script import parse_mlir

@@ -11,7 +11,7 @@ from tirax.lowering import build_cache
 from tirax.lowering.build import Timings, build
 from tirax.lowering.pipelines import PIPELINES
 from tirax.runtime.executable import Executable
-from tirax.schedule.cpu.rules import Rule, added_rules
+from tirax.schedule.cpu.policy.rules import Rule, added_rules
 from tirax.target import Target
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api.script import from_source

@@ -9,7 +9,7 @@ from tirax.diagnostics import UnsupportedError
 from tirax.interpreter.compare import first_disagreement
 from tirax.ir.passes.transform import Sequential
 from tirax.lowering.tir_to_scf import ConvertTirToScf
-from tirax.schedule.cpu.default_schedule import DefaultSchedule
+from tirax.schedule.cpu.policy.default_schedule import DefaultSchedule
 from tirax.transforms.tir.compact_buffer_allocation import CompactBufferAllocation
 from tirax.transforms.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from tirax.transforms.tir.flatten_buffer import FlattenBuffer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tir_kernels import Kernel, alloc, function, nest, parse
 
-from tirax.schedule.cpu.default_schedule import DefaultSchedule
+from tirax.schedule.cpu.policy.default_schedule import DefaultSchedule
 from tirax.target import Target
 
 RNG = np.random.default_rng(5)

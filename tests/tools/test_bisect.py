@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from tirax.dialects import tir
 from tirax.lowering.pipelines import PIPELINES
 from tirax.lowering.tir_to_scf.convert import ConvertTirToScf
-from tirax.schedule.cpu.choices import Decision
+from tirax.schedule.cpu.policy.choices import Decision
 from tirax.schedule.registry import PRIMITIVES
 from tirax.schedule.state import State
 from tirax.script import parse_mlir

@@ -50,8 +50,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Patterns and instruments": ("transforms.dpl", "ir.passes.instrument"),
     "Schedules and tuning": (
         "schedule",
-        "schedule.cpu.rules",
-        "schedule.cpu.primitive_rules",
+        "schedule.cpu.policy.rules",
+        "schedule.cpu.policy.primitive_rules",
         "schedule.trace",
         "schedule.tensor_intrin",
         "tuning.tir_integration",

@@ -8,7 +8,7 @@ more operation made it floats again. Functions that do no more than that are ann
 those that read them, and not into products.
 
 Where products of bytes are those of words (`are_words`) kernels take in what is added to their sums as ever: there the
-sums need not become bytes in between (`schedule.cpu.bytes_between`).
+sums need not become bytes in between (`schedule.cpu.library.fold_requantize`).
 """
 
 from __future__ import annotations

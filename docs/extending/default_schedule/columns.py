@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from tirax.schedule.cpu.microkernel import StagePlan, accumulate, begin, element_bits, strips
-from tirax.schedule.cpu.rules import Rule, register_rule
-from tirax.schedule.cpu.stages import Update, constant_slope, element_type, update_of
+from tirax.schedule.cpu.analysis.stages import Update, constant_slope, element_type, update_of
+from tirax.schedule.cpu.library.microkernel import StagePlan, accumulate, begin, element_bits, strips
+from tirax.schedule.cpu.policy.rules import Rule, register_rule
 from tirax.schedule.loop_builder import Iter
 
 

@@ -15,7 +15,7 @@ from tirax.dialects.sched import Sched
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
-from tirax.schedule.cpu.merge_loops import merge_loops
+from tirax.schedule.cpu.library.merge_loops import merge_loops
 from tirax.target import Target
 from tirax.transforms.tir.walk import functions
 from tirax.tvm_api import relax, tir

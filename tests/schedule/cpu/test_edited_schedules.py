@@ -10,7 +10,7 @@ from strength import thinned
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.schedule.cpu.plan import DecisionError
+from tirax.schedule.cpu.analysis.plan import DecisionError
 from tirax.tvm_api import relax
 
 RNG = np.random.default_rng(7)

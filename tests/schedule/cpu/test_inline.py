@@ -7,7 +7,7 @@ import pytest
 from tirax.dialects import tir
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.schedule.cpu.stages import Stage
+from tirax.schedule.cpu.analysis.stages import Stage
 from tirax.tools.fuzz.structures import STRUCTURES
 from tirax.tvm_api import script
 

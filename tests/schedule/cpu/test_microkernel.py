@@ -10,9 +10,9 @@ from tirax.dialects.sym.expr import Const
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
-from tirax.schedule.cpu.microkernel import tile_size
-from tirax.schedule.cpu.plan import Machine
-from tirax.schedule.cpu.stages import Iter
+from tirax.schedule.cpu.analysis.plan import Machine
+from tirax.schedule.cpu.analysis.stages import Iter
+from tirax.schedule.cpu.library.microkernel import tile_size
 from tirax.target import Target
 from tirax.tvm_api import relax
 

@@ -9,8 +9,8 @@ import pytest
 
 from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.schedule.cpu.misfit import misfit, told_reasons
-from tirax.schedule.cpu.rules import RULES
+from tirax.schedule.cpu.analysis.remarks import misfit, told_reasons
+from tirax.schedule.cpu.policy.rules import RULES
 from tirax.script import parse_source
 
 NAMES = [rule.name for rule in RULES]

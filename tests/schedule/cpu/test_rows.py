@@ -10,7 +10,7 @@ from tirax.dialects import tir as tir_dialect
 from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
-from tirax.schedule.cpu.compute_at_first_use import compute_at_first_use
+from tirax.schedule.cpu.library.compute_at_first_use import compute_at_first_use
 from tirax.target import Target
 from tirax.tvm_api import relax, tir
 

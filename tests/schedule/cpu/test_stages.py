@@ -3,7 +3,7 @@
 import pytest
 
 from tirax.dialects import tir
-from tirax.schedule.cpu.stages import analyse, constant_slope
+from tirax.schedule.cpu.analysis.stages import analyse, constant_slope
 from tirax.tvm_api.script import from_source
 
 

@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import i32, i64
 
 from tirax.dialects.sym.expr import Const, Var
-from tirax.schedule.cpu.turns import Turn
+from tirax.schedule.cpu.library.prefetch_distribution import Turn
 
 
 def _asked(count: int, lines: int, steps: int, size: int) -> Counter[tuple[int, int]]:

@@ -10,9 +10,9 @@ from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.schedule import Schedule
-from tirax.schedule.cpu.primitive_rules import rule_of_function, rule_of_trace
-from tirax.schedule.cpu.register_tiles import emit_register_tiles, plan_register_tiles
-from tirax.schedule.cpu.rules import RULES, Rule, added_rules, register_rule, rules, unregister_rule
+from tirax.schedule.cpu.kernels.register_tiles import emit_register_tiles, plan_register_tiles
+from tirax.schedule.cpu.policy.primitive_rules import rule_of_function, rule_of_trace
+from tirax.schedule.cpu.policy.rules import RULES, Rule, added_rules, register_rule, rules, unregister_rule
 from tirax.tuning.passes import MetaScheduleApplyDatabase
 from tirax.tvm_api import meta_schedule as ms
 from tirax.tvm_api.script import ir as I

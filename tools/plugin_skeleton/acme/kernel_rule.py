@@ -1,7 +1,7 @@
 """A rule of the default schedule: sums over k for 4 rows and 16 columns at a time."""
 
-from tirax.schedule.cpu.primitive_rules import rule_of_function
-from tirax.schedule.cpu.rules import register_rule
+from tirax.schedule.cpu.policy.primitive_rules import rule_of_function
+from tirax.schedule.cpu.policy.rules import register_rule
 
 
 def row_tile(sch, block):

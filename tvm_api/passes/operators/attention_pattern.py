@@ -1,8 +1,8 @@
 """TVM's pattern of attention that is written out, and the rewriter that makes `nn.attention` of it.
 
 Users of TVM say which form they have: the pattern is of that alone. What is attention, and how the operator takes it,
-says `attention_form.py`, as for the pass `fuse-attention`, which finds all forms. (`schedule/cpu/attention_form.py` is
-of another level: it reads what `topi` made of `nn.attention`, loops.)
+says `attention_form.py`, as for the pass `fuse-attention`, which finds all forms. (The file of that name in
+`schedule/cpu/library/` is of another level: it reads what `topi` made of `nn.attention`, loops.)
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The rules: each plans and writes the loops of one form of stage."""

@@ -1,0 +1,788 @@
+"""The rule for products and convolutions of bfloat16, words and bytes: instructions that add several products at once.
+
+    C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes and words in int32
+
+An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`) or words (`vpmaddwd`), or four bytes
+(`vpdpbusd`). Those of A lie behind each other in memory; those of B are put together, for a strip of columns, in a
+panel that all rows pass over, or, where there are few rows, step by step:
+
+    for j in N / width:
+        for s in K / group: panel[s, :] = B[s * group : (s + 1) * group, j * width : (j + 1) * width]
+        for i in M / rows:
+            acc[rows, width] = 0
+            for s: acc[r, :] = dot(acc[r, :], A[i * rows + r, s * group : (s + 1) * group], panel[s, :])
+            C[i * rows + r, j * width + c] = epilogue(acc[r, c])
+
+What is left of K is one step, the other places of which are 0; where it is not known how many, steps of one k.
+
+A convolution sums over the taps of a window as well, which are loops around the steps; its channels are k. Where they
+are neighbours in memory (NHWC), A is the image, else (NCHW) the weights, which then have to stand so that they are.
+Where neighbouring k of B are neighbours in memory (a matrix that is transposed), the panel is filled by squares of
+elements that are turned around in registers. Weights that are constant have their panels already (`pack-weights`,
+`DotPanels`); while tiles read one that is large they ask for the next one.
+
+`vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
+other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
+
+Pairs of bytes (`vpmaddubsw`) are summed in 16 bits first, in panels of which a block says that these sums fit; 16 bytes
+of A are put into the order of the panel's rows by `vpshufb`.
+
+The sums that `vpmaddwd` gives are added by an instruction of its own, each behind a fence: LLVM would add sums of
+neighbouring steps to each other first, which takes more registers than there are.
+
+Sums of bfloat16 are float32 here, whatever dtype they are stored in: rounded once, at the end. Targets without the
+instruction compute those as float32, with a `group` of one; all else is left to the other rules there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import cast
+
+from xdsl.dialects.builtin import VectorType, i8, i32
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width, ui8, ui16
+from ....dialects.names import name_of
+from ....dialects.sym.analyzer import Analyzer
+from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, minimum, mul, product
+from ....dialects.tir import BufferType
+from ....ir.affine.values import sym_expr_of
+from ....transforms.operators.byte_pairs import ROWS
+from ....transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
+from ...loop_builder import Bindings, LoopBuilder
+from ..analysis.plan import Machine
+from ..analysis.remarks import misfit
+from ..analysis.stages import (
+    Iter,
+    Stage,
+    address,
+    constant_slope,
+    element_type,
+    is_in_order,
+    loads_below,
+    tree,
+    update_of,
+)
+from ..library import microkernel as mk
+from ..library.byte_pairs import BYTES, add_words, in_order, sums_of_pairs
+from ..library.epilogue import Epilogue, hoist_uniform
+from ..library.fold_requantize import keep_floats
+from ..library.microkernel import Place
+from ..library.prefetch import LINE_BITS, ask_for
+from ..library.prefetch_distribution import Turn, turn_of
+from ..library.row_blocks import Block, block_size, in_row_blocks
+from .matrix_tiles import MatrixTiles, Operands, TiledStrip, matrix_tiles
+from .panels import FEWEST_ROWS
+
+_SHIFT = -0x7F7F7F80
+"""Four bytes, each 0x80."""
+
+
+_REARRANGED = "llvm.x86.avx2.pshuf.b"
+_MOST_STEPS = 1 << 20
+"""What is bounded by more is not bounded."""
+_WIDEST_PANEL = 64
+"""Columns of a panel, so many at most."""
+_MOST_PAIRED = 4
+"""Rows of a tile of pairs of bytes: each takes a register more."""
+_MANY_ROWS = 128
+"""So many rows of windows take long enough for a panel of pairs that the next one need not be asked for."""
+_MOST_SHIFTED = 12
+"""Rows of a tile that has one more, of 128s."""
+
+
+@dataclass(frozen=True)
+class DotPanels:
+    """B in panels of `width` columns: P[j // width, …, k // group, j % width * group + k % group], one load.
+
+    With `order`, which is loaded at [j // width, …, k], k is k // 16 * 16 + order.
+    """
+
+    load: tir.LoadOp
+    width: int
+    order: tir.LoadOp | None = None
+
+
+@dataclass
+class DotProductPlan(mk.StagePlan):
+    """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
+
+    The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B. Where `asks_ahead`, tiles that
+    read a panel ask for the next one meanwhile. All strips pass over `block` values of the first of `shared`, then over
+    the next ones.
+    """
+
+    dot: Dot
+    rows: tir.LoadOp
+    columns: SSAValue
+    panels: DotPanels | None
+    taps: list[Iter]
+    k: Iter
+    lane: Iter
+    above: list[Iter]
+    row: Iter | None
+    lanes: int
+    vectors: int
+    tile: int
+    asks_ahead: bool = False
+    block: int | None = None
+    tiles: MatrixTiles | None = None
+
+    @property
+    def shared(self) -> list[Iter]:
+        """The iterators all values of which use the same B, the outermost first."""
+        return [*self.above, *([] if self.row is None else [self.row])]
+
+    @property
+    def outer(self) -> list[Iter]:
+        """What is outside of the strips: what B depends on beside the lanes, and what has one value only."""
+        inside = [self.lane, *self.shared]
+        ones = [it for it in self.stage.reduce if it.extent.constant == 1]
+        return [*(it for it in self.stage.spatial if it not in inside), *ones]
+
+    @property
+    def in_a_row(self) -> bool:
+        """Whether several steps stand one after the other in machine code: those of words have no register to spare."""
+        return self.dot.is_plain or self.dot is PAIRED
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether neighbouring k of B are neighbours in memory, as in a transposed matrix, and columns are not."""
+        load = self.columns.owner
+        if self.panels is not None or self.dot.group == 1 or not isinstance(load, tir.LoadOp):
+            return False
+        return is_in_order(load, self.k) and constant_slope(load, self.lane) not in (0, 1)
+
+    @property
+    def problem(self) -> str | None:
+        """Why no loops can be written with these numbers, None where they can."""
+        if self.dot.intrinsic is not None and self.lanes != self.dot.bits // 32:
+            return f"lanes = {self.dot.bits // 32}, as the instruction has"
+        if self.panels is not None and self.panels.width != self.lanes * self.vectors:
+            return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
+        return None
+
+    @property
+    def all_rows(self) -> SymExpr:
+        """How many rows use a strip of B."""
+        return product(it.extent for it in self.shared)
+
+
+def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | None:
+    """The plan for a product, None where this rule does not fit or the target has no such instruction."""
+    stage = epilogue.stage
+    update = update_of(stage)
+    if update is None:
+        return misfit("it is no reduction C = combine(C, term)")
+    if not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
+        return misfit("it is no sum that starts at 0")
+    term, ks = update.term.owner, _summed(stage)
+    if not isinstance(term, tir.MulOp) or not ks:
+        return misfit("it does not sum several products")
+    if any(k.extent.constant == 0 or room(k) is None for k in ks):
+        return misfit("nothing is summed, or there is no bound of how much")
+    for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
+        plan = _plan(epilogue, _narrow(rows), _narrow(columns), ks, machine)
+        if plan is not None:
+            return plan
+    return None
+
+
+def room(it: Iter) -> SymExpr | None:
+    """The most values that an iterator has, as the extent of a buffer; None where nothing is known before it runs."""
+    if all(v.value is None for v in it.extent.free_vars()):
+        return it.extent
+    most = Analyzer().bounds(it.extent).high
+    return Const(int(most), it.dtype) if most < _MOST_STEPS else None
+
+
+def _summed(stage: Stage) -> list[Iter]:
+    """The iterators of the sum that have several values; those that are two by themselves."""
+    single = [part for it in stage.reduce for part in (it.parts or (it,))]
+    return [it for it in single if it.extent.constant != 1]
+
+
+def _starts_at_zero(stage: Stage) -> bool:
+    start = None if stage.init is None else stage.init.value.owner
+    return isinstance(start, tir.ConstOp) and start.py_value == 0
+
+
+def _narrow(value: SSAValue) -> SSAValue:
+    """What is converted before it is multiplied."""
+    return value.owner.value if isinstance(value.owner, tir.CastOp) else value
+
+
+def _plan(
+    epilogue: Epilogue, rows: SSAValue, columns: SSAValue, ks: list[Iter], machine: Machine
+) -> DotProductPlan | None:
+    stage, load = epilogue.stage, rows.owner
+    sums = cast(BufferType, stage.buffer.type).dtype
+    dot = best_dot(rows.type, columns.type, sums, machine.features, machine.vector_bits)
+    if dot is None and _pairs_fit(stage, machine) and (rows.type, columns.type, sums) == (ui8, i8, i32):
+        dot = PAIRED
+    k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and is_in_order(load, k)), None)
+    if dot is None:
+        return misfit("the target has no instruction for products of these types")
+    if k is None or not isinstance(load, tir.LoadOp):
+        return misfit("the operand for rows is not loaded in the order of the sum")
+    lane = _lane(epilogue, load, columns, dot.group)
+    if lane is None:
+        return misfit("no iterator of several lies along the result while the operand for rows stays")
+    if not _in_lanes(columns, lane):
+        return misfit("the operand for columns has branches, or stays along the result")
+    shared = [it for it in stage.spatial if it is not lane and _reused(columns, load, it)]
+    row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
+    panels = dot_panels(columns, lane, k, dot.group)
+    if dot is PAIRED and (panels is None or panels.order is None):
+        return misfit("pairs of bytes are in no panels")
+    if row is None and dot.sums == sums and panels is None:
+        return misfit("what is read is read once")  # `row_streams` reads memory in order
+    vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
+    if panels is not None and panels.width != vectors * lanes:
+        return misfit("the panels of packed weights are not as wide as the tiles")
+    taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
+    read, width = (None, 0) if panels is None else (panels.load, panels.width)
+    tiles = matrix_tiles(dot, Operands(load, columns.type, read, width, taps, k, shared), machine)
+    plan = DotProductPlan(
+        epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead, tiles=tiles
+    )
+    if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
+        return plan
+    block = block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine)
+    many = dot is PAIRED and bool(taps) and (plan.all_rows.constant or 0) >= _MANY_ROWS
+    return replace(plan, block=block, asks_ahead=ahead and not many)
+
+
+def _pairs_fit(stage: Stage, machine: Machine) -> bool:
+    """Whether the target sums pairs of bytes, and a block says that all sums fit."""
+    notes = stage.block.annotations
+    return notes is not None and PAIRS_FIT in notes.data and PAIRED.fits(machine.features, machine.vector_bits)
+
+
+def _are_far(panels: DotPanels, machine: Machine) -> bool:
+    """Whether panels take so much of the second-level cache that they are not there when they are needed again."""
+    size = mk.byte_count(panels.load.buffer)
+    return size is None or 4 * size > machine.caches.l2
+
+
+def _tile_size(
+    dot: Dot, panels: DotPanels | None, lane: Iter, row: Iter | None, lanes: int, machine: Machine
+) -> tuple[int, int]:
+    """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
+    vectors, tile = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    if dot is PAIRED and row is not None:
+        tile = min(tile, _MOST_PAIRED)
+    if dot.shifted:
+        vectors = min(vectors, dot.vectors(machine.registers))
+        tile = 1 if row is None else min(_MOST_SHIFTED, mk.tile_rows(machine, vectors, row))
+    return vectors, tile
+
+
+def _lane(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue, group: int) -> Iter | None:
+    """The iterator along which the result is contiguous and A does not move, at most from panel to panel of B."""
+    for it in reversed(epilogue.stage.spatial):
+        contiguous = constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1
+        if not contiguous or it.extent.constant in (0, 1):
+            continue
+        if constant_slope(rows, it) == 0 or _stays_in_panels(rows, it, columns, group):
+            return it
+    return None
+
+
+def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int) -> bool:
+    """Whether A is the same for all columns of a panel, as for those of a group of channels."""
+    load = columns.owner
+    last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
+    width = 0 if last is None else last // group
+    if lane.parts or not width or width > _WIDEST_PANEL or (lane.extent.constant or 1) % width:
+        return False
+    place = address(rows.buffer, rows.indices)
+    first = lane.expr * width
+    places = {place.substitute({lane.expr: first + n}) for n in range(width)}
+    return len(places) == 1
+
+
+def _in_lanes(columns: SSAValue, lane: Iter) -> bool:
+    """Whether B is an expression without branches, parts of which vary with the lanes."""
+    moves = any(constant_slope(load, lane) != 0 for load in loads_below(columns))
+    return moves and not any(op.regions for op in tree(columns))
+
+
+def _reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
+    """Whether all of an iterator's values use the same B."""
+    loads = loads_below(columns)
+    return it.extent.constant != 1 and constant_slope(rows, it) != 0 and all(constant_slope(b, it) == 0 for b in loads)
+
+
+def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels | None:
+    """The panels that B stands in, as `pack-weights` orders constant weights; None where it does not."""
+    load = columns.owner
+    if not isinstance(load, tir.LoadOp) or len(load.indices) < 3 or lane.parts or k.extent.constant is None:
+        return None
+    last = cast(BufferType, load.buffer.type).dims[-1].constant
+    if group == 1 or last is None or last % group:
+        return None
+    width, (number, *middle, step, place) = last // group, [sym_expr_of(i) for i in load.indices]
+    first, at, order = floordiv(lane.expr, width), k.expr, _order(columns, number, middle, k)
+    if order is not None:
+        at = add(mul(floordiv(k.expr, ROWS), ROWS), sym_expr_of(next(iter(order.result.uses)).operation.results[0]))
+    if (number, step) != (first, floordiv(at, group)):
+        return None
+    if place != add(mul(floormod(lane.expr, width), group), floormod(at, group)):
+        return None
+    moves = any({lane.expr, k.expr} & set(index.free_vars()) for index in middle)
+    return None if moves else DotPanels(load, width, order)
+
+
+def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -> tir.LoadOp | None:
+    """The load that says in which order 16 rows of panels are; None where there is none, of bytes at the same place."""
+    others = [load for load in loads_below(columns) if load is not columns.owner]
+    if len(others) != 1 or element_type(others[0].buffer) != ui8 or (k.extent % ROWS).constant != 0:
+        return None
+    order = others[0]
+    once = [use.operation for use in order.result.uses]
+    same = [sym_expr_of(i) for i in order.indices] == [number, *middle, k.expr]
+    return order if same and len(once) == 1 and isinstance(once[0], tir.CastOp) else None
+
+
+def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
+    """The loops of a plan."""
+    if not plan.dot.adds:
+        keep_floats(plan.epilogue.last)
+
+    def blocks(where: Bindings) -> None:
+        in_row_blocks(loops, plan.shared, plan.block, lambda block: _strips(loops, plan, where, block))
+
+    loops.nest(plan.outer, {}, blocks)
+
+
+def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings, block: Block) -> None:
+    """Full strips of columns, then what is left."""
+    full, name = plan.lanes * plan.vectors, mk.tile_name(plan.lane, "j", "strip")
+
+    def strip(columns: mk.Strip) -> None:
+        _Strip(plan, where, columns, block).emit()
+
+    mk.strips(loops, plan.lane, [(full, None)], strip, tail=plan.lanes, name=name)
+
+
+def _known_room(it: Iter) -> SymExpr:
+    most = room(it)
+    assert most is not None  # else there is no plan
+    return most
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step of the sum: at which taps, its number there, its first k, and how many k it takes."""
+
+    taps: Bindings
+    at: SSAValue
+    first: SSAValue
+    taken: int
+
+    @property
+    def place(self) -> list[SSAValue]:
+        """Where it is in a panel."""
+        return [*self.taps.values(), self.at]
+
+
+@dataclass
+class _Strip:
+    """A strip of columns. Its buffers have whole vectors."""
+
+    plan: DotProductPlan
+    where: Bindings
+    strip: mk.Strip
+    block: Block
+
+    def __post_init__(self) -> None:
+        self.loops, self.width = self.strip.loops, self.strip.size
+        self.padded = mk.whole_vectors(self.width, self.plan.lanes)
+        self.packed = i32 if self.plan.dot.group > 1 else self.plan.dot.sums
+
+    def emit(self) -> None:
+        """With a panel where there are enough rows; both ways where that is known only when it runs."""
+        plan, count = self.plan, self.plan.all_rows
+        turned = plan.is_turned and not self.strip.masked
+        if count.constant is not None or plan.panels is not None or turned:
+            filled = plan.panels is None and (turned or (count.constant or 0) >= FEWEST_ROWS)
+            self._by_panel(turned) if filled else self._tiles(None)
+        else:
+            self.loops.branch_at_least(count, FEWEST_ROWS, self._by_panel, lambda: self._tiles(None))
+
+    def _by_panel(self, turned: bool = False) -> None:
+        """Fill a panel of all steps, then all tiles."""
+        k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
+        panel = self.loops.scratch([*map(_known_room, taps), self._room(), self.padded], self.packed)
+        done: SymExpr = Const(0, k.dtype)
+        if turned:
+            blocks, whole = k.extent // (lanes * group), self.width // lanes * lanes
+            squares = mk.Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
+
+            def fill(taps: Bindings) -> None:
+                squares.fill(panel, list(taps.values()), Const(0, k.dtype), {**self.where, **taps}, blocks)
+
+            self.loops.nest(taps, {}, fill)
+            done = blocks * lanes
+            if whole < self.width:
+                self.each_step(lambda step: self.pack(panel, step.place, step, whole), end=done)
+        self.each_step(lambda step: self.pack(panel, step.place, step), done)
+        self._tiles(panel)
+
+    def _room(self) -> SymExpr:
+        """So many steps there may be for each tap."""
+        k, group = self.plan.k, self.plan.dot.group
+        most = _known_room(k)
+        if k.extent.constant is not None:
+            return (most + (group - 1)) // group
+        return most // group + (group - 1 if most.constant is not None else most % group)
+
+    def _tiles(self, panel: SSAValue | None) -> None:
+        """The tiles of all rows of the block."""
+        plan, size, block = self.plan, (self.plan.tile, self.plan.vectors), self.block
+        if plan.tiles is not None and (panel is not None or plan.panels is not None):
+            self._matrix_tiles(plan.tiles, panel)
+            return
+        iters = block.iters
+
+        def tiles(outer: Bindings) -> None:
+            where = {**self.where, **block.placed(self.loops, outer)}
+
+            def tile(rows: mk.Rows) -> None:
+                _Tile(self, where, block.rows_of(self.loops, rows), panel, turn_of(outer, rows)).emit()
+
+            mk.row_tiles(self.loops, iters[-1] if iters else None, plan.lane, size, tile)
+
+        self.loops.nest(iters[:-1], {}, tiles)
+
+    def _matrix_tiles(self, tiles: MatrixTiles, panel: SSAValue | None) -> None:
+        """The same with registers that hold matrices."""
+        plan, loops, strip, panels = self.plan, self.loops, self.strip, self.plan.panels
+
+        def column(taps: Bindings, at: SSAValue, vector: int) -> Place:
+            if panel is None:
+                return self._place_in_panels(cast(DotPanels, panels), taps, at, vector)
+            return panel, [*taps.values(), at, loops.const(vector * plan.lanes, plan.lane.dtype)]
+
+        def finish(rows: Bindings, c: SSAValue, value: SSAValue) -> None:
+            self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
+
+        def ask_ahead(taps: Bindings, steps: Sequence[SymExpr]) -> None:
+            lines, merged = range(self._lines_of_step(cast(DotPanels, panels))), tiles.merged
+            for at in steps:
+                if merged is not None:
+                    count = plan.k.extent // plan.dot.group
+                    taps, at = {**taps, merged: loops.value(at // count, merged.dtype)}, at % count
+                self._ask_for(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for n in lines])
+
+        def rest(outer: Bindings, done: SymExpr) -> None:
+            def tile(first: SymExpr, size: int) -> None:
+                rows = mk.Rows(loops, plan.row, loops.value(first), size, cast(Iter, plan.row).dtype)
+                where = {**self.where, **self.block.placed(loops, outer)}
+                _Tile(self, where, self.block.rows_of(loops, rows), panel, turn_of(outer, rows)).emit()
+
+            mk.rest_of_rows(loops, self.block.iters[-1], done, (plan.tile, plan.vectors), tile)
+
+        vectors = self.padded // plan.lanes
+        stride = (self.padded if panels is None else panels.width) * 4
+        TiledStrip(
+            loops, tiles, strip, self.block, self.where, plan.dot.sums, vectors, stride, column, finish,
+            ask_ahead if panels is not None and plan.asks_ahead else None, rest,
+        ).emit()  # fmt: skip
+
+    def finish(self, where: Bindings, value: SSAValue) -> None:
+        """Finish and store a sum where the iterators have these values."""
+        dtype = element_type(self.plan.stage.buffer)
+        if dtype != value.type:
+            value = self.loops.op(tir.CastOp(value, dtype))
+        self.plan.epilogue.store(self.loops, where, value, self.strip.guard(where))
+
+    def each_step(
+        self,
+        body: Callable[[_Step], object],
+        done: SymExpr | None = None,
+        end: SymExpr | None = None,
+        before: Callable[[Bindings, SymExpr, int], object] | None = None,
+    ) -> None:
+        """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given.
+
+        With `before` they are in blocks: it is given the taps, the number of a block and the number of its steps. Those
+        of sums with a row of what is too much stay loops: they have no register to spare.
+        """
+        begin = Const(0, self.plan.k.dtype) if done is None else done
+        self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end, before))
+
+    def _steps(
+        self,
+        taps: Bindings,
+        body: Callable[[_Step], object],
+        begin: SymExpr,
+        end: SymExpr | None,
+        before: Callable[[Bindings, SymExpr, int], object] | None,
+    ) -> None:
+        k, group, loops = self.plan.k, self.plan.dot.group, self.loops
+        count, left = k.extent // group, k.extent % group
+
+        def step(at: SymExpr, first: SymExpr, taken: int) -> None:
+            body(_Step(taps, loops.value(at, k.dtype), loops.value(first, k.dtype), taken))
+
+        def single(v: SSAValue) -> None:
+            step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)
+
+        def whole(number: SymExpr) -> None:
+            at = begin + number
+            step(at, at * group, group)
+
+        steps = (count if end is None else end) - begin
+        if before is None:
+            loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
+        else:
+            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size), self.plan.in_a_row)
+        if end is not None:
+            return
+        if left.constant is None:
+            loops.loop(left, single, dtype=k.dtype, name=name_of(k.var))
+        elif left.constant:
+            step(count, count * group, left.constant)
+
+    # B
+
+    def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step, begin: int = 0) -> None:
+        """A row of the panel: what a step takes of each column from `begin` on; what are no columns is 0."""
+        plan, loops, lane, k = self.plan, self.loops, self.plan.lane, self.plan.k
+
+        def from_begin(c: SSAValue) -> SSAValue:
+            return loops.value(begin + Var(c, lane.dtype)) if begin else c
+
+        def clear(c: SSAValue) -> None:
+            loops.store(self.number(0), panel, [*at, from_begin(c)])
+
+        def column(c: SSAValue) -> None:
+            c = from_begin(c)
+            place: Bindings = {**self.where, **step.taps, lane: self.strip.at(c)}
+            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
+            cloners = [loops.cloner({**place, k: at}) for at in ks]
+            guard = self.strip.guard(place)
+            for cloner in [] if guard is None else cloners:
+                hoist_uniform(cloner, plan.columns, lane)
+
+            def store() -> None:
+                value = self.together([cloner(plan.columns) for cloner in cloners])
+                loops.store(value, panel, [*at, c])
+
+            mk.under(loops, guard, store)
+
+        if self.strip.masked or self.width < self.padded:
+            self.strip.vectors(clear, self.padded - begin)
+        self.strip.vectors(column, self.width - begin)
+
+    def columns(self, panel: SSAValue | None, step: _Step) -> list[SSAValue]:
+        """The vectors of B at a step."""
+        number = self.padded // self.plan.lanes
+        if panel is None and self.plan.panels is not None:
+            return [self._of_panels(self.plan.panels, step, v) for v in range(number)]
+        place = step.place
+        if panel is None:
+            panel, place = self.loops.registers([self.padded], self.packed), []
+            self.pack(panel, place, step)
+        return [self.loops.load(panel, [*place, self.vector(v)]) for v in range(number)]
+
+    def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
+        """A vector of panels that are there; of what is not taken the bits are 0."""
+        plan, loops, group = self.plan, self.loops, self.plan.dot.group
+        buffer, (*place, first) = self._place_in_panels(panels, step.taps, step.at, vector)
+        value = loops.load(buffer, [*place, loops.ramp(first, plan.lanes * group)])
+        value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
+        if step.taken == group:
+            return value
+        mask = (1 << step.taken * (32 // group)) - 1
+        return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
+
+    def _place_in_panels(self, panels: DotPanels, taps: Bindings, at: SSAValue, vector: int) -> Place:
+        """Where a vector of panels that are there is at a step."""
+        loops = self.loops
+        cloner = loops.cloner({**self.where, **taps})
+        middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
+        first = loops.const(vector * self.plan.lanes * self.plan.dot.group, panels.load.indices[-1].type)
+        number = loops.value(sym_expr_of(self.strip.first) // panels.width)
+        return panels.load.buffer, [number, *middle, at, first]
+
+    def order(self, step: _Step) -> SSAValue:
+        """Where the bytes that a step multiplies are among their 16, in every lane."""
+        plan, loops, k = self.plan, self.loops, self.plan.k
+        assert plan.panels is not None and plan.panels.order is not None
+        load = plan.panels.order
+        cloner = loops.cloner({**self.where, **step.taps, plan.lane: self.strip.first, k: step.first})
+        *outer, last = (cloner(i) for i in load.indices)
+        places = loops.load(load.buffer, [*outer, loops.ramp(last, step.taken)])
+        return loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(places, i32)), plan.lanes))
+
+    def ask_for_next(self, panels: DotPanels, taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel in a block of so many steps."""
+        k, group = self.plan.k, self.plan.dot.group
+        lines = turn.lines(self._lines_of_step(panels), k.extent // group, block, size)
+        self._ask_for(panels, taps, lines)
+
+    def _lines_of_step(self, panels: DotPanels) -> int:
+        return max(1, panels.width * self.plan.dot.group // self._line(panels))
+
+    def _line(self, panels: DotPanels) -> int:
+        """Elements of a line of memory."""
+        return LINE_BITS // bit_width(element_type(panels.load.buffer))
+
+    def _ask_for(self, panels: DotPanels, taps: Bindings, lines: Sequence[tuple[SymExpr, SymExpr]]) -> None:
+        """Ask for lines of the next panel: (which line, of which step)."""
+        lane, k, loops = self.plan.lane, self.plan.k, self.loops
+        last = floordiv(lane.extent - 1, panels.width)
+        if last.constant == 0:
+            return
+        following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
+        cloner = loops.cloner({**self.where, **taps})
+        _, *middle, _, _ = panels.load.indices
+        for which, at in lines:
+            place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
+            column = loops.value(mul(which, self._line(panels)), lane.dtype)
+            ask_for(loops.insert, panels.load.buffer, [*place, column])
+
+    def together(self, values: list[SSAValue]) -> SSAValue:
+        """Values of neighbouring k as one element; a number in float32 where there is one place."""
+        if self.plan.dot.group == 1:
+            return self.loops.op(tir.CastOp(values[0], self.packed))
+        parts = [self._bits_at(value, n) for n, value in enumerate(values)]
+        return reduce(lambda a, b: self.loops.op(tir.CallIntrinOp("bitwise_or", [a, b], self.packed)), parts)
+
+    def _bits_at(self, value: SSAValue, place: int) -> SSAValue:
+        """The bits of a byte or of two, as an int32 that is not negative, at a place of it."""
+        loops, bits = self.loops, bit_width(value.type)
+        unsigned = ui8 if bits == 8 else ui16
+        wide = value if value.type == unsigned else loops.op(tir.ReinterpretOp(value, unsigned))
+        wide = loops.op(tir.CastOp(wide, i32))
+        if place == 0:
+            return wide
+        return loops.op(tir.CallIntrinOp("shift_left", [wide, self.number(place * bits)], i32))
+
+    # what panels and tiles are made of
+
+    def number(self, value: int) -> SSAValue:
+        """A constant of the panels' dtype."""
+        return self.loops.const(value, self.packed)
+
+    def spread(self, value: int) -> SSAValue:
+        """It in every lane."""
+        return self.loops.op(tir.BroadcastOp(self.number(value), self.plan.lanes))
+
+    def vector(self, number: int) -> SSAValue:
+        """The places of a vector in a row."""
+        lanes = self.plan.lanes
+        return self.loops.ramp(self.loops.const(number * lanes, self.plan.lane.dtype), lanes)
+
+
+@dataclass
+class _Tile:
+    """So many rows of a strip."""
+
+    strip: _Strip
+    where: Bindings
+    rows: mk.Rows
+    panel: SSAValue | None
+    turn: Turn | None
+
+    def __post_init__(self) -> None:
+        self.loops, self.plan = self.strip.loops, self.strip.plan
+
+    def emit(self) -> None:
+        """Sum up and finish the rows; with `shifted` there is one more, of what is too much."""
+        dot, strip, loops = self.plan.dot, self.strip, self.loops
+        every = self.rows.size + dot.shifted
+        acc = loops.registers([every, strip.padded], dot.sums)
+
+        def clear(r: SSAValue, c: SSAValue) -> None:
+            loops.store(loops.const(0, dot.sums), acc, [r, c])
+
+        def step(at: _Step) -> None:
+            columns = strip.columns(self.panel, at)
+            self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
+            if dot.shifted:
+                self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
+
+        self.rows.elements(strip.strip, clear, strip.padded, every)
+        strip.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
+        self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
+
+    @property
+    def _asks(self) -> bool:
+        return self.plan.panels is not None and self.plan.asks_ahead
+
+    def _ask_for_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel; not for steps that are left."""
+        plan = self.plan
+        if plan.panels is not None and plan.asks_ahead and self.turn is not None:
+            self.strip.ask_for_next(plan.panels, taps, self.turn, block, size)
+
+    def _row(self, r: SSAValue, step: _Step) -> SSAValue:
+        """What a step takes of a row of A, in every lane."""
+        plan, loops, k = self.plan, self.loops, self.plan.k
+        place: Bindings = {plan.lane: self.strip.strip.first, **self.where, **self.rows.at(r), **step.taps}
+        if plan.dot.group == 1 or step.taken < plan.dot.group:
+            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
+            value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
+        else:
+            if plan.dot is PAIRED:
+                return self._in_order(place, step)
+            cloner = loops.cloner({**place, k: step.first})
+            *outer, last = (cloner(i) for i in plan.rows.indices)
+            neighbours = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, step.taken)])
+            value = loops.op(tir.ReinterpretOp(neighbours, i32))
+        lanes = loops.op(tir.BroadcastOp(value, plan.lanes))
+        if not plan.dot.shifted:
+            return lanes
+        return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.strip.spread(_SHIFT)], lanes.type))
+
+    def _in_order(self, place: Bindings, step: _Step) -> SSAValue:
+        """The bytes of a row that a step takes, in every lane, in the order that the panel has."""
+        plan, loops, k = self.plan, self.loops, self.plan.k
+        cloner = loops.cloner({**place, k: loops.value(Var(step.first, k.dtype) // ROWS * ROWS)})
+        *outer, last = (cloner(i) for i in plan.rows.indices)
+        block = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, ROWS)])
+        twice = loops.op(tir.ShuffleOp([block], [*range(ROWS), *range(ROWS)]))
+        factors = [loops.op(tir.ReinterpretOp(value, BYTES)) for value in (twice, self.strip.order(step))]
+        value = loops.op(tir.CallLLVMIntrinOp(_REARRANGED, factors, BYTES))
+        return loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
+
+    def _add(self, acc: SSAValue, r: SSAValue, row: SSAValue, columns: list[SSAValue]) -> None:
+        """Add products to the sums of a row."""
+        for v, column in enumerate(columns):
+            place = [r, self.strip.vector(v)]
+            total = self._dot(self.loops.load(acc, place), row, column)
+            self.loops.store(total, acc, place)
+
+    def _dot(self, old: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
+        dot, loops = self.plan.dot, self.loops
+        if dot.intrinsic is None:
+            return loops.op(tir.AddOp(old, loops.op(tir.MulOp(row, column))))
+        factors = [column, row] if dot.swapped else [row, column]
+        if dot.elements != i32:
+            elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
+            factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
+        if dot is PAIRED:
+            return in_order(loops, add_words(loops, old, sums_of_pairs(loops, *factors)))
+        if not dot.adds:
+            products = loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))
+            return in_order(loops, loops.op(tir.AddOp(old, products)))
+        return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))
+
+    def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+        plan, loops, strip = self.plan, self.loops, self.strip.strip
+        value = loops.load(acc, [r, c])
+        if plan.dot.shifted:
+            value = loops.op(tir.SubOp(value, loops.load(acc, [self._too_much(), c])))
+        self.strip.finish({**self.where, **self.rows.at(r), plan.lane: strip.at(c)}, value)
+
+    def _too_much(self) -> SSAValue:
+        """The row of what is too much."""
+        return self.loops.const(self.rows.size, self.rows.dtype)

@@ -1,0 +1,168 @@
+"""The rule for reductions into one long row: a vector times a large matrix, sums over the leading axis.
+
+    for j: for k: C[j] += A[k] * B[k, j]
+        ->
+    for k in K / 8: for j in J / 16:
+        prefetch B[8 k, 16 j + 512], …, B[8 k + 7, 16 j + 512]
+        for c in 16: S[16 j + c] = (S[16 j + c] + A[8 k] * B[8 k, 16 j + c]) + … + A[8 k + 7] * B[8 k + 7, 16 j + c]
+    for j: C[j] = epilogue(S[j])
+
+Nothing is used twice but the row of sums, so that the speed is that of reading B: eight rows side by side are eight
+streams through memory, where a tile in registers would jump from page to page. What processors foresee of one stream
+they do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one
+the row of sums would have to make room. Vectors of less than 512 bits read four rows at a time, and ask for little.
+Each element is summed in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.names import name_of
+from ....dialects.sym.expr import SymExpr, Var, minimum
+from ....dialects.tir import BufferType
+from ...loop_builder import Bindings, LoopBuilder
+from ..analysis.plan import Machine
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, Update, constant_slope, element_type
+from ..library.epilogue import Epilogue
+from ..library.microkernel import StagePlan, pieces, tile_name
+from ..library.prefetch import LINE_BITS, ask_for_load
+from .register_tiles import plan_register_tiles
+
+
+class Streams(NamedTuple):
+    """How many rows are read at a time, how far in front of it lines are asked for, and how long a row is at least."""
+
+    count: int
+    prefetch_bytes: int
+    row_bytes: int
+
+
+_WIDE = Streams(8, 1 << 11, 1 << 12)
+"""By measurement with AVX-512, where anything from 1 to 3 KiB is as good."""
+_NARROW = Streams(4, 1 << 8, 1 << 10)
+"""On a Zen 3 core, that foresees such streams: further in front of it 0.8 of the rate, tiles of 64 bytes a row 0.65."""
+
+
+@dataclass
+class RowStreamPlan(StagePlan):
+    """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
+
+    Lines are asked for that lie `prefetch_bytes` in front of what is read.
+    """
+
+    update: Update
+    lane: Iter
+    inner: Iter
+    far: list[tir.LoadOp]
+    """What is read from memory all the way: long rows."""
+    streams: int = _WIDE.count
+    prefetch_bytes: int = _WIDE.prefetch_bytes
+
+
+def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
+    """The plan for a reduction, None where this rule does not fit or `register_tiles` reads whole rows as well."""
+    tiles = plan_register_tiles(epilogue, machine)
+    if tiles is None:
+        return None
+    if tiles.row is not None or tiles.panels is not None:
+        return misfit("what is read is used by several rows, or stands in panels")
+    if epilogue.stage.init is None:
+        return misfit("it does not say what it begins with")
+    inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]
+    width = tiles.lane.extent.constant
+    if width is not None and width <= tiles.width:
+        return misfit("a tile is as wide as the result")
+    streams = _WIDE if machine.vector_bits >= 512 else _NARROW
+    if not inner or (inner[0].extent.constant or streams.count) < streams.count:
+        return misfit("there are too few rows to read at once")
+    loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
+    far = [load for load in loads if _is_far(load, inner[0], streams.row_bytes)]
+    if not far:
+        return misfit("the rows that are read lie close together")
+    return RowStreamPlan(epilogue, tiles.update, tiles.lane, inner[0], far, streams.count, streams.prefetch_bytes)
+
+
+def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it is not plan.lane]
+    loops.nest(outer, {}, lambda where: _row(loops, plan, where))
+
+
+def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
+    """One row of results."""
+    sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], element_type(plan.stage.buffer))))
+    init, lane, inner = plan.stage.init, plan.lane, plan.inner
+    assert init is not None
+
+    def along(body: Callable[[SSAValue], object]) -> None:
+        loops.vectors(lane, lane.extent, body, name_of(lane.var))
+
+    def begin(j: SSAValue) -> None:
+        loops.store(loops.cloner({**where, lane: j})(init.value), sums, [j])
+
+    def steps(ks: Bindings) -> None:
+        def some(first: SymExpr, count: int) -> None:
+            places = [loops.value(first + step, inner.dtype) for step in range(count)]
+            _lines(loops, plan, {**where, **ks}, sums, places)
+
+        def one(v: SSAValue) -> None:
+            place = loops.value(done + Var(v, inner.dtype), inner.dtype)
+            along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, [place]))
+
+        done = pieces(loops, inner, [(plan.streams, None)], some, tile_name(inner, "k"))
+        loops.loop(inner.extent - done, one, dtype=inner.dtype, name=name_of(inner.var))
+
+    along(begin)
+    loops.nest([it for it in plan.stage.reduce if it is not inner], {}, steps)
+    along(lambda j: plan.epilogue.store(loops, {**where, lane: j}, loops.load(sums, [j])))
+
+
+def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+    """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
+    lane = plan.lane
+    width = LINE_BITS // max(bit_width(element_type(load.buffer)) for load in plan.far)
+
+    def part(begin: SymExpr, size: SymExpr | int) -> None:
+        first = loops.value(begin, lane.dtype)
+        loops.vectors(lane, size, lambda c: _add(loops, plan, {**where, lane: loops.sum(first, c)}, sums, places))
+
+    def line(begin: SymExpr, size: int) -> None:
+        following = minimum(begin + 8 * plan.prefetch_bytes * width // LINE_BITS, lane.extent - 1)
+        for place in places:
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following, lane.dtype)})
+        part(begin, size)
+
+    done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))
+    part(done, lane.extent - done)
+
+
+def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
+    """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
+    for load in plan.far:
+        if not isinstance(load.buffer.owner, tir.AllocBufferOp):
+            ask_for_load(loops, load, loops.cloner(where))
+
+
+def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+    """One element for the steps of `inner` at `places`."""
+    j = where[plan.lane]
+    total = loops.load(sums, [j])
+    for place in places:
+        cloner = loops.cloner({**where, plan.inner: place})
+        cloner.replace(plan.update.old.result, total)
+        total = cloner(plan.update.combiner.result)
+    loops.store(total, sums, [j])
+
+
+def _is_far(load: tir.LoadOp, it: Iter, least: int) -> bool:
+    """Whether a step of an iterator is one of so many bytes or more."""
+    step = constant_slope(load, it)
+    return step is not None and abs(step) * bit_width(element_type(load.buffer)) >= 8 * least

@@ -1,0 +1,159 @@
+"""The rule for reductions of several results that depend on each other, over other than contiguous memory: argmax.
+
+    for j: for k: P[j], V[j] = better((P[j], V[j]), (k, X[k, j]))
+        ->
+    for j in J / w:
+        p[w], v[w] = init
+        for k: p[:], v[:] = better((p[:], v[:]), (k, X[k, j * w :+ w]))
+        P[j * w :+ w], V[j * w :+ w] = p[:], v[:]
+
+Each lane does what the tir says of its element, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.sym.expr import SymExpr
+from ...accesses import is_intermediate, loads_of
+from ...loop_builder import Bindings, LoopBuilder
+from ..analysis.plan import Machine, NestPlan
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, constant_slope, element_type, results_of
+from ..library.microkernel import whole_and_rest
+from .argreduce import are_in_place
+
+
+@dataclass(frozen=True)
+class MultiReducePlan(NestPlan):
+    """A tile of `vectors` vectors of `lanes` elements along `lane`; `stores` are what is written, `inits` before."""
+
+    block: tir.BlockOp
+    iters: list[Iter]
+    stores: list[tir.StoreOp]
+    inits: list[tir.StoreOp]
+    lane: Iter
+    lanes: int
+    vectors: int
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def loads(self) -> list[tir.LoadOp]:
+        """The loads of the body."""
+        return [op for op in self.block.body.block.ops if isinstance(op, tir.LoadOp)]
+
+
+def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | None:
+    """The plan for a nest of the form above, None where it has another one."""
+    results = results_of(root)
+    if results is None or not any(it.reduce for it in results.iters):
+        return misfit("it is no block of a reduction that stores several results")
+    if any(isinstance(op, tir.LoadOp) for op in results.begin):
+        return misfit("a result does not begin with a constant")
+    if not _stores_come_last(results.block):
+        return misfit("something is read after a result was stored")
+    bits = [bit_width(element_type(op.buffer)) for op in results.stores]
+    bits += [bit_width(op.result.type) for op in results.rest if isinstance(op, tir.LoadOp)]
+    lanes = machine.vector_bits // max(8, *bits)
+    lane = _lane(results.iters, [*results.stores, *results.inits], results.rest)
+    if lane is None:
+        return misfit("there is no iterator along which everything is contiguous, or stays where it is")
+    if lanes < 2:
+        return misfit("elements are as wide as a vector")
+    needed = -(-(lane.extent.constant or 1 << 30) // lanes)
+    tile = lane, lanes, min(needed, machine.registers // 4)
+    return MultiReducePlan(results.block, results.iters, results.stores, results.inits, *tile)
+
+
+def _stores_come_last(block: tir.BlockOp) -> bool:
+    """Whether everything is read before anything is written."""
+    ops = [op for op in block.body.block.ops if not isinstance(op, tir.ConstOp)]
+    first = next(at for at, op in enumerate(ops) if isinstance(op, tir.StoreOp))
+    return all(isinstance(op, tir.StoreOp) for op in ops[first:])
+
+
+def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -> Iter | None:
+    """The iterator along which everything is contiguous or stays where it is."""
+    written = {op.buffer for op in stores}
+    loads = [op for op in body if isinstance(op, tir.LoadOp)]
+    if any(op.regions for op in body):
+        return None
+    own, others = ([op for op in loads if (op.buffer in written) is inside] for inside in (True, False))
+    if not are_in_place([*stores, *own], iters):
+        return None
+    for it in reversed([it for it in iters if it.extent.constant != 1 and not it.reduce]):
+        slopes = [constant_slope(op, it) for op in others]
+        if all(constant_slope(op, it) == 1 for op in stores) and all(s in (0, 1) for s in slopes) and 1 in slopes:
+            return it
+    return None
+
+
+def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.iters if not it.reduce and it is not plan.lane]
+
+    def tiles(where: Bindings) -> None:
+        def tile(first: SymExpr, count: SymExpr) -> None:
+            _Tile(loops, plan, where, loops.value(first, plan.lane.dtype), count).emit()
+
+        whole_and_rest(loops, plan.lane, plan.width, tile, "j_tile")
+
+    loops.nest(outer, {}, tiles)
+
+
+@dataclass
+class _Tile:
+    """`count` elements from `first` on, at most as many as the plan's tiles have."""
+
+    loops: LoopBuilder
+    plan: MultiReducePlan
+    where: Bindings
+    first: SSAValue
+    count: SymExpr
+
+    def emit(self) -> None:
+        """Begin, reduce, and store what is read later."""
+        plan, loops = self.plan, self.loops
+        parts = {s.buffer: loops.registers([plan.width], element_type(s.buffer)) for s in plan.stores}
+        begins = {init.buffer: init.value for init in plan.inits}
+
+        def begin(c: SSAValue) -> None:
+            for buffer, part in parts.items():
+                loops.store(loops.cloner()(begins[buffer]), part, [c])
+
+        def end(c: SSAValue) -> None:
+            cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
+            for store in plan.stores:
+                if not self._is_forgotten(store.buffer):
+                    cloner.store(store, loops.load(parts[store.buffer], [c]))
+
+        def along(body: Callable[[SSAValue], object]) -> None:
+            loops.vectors(plan.lane, self.count, body)
+
+        reduce = [it for it in plan.iters if it.reduce]
+        along(begin)
+        loops.nest(reduce, {}, lambda ks: along(lambda c: self._step(c, ks, parts)))
+        along(end)
+
+    def _step(self, c: SSAValue, ks: Bindings, parts: dict[SSAValue, SSAValue]) -> None:
+        plan, loops = self.plan, self.loops
+        cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c), **ks})
+        for load in plan.loads:
+            if load.buffer in parts:
+                cloner.replace(load.result, loops.load(parts[load.buffer], [c]))
+        values = [cloner(store.value) for store in plan.stores]
+        for value, part in zip(values, parts.values(), strict=True):
+            loops.store(value, part, [c])
+
+    def _is_forgotten(self, buffer: SSAValue) -> bool:
+        """Whether nothing but the nest itself reads a buffer."""
+        inside = set(self.plan.loads)
+        return is_intermediate(buffer) and all(load in inside for load in loads_of(buffer))

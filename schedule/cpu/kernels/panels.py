@@ -1,0 +1,589 @@
+"""The rule for products one operand of which is copied into panels: large matrices, transposed ones, convolutions.
+
+    C[i, j] += A[i, k] * B(k, j)
+
+Where neighbouring k of B lie pages apart, or neighbouring j are no neighbours in memory (a transposed matrix, an image
+that is read in steps of two, short rows of an image), a strip of columns is copied first. The panel stays in the
+second-level cache while all rows pass over it, and the tiles of `register_tiles` read it as they would a small matrix:
+
+    for j in N / width:
+        for k in K: panel[k, :] = B(k, j * width : (j + 1) * width)
+        for i in M / rows:
+            acc[rows, width] = init
+            for k: acc[r, c] += A[i * rows + r, k] * panel[k, c]
+            C[i * rows + r, j * width + c] = epilogue(acc[r, c])
+
+Where neighbouring k are neighbours in memory, as in a matrix that is stored transposed, the panel is filled by squares
+that are turned around in registers (`transpose`).
+
+Short rows of an image, h x w, stand side by side in a strip: j is the pair (h, w). A panel that would be larger than
+the cache is copied and used in parts along the outermost k; the sums then wait in a strip [M, width] of their own, and
+each is still taken in its order.
+
+Where the rows of A come from afar several panels are copied side by side, all of which a tile passes by before the
+next one does: panel[strip, k, c]. They come from the last cache then, as fast as products of narrow vectors take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import cast
+
+from xdsl.ir import OpResult, SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.names import name_of
+from ....dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
+from ....target import tile_vectors
+from ...loop_builder import Bindings, LoopBuilder, captured
+from ..analysis.plan import Machine
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
+from ..library import microkernel as mk
+from ..library.epilogue import Epilogue, hoist_uniform
+from ..library.fuse_iters import moves_alike
+from ..library.interleaved_rows import InterleavedRows, interleaved_rows
+from ..library.packed import panels_of
+from ..library.prefetch import LINE_BITS
+
+_LEAST_BYTES = 1 << 16
+_PART_OF_CACHE = 2
+"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too.
+What is larger is summed up part by part, and each part reads and writes all sums again."""
+FEWEST_ROWS = 24
+"""So many rows must use a panel that copying it is little."""
+_SHORT_ROW = 32
+_FAR_BYTES = 1 << 22
+"""A strip of columns that is spread over as much memory needs more pages than are at hand at once."""
+_WAYS = 8
+"""So many lines has a set of a second-level cache: of some processors 16."""
+_MOST_STRIPS, _GROUPS_OF_STRIPS = 8, 16
+"""So many strips at most are passed by, and so many times as many there are at least."""
+_BYTES_OF_A_CYCLE = 11
+"""What the last cache gives a processor that adds two vectors of products in a cycle, and does not wait for it."""
+_MANY_STEPS = 1024
+_MANY_ROWS = 64
+"""So many rows an image is taken to have that has any number."""
+
+
+@dataclass
+class PanelPlan(mk.StagePlan):
+    """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
+
+    A panel that would be larger than `panel_bytes` is copied in parts.
+    """
+
+    update: Update
+    operand: SSAValue
+    outer: list[Iter]
+    above: list[Iter]
+    row: Iter
+    group: Iter | None
+    lane: Iter
+    groups: int
+    lanes: int
+    vectors: int
+    rows: int
+    panel_bytes: int
+    blocks: InterleavedRows | None
+    strips: int = 1
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
+        load = self.operand.owner
+        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= mk.WIDEST_SQUARE:
+            return False
+        inner, *others = self.stage.reduce
+        if others or inner.parts or constant_slope(load, self.lane) in (0, 1):
+            return False
+        return is_in_order(load, inner)
+
+    @property
+    def all_rows(self) -> SymExpr:
+        """How many rows a panel is used for."""
+        return product(it.extent for it in (*self.above, self.row))
+
+    @property
+    def column(self) -> Iter:
+        if self.group is None:
+            return self.lane
+        return _pair(self.group, self.lane)
+
+
+def _pair(group: Iter, lane: Iter) -> Iter:
+    return replace(lane, extent=mul(group.extent, lane.extent), parts=(group, lane))
+
+
+def plan_panels(epilogue: Epilogue, machine: Machine) -> PanelPlan | None:
+    """The plan for a product, None where this rule does not fit or does not pay."""
+    stage = epilogue.stage
+    update = update_of(stage)
+    if update is None:
+        return misfit("it is no reduction C = combine(C, term)")
+    term = update.term.owner
+    if not isinstance(update.combiner, tir.AddOp) or not isinstance(term, tir.MulOp):
+        return misfit("it is no sum of products")
+    for other, operand in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
+        plan = _plan(epilogue, update, other, operand, machine)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue, machine: Machine) -> PanelPlan | None:
+    stage = epilogue.stage
+    mine, others = _varies_with(stage, operand), _varies_with(stage, other)
+    several = [it for it in stage.spatial if it.extent.constant != 1]
+    rows = [it for it in several if it in others and it not in mine]
+    columns = [it for it in several if it in mine and it not in others]
+    lane = next(
+        (it for it in reversed(columns) if constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1), None
+    )
+    if lane is None or not rows:
+        return misfit("it is no product of rows and of columns that lie along the result")
+    if any(r.extent.constant is None for r in stage.reduce[1:]):
+        return misfit("an inner extent that is summed over is not known")
+    lanes = max(1, machine.vector_bits // mk.element_bits(stage))
+    if panels_of(stage, lane, lanes) is not None:
+        return misfit("the operand stands in panels already")
+    group, groups = _groups(epilogue, columns, lane, lanes, machine)
+    if not _pays(stage, operand, lane, group, rows, machine):
+        return misfit("panels do not pay: few rows use them, or the operand is fast to read as it stands")
+    width = lane.extent.constant
+    vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
+    if group is not None and width is not None:
+        vectors = -(-groups * width // lanes)
+        tile = mk.tile_rows(machine, vectors, rows[-1])
+    fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
+    blocks = interleaved_rows(stage, lane, lanes)
+    strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
+    return PanelPlan(
+        epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
+        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), blocks, strips,
+    )  # fmt: skip
+
+
+def _varies_with(stage: Stage, value: SSAValue) -> set[Iter]:
+    """The iterators of a stage that `value` depends on."""
+    by_var = {part.var: it for it in stage.iters for part in (it.parts or (it,))}
+    return {by_var[v] for v in _computed_from(value) if v in by_var}
+
+
+def _computed_from(value: SSAValue) -> list[SSAValue]:
+    """What a value is computed from, itself and those in lazy expressions too."""
+    values: dict[SSAValue, None] = {}
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if v not in values:
+            values[v] = None
+            todo.extend(captured(v.op) if isinstance(v, OpResult) else ())
+    return list(values)
+
+
+def _groups(
+    epilogue: Epilogue, columns: list[Iter], lane: Iter, lanes: int, machine: Machine
+) -> tuple[Iter | None, int]:
+    """The iterator whose rows stand side by side in a strip, and how many of them; (None, 1) where rows are long."""
+    width = lane.extent.constant
+    widest = lanes * (4 if machine.registers >= 32 else 2)
+    group = columns[columns.index(lane) - 1] if lane in columns[1:] else None
+    if width is None or group is None or 2 * width > widest or lane.parts or group.parts or lane.dtype != group.dtype:
+        return None, 1
+    ends = epilogue.iter_of(group), epilogue.iter_of(lane)
+    if not moves_alike([epilogue.last.store], *ends):
+        return None, 1
+    if epilogue.consumer is not None and not moves_alike(epilogue.consumer.accesses, *ends):
+        return None, 1
+    most = min(widest // width, group.extent.constant or widest // width)
+    rows = group.extent.constant or _MANY_ROWS
+    return group, min(range(most, 0, -1), key=lambda n: _cost(rows, n, width, lanes))
+
+
+def _cost(rows: int, groups: int, width: int, lanes: int) -> tuple[int, int]:
+    """(columns that are computed, kinds of strips) of all rows where `groups` of them stand side by side."""
+    full, rest = divmod(rows, groups)
+    return full * stepped(groups * width, lanes) + stepped(rest * width, lanes), 1 + (rest > 0)
+
+
+def stepped(width: int, lanes: int) -> int:
+    """So many columns where the last vector is as short as a power of two may be."""
+    rest = width % lanes
+    return width - rest + (1 << (rest - 1).bit_length() if rest else 0)
+
+
+def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine) -> bool:
+    """Whether enough rows use a panel, and the operand as it stands is slow to read."""
+    count = product(it.extent for it in rows).constant
+    if count is not None and count < FEWEST_ROWS:
+        return False
+    loads = [op for op in _loads(operand) if op.buffer is not stage.buffer]
+    if not loads or any(constant_slope(load, lane) not in (0, 1) for load in loads):
+        return bool(loads)
+    if _is_converted(operand) and group is None:
+        return True
+    if group is not None and (lane.extent.constant or _SHORT_ROW) < _SHORT_ROW:
+        return True
+    inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
+    if inner is None:
+        return False
+    return any(_span(load, inner) >= _FAR_BYTES or _is_crowded(load, inner, count or 0, machine) for load in loads)
+
+
+def _is_converted(operand: SSAValue) -> bool:
+    """Whether an operand is a byte that is converted: so is a panel once, instead of for each tile of rows."""
+    conversion = operand.owner
+    return isinstance(conversion, tir.CastOp) and bit_width(conversion.value.type) == 8 < bit_width(operand.type)
+
+
+def _span(load: tir.LoadOp, it: Iter) -> int:
+    """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
+    return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or _MANY_STEPS)
+
+
+def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
+    """Whether a strip of columns would fit a cache as a panel, and as it stands is in too few sets of its lines.
+
+    Rows that are a large power of two apart meet in the same sets: of a second-level cache of 1024 sets of 8 lines
+    rows of 2 KiB are in 32, which hold 256 lines. The second level is near enough where few `rows` use a panel,
+    or nobody knows how many (0).
+    """
+    steps = it.extent.constant
+    if steps is None:
+        return False
+    width = max(LINE_BITS, tile_vectors(machine.registers)[0] * machine.vector_bits) // 8
+    apart = max(width, _span(load, it) // steps)
+
+    def crowded(cache: int) -> bool:
+        sets = gcd(apart, cache // _WAYS)
+        return 2 * steps * width * sets > cache * min(width, sets)
+
+    l1, l2 = machine.caches.l1d, machine.caches.l2
+    near = rows >= _MANY_ROWS and 2 * steps * width <= l1
+    return crowded(l2) or (near and crowded(l1))
+
+
+def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, tile: tuple[int, int]) -> int:
+    """How many strips a tile of rows passes by: several where rows come from afar, and panels fast enough then.
+
+    What is left for threads is many times as much.
+    """
+    width, (k, *others), (vectors, height) = lane.extent.constant, stage.reduce, tile
+    if width is None or others or machine.vector_bits // 4 > _BYTES_OF_A_CYCLE * height:
+        return 1
+    columns = width // (vectors * machine.vector_bits // mk.element_bits(stage))
+    far = (rows * k.extent).constant
+    if far is not None and far * mk.element_bits(stage) <= 8 * machine.caches.l2:
+        return 1
+    return max(1, min(_MOST_STRIPS, columns // _GROUPS_OF_STRIPS))
+
+
+def _loads(value: SSAValue) -> list[tir.LoadOp]:
+    """Every load that `value` depends on, those in lazy expressions too."""
+    ops = {op: None for v in _computed_from(value) if isinstance(v, OpResult) for op in v.op.walk()}
+    return [op for op in ops if isinstance(op, tir.LoadOp)]
+
+
+def emit_panels(loops: LoopBuilder, plan: PanelPlan) -> None:
+    """The loops of a plan."""
+    loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
+
+
+def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
+    """Full strips, then what is left of the columns."""
+    along = plan.lane if plan.group is None else plan.group
+    full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
+    name = mk.tile_name(along, "j", "strip")
+    several = plan.strips if plan.group is None and plan.blocks is None else 1
+    sizes = [(full * n, None) for n in dict.fromkeys((several, 1))]
+
+    def strips(strip: mk.Strip) -> None:
+        _Strips(plan, where, strip, max(1, strip.size // full)).emit()
+
+    mk.strips(loops, along, sizes, strips, tail=tail, name=name)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Steps of the outermost k: so many, from `begin`."""
+
+    begin: SymExpr
+    extent: SymExpr
+
+
+@dataclass
+class _Strips:
+    """Strips side by side, `count` of them, all of which a tile of rows passes by before the next tile does.
+
+    Each of their buffers has a place for each strip in front where there are several.
+    """
+
+    plan: PanelPlan
+    where: Bindings
+    whole: mk.Strip
+    count: int
+
+    def __post_init__(self) -> None:
+        self.loops, self.size = self.whole.loops, self.whole.size // self.count
+        self.one = _Strip(self.plan, self.where, replace(self.whole, size=self.size), [])
+
+    def each(self, body: Callable[[_Strip], object]) -> None:
+        """`body` for each strip."""
+        if self.count == 1:
+            body(self.one)
+            return
+
+        def strip(number: SSAValue) -> None:
+            first = Var(self.whole.first, dtype) + Var(number, dtype) * self.size
+            columns = replace(self.whole, first=self.loops.value(first), size=self.size)
+            body(_Strip(self.plan, self.where, columns, [number]))
+
+        dtype = self.plan.lane.dtype
+        self.loops.loop(self.count, strip, dtype=dtype, name=mk.tile_name(self.plan.lane, "j"))
+
+    def emit(self) -> None:
+        """Copy the panels, then all tiles of rows; in parts along the outermost k where a panel were too large."""
+        plan, loops = self.plan, self.loops
+        outermost, *inner = plan.stage.reduce
+        steps = self.one.steps_of_a_part()
+        several = [self.count] if self.count > 1 else []
+        panel = loops.scratch([*several, steps, *(it.extent for it in inner), self.one.padded], plan.operand.type)
+        if outermost.extent.constant == steps:
+            self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
+            return
+        rows = [*plan.above, plan.row]
+        sums = loops.scratch([*several, *(it.extent for it in rows), self.one.padded], element_type(plan.stage.buffer))
+
+        def part(first: SymExpr, steps: int) -> None:
+            extent = minimum(outermost.extent - first, Const(steps, outermost.dtype))
+            self._use(panel, _Part(first, extent), sums)
+
+        self.each(lambda strip: strip.each_row(strip.begun, lambda where, at: strip.begin(where, sums, at)))
+        count = (outermost.extent + (steps - 1)) // steps
+        mk.run_pieces(
+            loops, outermost, (Const(0, outermost.dtype), count, steps), part, mk.tile_name(outermost, "k", "part")
+        )
+        self.each(lambda strip: strip.each_row(strip.width, lambda where, at: strip.finish(where, sums, at)))
+
+    def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
+        plan, loops = self.plan, self.loops
+        self._fill(panel, part)
+
+        def tiles(above: Bindings) -> None:
+            size = plan.rows, plan.vectors
+
+            def rows(rows: mk.Rows) -> None:
+                self.each(lambda strip: _Tile(strip, above, rows, panel, part, sums).emit())
+
+            mk.row_tiles(loops, plan.row, plan.lane, size, rows)
+
+        loops.nest(plan.above, self.where, tiles)
+
+    def _fill(self, panel: SSAValue, part: _Part) -> None:
+        """Copy a part; a row of all strips before the next row, where nothing is unpacked or turned around."""
+        if self.plan.blocks is not None or self.one.turned:
+            self.each(lambda strip: strip.fill(panel, part))
+            return
+
+        def row(ks: Bindings, at: list[SSAValue]) -> None:
+            self.each(lambda strip: strip.copy(panel, ks, [*strip.number, *at], 0))
+
+        self.one.each_step(part, row)
+
+
+@dataclass
+class _Strip:
+    """A strip of columns: lanes, or rows of lanes; `number` is its place among several.
+
+    `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
+    """
+
+    plan: PanelPlan
+    where: Bindings
+    strip: mk.Strip
+    number: list[SSAValue]
+
+    def __post_init__(self) -> None:
+        plan, self.loops = self.plan, self.strip.loops
+        each = 1 if plan.group is None else plan.lane.extent.constant or 1
+        self.width = self.strip.size * each
+        self.padded = mk.whole_vectors(self.width, plan.lanes)
+        self.stepped = stepped(self.width, plan.lanes)
+        start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
+        self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
+
+    def each_row(self, width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """`body` for so many columns of each row, with its place among the sums."""
+        rows = [*self.plan.above, self.plan.row]
+
+        def row(where: Bindings) -> None:
+            self.columns.vectors(lambda c: body(where, [*self.number, *(where[it] for it in rows), c]), width)
+
+        self.loops.nest(rows, self.where, row)
+
+    @property
+    def begun(self) -> int:
+        """How many columns sums are begun for: whole vectors where what they begin with is not read from memory."""
+        init = self.plan.stage.init
+        return self.width if init is None or _loads(init.value) else self.stepped
+
+    def steps_of_a_part(self) -> int:
+        """How many steps of the outermost k a panel has: all of them, or parts of one size that fit the cache."""
+        plan = self.plan
+        outermost, *inner = plan.stage.reduce
+        each = self.padded * max(8, bit_width(plan.operand.type)) // 8
+        for it in inner:
+            each *= it.extent.constant or 1
+        most, known = max(1, plan.panel_bytes // each), outermost.extent.constant
+        if known is None:
+            return most
+        steps = known if 2 * known <= 3 * most else -(-known // -(-known // most))
+        return steps if plan.blocks is None else mk.whole_vectors(steps, plan.blocks.format.size)
+
+    @property
+    def turned(self) -> int:
+        """How many columns are filled by squares of a transposed matrix."""
+        return 0 if self.strip.masked or not self.plan.is_turned else self.width - self.width % self.plan.lanes
+
+    def fill(self, panel: SSAValue, part: _Part) -> None:
+        """Fill a part: unpacked blocks, or squares of a transposed matrix and element by element what is left."""
+        plan, size, turned = self.plan, self.plan.lanes, self.turned
+        if plan.blocks is not None:
+            plan.blocks.unpack(self.strip, panel, part.begin, part.extent)
+            return
+        k = plan.stage.reduce[0]
+        count = part.extent // size
+        squares = mk.Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
+        squares.fill(panel, self.number, part.begin, self.where, count)
+        if turned < self.width:
+            self.each_step(part, lambda ks, at: self.copy(panel, ks, at, turned))
+        self.each_step(part, lambda ks, at: self.copy(panel, ks, at, 0), count * size)
+
+    def each_step(
+        self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
+    ) -> None:
+        """Loops over the steps of a part, but those that are `done`.
+
+        `body` is given the iterators' values, and the place in the panel.
+        """
+        outermost, *inner = self.plan.stage.reduce
+        done = Const(0, outermost.dtype) if done is None else done
+
+        def over(i: SSAValue) -> None:
+            v = self.loops.value(done + Var(i, outermost.dtype), outermost.dtype)
+            here = self.loops.value(part.begin + Var(v, outermost.dtype), outermost.dtype)
+            self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [*self.number, v, *(ks[it] for it in inner)]))
+
+        self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
+
+    def copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
+        """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
+        plan, loops, lane = self.plan, self.loops, self.plan.lane
+        if self.strip.masked or self.width < self.padded:
+            loops.vectors(lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
+
+        def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: mk.Strip | None) -> None:
+            place = loops.value(begin + Var(c, lane.dtype))
+            here = {**self.where, **ks, **row, lane: c if of is None else of.at(place)}
+            cloner, guard = loops.cloner(here), None if of is None else of.guard(here)
+            if guard is not None:
+                hoist_uniform(cloner, plan.operand, lane)
+            mk.under(loops, guard, lambda: loops.store(cloner(plan.operand), panel, [*at, place]))
+
+        group = plan.group
+        if group is None:
+            loops.vectors(lane, self.width - begin, lambda c: column(c, begin, {}, self.strip))
+            return
+        each = lane.extent.constant or 1
+
+        def row(g: SSAValue) -> None:
+            where = {group: self.strip.at(g)}
+            first = loops.value(Var(g, lane.dtype) * each)
+            loops.vectors(lane, each, lambda c: column(c, Var(first, lane.dtype), where, None))
+
+        loops.unrolled(lane.dtype, self.strip.size, row)
+
+    def _store_zero(self, panel: SSAValue, at: list[SSAValue], c: SSAValue) -> None:
+        loops, dtype = self.loops, self.plan.lane.dtype
+        place = loops.value(Var(c, dtype) + (self.padded - self.plan.lanes))
+        zero = loops.const(0, element_type(panel))
+        loops.store(zero, panel, [*at, place])
+
+    def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
+        """Store what a sum begins with; the column is the last of where it is stored."""
+        here = self._at_column(where, at[-1])
+        mk.begin(self.columns, self.plan.stage, self.plan.update, here, (to, at))
+
+    def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
+        """Finish a sum and store it."""
+        value = self.loops.load(of, at)
+        here = self._at_column(where, at[-1])
+        self.plan.epilogue.store(self.loops, here, value, self.columns.guard(here))
+
+    def _at_column(self, where: Bindings, c: SSAValue) -> Bindings:
+        return {**where, self.columns.it: self.columns.at(c)}
+
+
+@dataclass
+class _Tile:
+    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or finish their elements."""
+
+    strip: _Strip
+    where: Bindings
+    rows: mk.Rows
+    panel: SSAValue
+    part: _Part
+    sums: SSAValue | None
+
+    def emit(self) -> None:
+        """One tile."""
+        strip, plan, loops, sums = self.strip, self.strip.plan, self.strip.loops, self.sums
+        acc = loops.registers([self.rows.size, strip.padded], element_type(plan.stage.buffer))
+
+        def elements(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+            def columns(r: SSAValue) -> None:
+                where = {**self.where, **self.rows.at(r)}
+                strip.columns.vectors(lambda c: body(where, [r, c]), width)
+
+            self.rows.each(columns)
+
+        def copied(of: SSAValue, place: list[SSAValue], to: SSAValue, at: list[SSAValue]) -> None:
+            loops.store(loops.load(of, place), to, at)
+
+        def sum_at(where: Bindings, c: SSAValue) -> list[SSAValue]:
+            return [*strip.number, *(where[it] for it in (*plan.above, plan.row)), c]
+
+        def step(ks: Bindings, place: list[SSAValue]) -> None:
+            elements(strip.stepped, lambda where, at: self._step({**where, **ks}, place, acc, at))
+
+        if sums is None:
+            elements(strip.begun, lambda where, at: strip.begin(where, acc, at))
+        else:
+            elements(strip.stepped, lambda where, at: copied(sums, sum_at(where, at[1]), acc, at))
+        if strip.plan.stage.reduce[1:]:
+            strip.each_step(self.part, step)
+        else:
+            self._blocks(step)
+        if sums is None:
+            elements(strip.width, lambda where, at: strip.finish(where, acc, at))
+        else:
+            elements(strip.stepped, lambda where, at: copied(acc, at, sums, sum_at(where, at[1])))
+
+    def _blocks(self, step: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """The steps of a product of matrices, in blocks."""
+        loops, part, k = self.strip.loops, self.part, self.strip.plan.stage.reduce[0]
+
+        def at(number: SymExpr) -> None:
+            here = {k: loops.value(part.begin + number, k.dtype)}
+            step(here, [*self.strip.number, loops.value(number, k.dtype)])
+
+        mk.in_blocks(loops, k, part.extent, at, lambda *_: None)
+
+    def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
+        operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
+        loops = self.strip.loops
+        mk.accumulate(loops, loops.cloner(where), self.strip.plan.update, (acc, at), operands=operands)

@@ -1,0 +1,129 @@
+"""The rule for stages without reduction: loops in their order, vectors along the iterator that is stored contiguously.
+
+for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X[i, j])
+
+Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
+of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them (`prefetch`), and
+what they are computed from is asked for a while before, line by line:
+
+    for i: for j in J / 16:
+        prefetch X[i, 16 j + 512]
+        for vectorized c in 16: Y[i, 16 j + c] = tirax_streamed(f(X[i, 16 j + c]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.names import name_of
+from ....dialects.sym.expr import SymExpr, minimum
+from ...loop_builder import Bindings, LoopBuilder
+from ..analysis.plan import Machine, Plan
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, Stage, constant_slope, element_type
+from ..library.epilogue import Epilogue
+from ..library.microkernel import pieces, tile_name
+from ..library.prefetch import LINE_BITS, ask_for_load, can_be_streamed, pays_streamed, rows_from_far, streamed
+from ..library.reciprocals import Reciprocals
+
+_STORES = ("cached", "streamed")
+_LINES_AHEAD = 32
+"""How many lines in front of what is read one is asked for: by measurement, 16 to 64 are as good."""
+
+
+@dataclass
+class PointwisePlan(Plan):
+    """Vectors lie along `lane`, if along any; what is stored goes to a cache, or is streamed past them."""
+
+    stage: Stage
+    lane: Iter | None
+    stores: str = _STORES[0]
+
+    @property
+    def problem(self) -> str | None:
+        """What the plan has to have, None where it can have what it has."""
+        fitting = _STORES if can_be_streamed(self.stage) else _STORES[:1]
+        return None if self.stores in fitting else " or ".join(f'stores = "{word}"' for word in fitting)
+
+
+def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None:
+    """The plan for a stage without reduction, else None."""
+    stage = epilogue.stage
+    if stage.reduce or stage.init is not None:
+        return misfit("it reduces")
+    lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
+    large = lane is not None and pays_streamed(stage, machine)
+    return PointwisePlan(stage, lane, _STORES[large])
+
+
+def emit_pointwise(loops: LoopBuilder, plan: PointwisePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.iters if it is not plan.lane]
+    loops.nest(outer, {}, lambda where: _along(loops, plan, where))
+
+
+def _fits(stage: Stage, it: Iter) -> bool:
+    return it.extent.constant != 1 and constant_slope(stage.store, it) == 1
+
+
+def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
+    stage, lane, past_caches = plan.stage, plan.lane, plan.stores == "streamed"
+    if lane is None:
+        _element(loops, stage, where)
+        return
+
+    def row(factors: Reciprocals | None) -> None:
+        def body(v: SSAValue) -> None:
+            _element(loops, stage, {**where, lane: v}, factors, past_caches=past_caches)
+
+        if far:
+            width = LINE_BITS // bit_width(element_type(stage.buffer))
+            _lines(loops, lane, width, body, lambda at: _ask(loops, far, {**where, lane: at}))
+        else:
+            loops.vectors(lane, lane.extent, body, name_of(lane.var))
+
+    far = rows_from_far(stage, lane) if past_caches else []
+    factors = Reciprocals.of(stage.store.value, lane)
+    if factors is None:
+        row(None)
+    else:
+        factors.emit(loops, where, row)
+
+
+def _lines(
+    loops: LoopBuilder, lane: Iter, width: int, body: Callable[[SSAValue], object], ask: Callable[[SSAValue], None]
+) -> None:
+    """`body` along `lane`, line by line of `width` elements, and `ask` where a later line begins."""
+
+    def vectors(begin: SymExpr, size: SymExpr | int) -> None:
+        first = loops.value(begin, lane.dtype)
+        loops.vectors(lane, size, lambda c: body(loops.sum(first, c)))
+
+    def line(begin: SymExpr, size: int) -> None:
+        ask(loops.value(minimum(begin + _LINES_AHEAD * size, lane.extent - 1), lane.dtype))
+        vectors(begin, size)
+
+    done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))
+    vectors(done, lane.extent - done)
+
+
+def _ask(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings) -> None:
+    for load in loads:
+        ask_for_load(loops, load, loops.cloner(where))
+
+
+def _element(
+    loops: LoopBuilder, stage: Stage, where: Bindings, factors: Reciprocals | None = None, *, past_caches: bool = False
+) -> None:
+    cloner = loops.cloner(where)
+    if factors is not None:
+        factors.put(loops, cloner)
+    value = cloner(stage.store.value)
+    if past_caches:
+        value = streamed(loops, value)
+    cloner.store(stage.store, value)

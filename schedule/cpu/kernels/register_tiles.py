@@ -1,0 +1,541 @@
+"""The rule for reductions into rows of neighbouring elements: matrix products, convolutions, sums over leading axes.
+
+A tile of `rows` x `width` elements is accumulated in registers while the reduction runs, then finished and stored;
+each element is summed in its own order, as the tir says. Vectors run along an iterator in which the result and the
+operands are contiguous; rows run along another one, in which one of the vectors is reused:
+
+    for j in N / width: for i in M / rows:
+        acc[rows, width] = init
+        for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]
+        C[i * rows + r, j * width + c] = epilogue(acc[r, c])
+
+What is left of M and N is done by smaller tiles. Where B stands in panels (`packed`) and is small, the loop over i is
+the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others, and
+while the tiles read one panel they ask for the next one. So they do where panels are a dimension of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
+from ....ir.affine.values import sym_expr_of
+from ...loop_builder import Bindings, Cloner, LoopBuilder
+from ..analysis.plan import Machine
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, has_no_aliases, update_of
+from ..library import microkernel as mk
+from ..library.epilogue import Epilogue
+from ..library.packed import Panels, panels_of
+from ..library.prefetch import LINE_BITS, ask_for, ask_for_load
+from ..library.prefetch_distribution import turn_of
+from ..library.sliding_windows import sliding_tap, sliding_tile
+from ..library.unswitch_padding import Interior, interior_of, range_of
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """`load` goes on to its next part by `it`; a part is used for `steps` of the reduction at a time, or for all."""
+
+    it: Iter
+    load: tir.LoadOp
+    steps: int | None = None
+
+
+@dataclass
+class RegisterTilePlan(mk.StagePlan):
+    """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
+
+    `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
+    does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished. The steps of
+    `unrolled` stand one after the other. `parts` are those of the operand along the lanes, if the next one is asked for
+    meanwhile.
+    """
+
+    update: Update
+    lane: Iter
+    row: Iter | None
+    lanes: int
+    vectors: int
+    rows: int
+    panels: Panels | None = None
+    order: str = "columns, rows"
+    interior: Interior | None = None
+    far: tuple[tir.LoadOp | tir.StoreOp, ...] = ()
+    unrolled: Iter | None = None
+    parts: _Parts | None = None
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def problem(self) -> str | None:
+        """What numbers the plan has to have, None where it can have these."""
+        if self.panels is not None and self.panels.width != self.width:
+            return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
+        return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
+
+
+_MANY_FOR_A_TAP = 6
+"""Of so many rows of an image for each row of the kernel but one, most are not at the border."""
+NEIGHBOURS = frozenset[int | None]((0, 1))
+_FEWEST_STEPS = 256
+STEPS = frozenset[int | None]((0, 1, 2, 3, 4))
+"""Places of which vectors are picked out of what lies between."""
+
+
+def plan_register_tiles(
+    epilogue: Epilogue, machine: Machine, allowed: frozenset[int | None] | None = NEIGHBOURS
+) -> RegisterTilePlan | None:
+    """The plan for a reduction, None where this rule does not fit.
+
+    `allowed` are the steps in memory that operands may take along the lanes; None is any, also such that change.
+    """
+    stage = epilogue.stage
+    update = update_of(stage)
+    if update is None or not stage.reduce:
+        return misfit("it is no reduction C = combine(C, term)")
+    lanes = max(1, machine.vector_bits // mk.element_bits(stage))
+    lane = _lane_iter(stage, epilogue, allowed, lanes)
+    if lane is None:
+        return misfit("along no iterator of the result do operands move by steps that this rule takes")
+    row = _row_iter(stage, update, lane)
+    panels = panels_of(stage, lane, lanes)
+    vectors, rows = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    tap = sliding_tap(stage, lane, row)
+    if tap is not None and row is not None:
+        vectors, rows = sliding_tile(machine, row)
+    if panels is not None and vectors * lanes != panels.width:
+        if allowed is not None:
+            return misfit("the panels of packed weights are not as wide as the tiles")
+        panels = None
+    order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
+    far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
+    parts = _parts(machine, stage, lane, row) if lane.extent.constant == lanes * vectors and interior is None else None
+    tile = lane, row, lanes, vectors, rows
+    return RegisterTilePlan(epilogue, update, *tile, panels, order, interior, far, tap, parts)
+
+
+def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Parts | None:
+    """The iterator along which one operand, which does not fit the cache, has parts as wide as a tile.
+
+    Two of them have to fit it beside the other operands, which are read once a part; else they are read in pieces.
+    """
+    loads = _along_lanes(stage, lane)
+    if len(loads) != 1 or row is None:
+        return None
+    moving = [it for it in stage.spatial if it not in (lane, row) and constant_slope(loads[0], it)]
+    count = moving[0].extent.constant if len(moving) == 1 else None
+    sizes = {load.buffer: mk.byte_count(load.buffer) for load in stage.loads if load.buffer is not stage.buffer}
+    size, others = sizes.pop(loads[0].buffer), list(sizes.values())
+    if count is None or size is None or 2 * size <= machine.caches.l2:
+        return None
+    unknown = machine.caches.l2 // 4
+    if 2 * size // count + sum(unknown if other is None else other for other in others) <= machine.caches.l2:
+        return _Parts(moving[0], loads[0])
+    if None in others:
+        return None
+    steps = _steps(machine, stage, size // count)
+    return None if steps is None else _Parts(moving[0], loads[0], steps)
+
+
+def _steps(machine: Machine, stage: Stage, size: int) -> int | None:
+    """How many steps of the reduction a part of so many bytes is read in at a time: it takes an eighth of the cache."""
+    count, pieces = stage.reduce[-1].extent.constant, -(-8 * size // machine.caches.l2)
+    if len(stage.reduce) != 1 or count is None or pieces < 2 or count % pieces or count // pieces < _FEWEST_STEPS:
+        return None
+    return count // pieces
+
+
+def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
+    """Where results are stored, and what is read for each of them, in buffers that do not fit the cache."""
+    last, mine = epilogue.last, epilogue.iter_of(lane)
+    others = [] if epilogue.consumer is None else [op for op in last.loads if op.buffer is not epilogue.stage.buffer]
+    for access in (last.store, *others):
+        size = mk.byte_count(access.buffer)
+        if constant_slope(access, mine) == 1 and (size is None or 2 * size > machine.caches.l2):
+            yield access
+
+
+def _lane_iter(stage: Stage, epilogue: Epilogue, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
+    """The innermost iterator in which the result is contiguous, and every operand takes a step that is allowed."""
+    for it in reversed(stage.spatial):
+        mine = epilogue.iter_of(it)
+        if it.extent.constant == 1 or constant_slope(epilogue.last.store, mine) != 1:
+            continue
+        operands = [s for load in stage.loads if load.buffer is not stage.buffer for s in [constant_slope(load, it)]]
+        fits = allowed is None or all(s in allowed for s in operands) or panels_of(stage, it, lanes) is not None
+        if fits and any(s != 0 for s in operands):
+            return it
+    return None
+
+
+def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
+    """The innermost other iterator in which an operand that lies along the lanes does not move."""
+    vectors = [op for op in stage.loads if op is not update.old and constant_slope(op, lane) != 0]
+    for it in reversed(stage.spatial):
+        if it is not lane and it.extent.constant != 1 and any(constant_slope(op, it) == 0 for op in vectors):
+            return it
+    return None
+
+
+def emit_register_tiles(loops: LoopBuilder, plan: RegisterTilePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
+    _ORDERS[plan.order](loops, plan, outer)
+
+
+def _columns_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
+    loops.nest(outer, {}, lambda where: _columns(loops, plan, lambda strip: _rows(plan, strip, where)))
+
+
+def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
+    _columns(loops, plan, lambda strip: loops.nest(outer, {}, lambda where: _rows(plan, strip, where)))
+
+
+def _heads_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
+    loads = _along_lanes(plan.stage, plan.lane)
+    stay = [it for it in outer if all(constant_slope(load, it) == 0 for load in loads)]
+    _columns_rows(loops, plan, [it for it in outer if it not in stay] + stay)
+
+
+def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
+    def tiles(where: Bindings) -> None:
+        def tile(rows: mk.Rows) -> None:
+            _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows).emit())
+
+        mk.row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile, repeats=_may_repeat(plan))
+
+    loops.nest(outer, {}, tiles)
+
+
+_PANEL_BY_PANEL = "columns, others, rows"
+_ORDERS: dict[str, Callable[[LoopBuilder, RegisterTilePlan, list[Iter]], None]] = {
+    "columns, rows": _columns_rows,
+    _PANEL_BY_PANEL: _columns_others_rows,
+    "heads, others, rows": _heads_others_rows,
+    "rows, columns": _rows_columns,
+}
+
+
+def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels: Panels | None) -> str:
+    """What lies along the lanes is read once where it does not fit the cache; else panels pass by each tile of rows.
+
+    Where it consists of parts (heads, panels that are a dimension of the result), one is read after the other.
+    """
+    loads = _along_lanes(stage, lane)
+    if panels is None and (row is None or len(loads) != 1):
+        return "columns, rows"
+    size = mk.byte_count(loads[0].buffer)
+    large = size is None or 2 * size > machine.caches.l2
+    others = [it for it in stage.spatial if it is not lane and it is not row and it.extent.constant != 1]
+    moves = {constant_slope(loads[0], it) != 0 for it in others}
+    if panels is None and True in moves:
+        return "heads, others, rows" if size is not None and large and False in moves else "columns, rows"
+    if large:
+        return _PANEL_BY_PANEL
+    return "columns, rows" if panels is None else "rows, columns"
+
+
+def _along_lanes(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
+    """The operands that move with the lanes."""
+    return [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
+
+
+def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Strip], object]) -> None:
+    """Full strips, then what is left of the lanes: a narrower one, or vectors with a mask where that is not known."""
+    lane = plan.lane
+    mk.strips(loops, lane, [(plan.width, None)], body, tail=plan.lanes, name=mk.tile_name(lane, "j"))
+
+
+def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
+    """Tiles of all rows of a strip."""
+    if plan.row is not None and plan.parts is not None and plan.parts.steps is not None:
+        _rows_in_pieces(plan, strip, where, plan.row, plan.parts.steps)
+        return
+    size, far = (plan.rows, plan.vectors), plan.panels is None
+
+    def tile(rows: mk.Rows) -> None:
+        _Tile(plan, strip, where, rows).emit()
+
+    mk.row_tiles(strip.loops, plan.row, plan.lane, size, tile, far, _may_repeat(plan))
+
+
+def _may_repeat(plan: RegisterTilePlan) -> bool:
+    """Whether a row that is computed and stored twice is what it is when that is done once: nothing reads a result."""
+    consumer = plan.epilogue.consumer
+    if plan.stage.init is None or plan.interior is not None:
+        return False
+    reads_own = consumer is not None and any(load.buffer is consumer.buffer for load in consumer.loads)
+    return consumer is None or (not reads_own and has_no_aliases(plan.stage.root))
+
+
+def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, row: Iter, steps: int) -> None:
+    """The same for so many steps of the reduction after the other, with the sums in memory meanwhile."""
+    loops, k = strip.loops, plan.stage.reduce[0]
+    sums = loops.scratch([row.extent, strip.size], element_type(plan.stage.buffer))
+
+    def each(body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        def columns(r: SSAValue) -> None:
+            strip.vectors(lambda c: body({**where, row: r, plan.lane: strip.at(c)}, [r, c]))
+
+        loops.loop(row.extent, columns, dtype=row.dtype)
+
+    def piece(number: SSAValue) -> None:
+        taken = _Piece(sums, number, steps)
+        size = plan.rows, plan.vectors
+        mk.row_tiles(loops, row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows, taken).emit(), True)
+
+    each(lambda at, place: mk.begin(strip, plan.stage, plan.update, at, (sums, place)))
+    loops.loop(k.extent // steps, piece, dtype=k.dtype, name=mk.tile_name(k, "k", "piece"))
+    each(lambda at, place: plan.epilogue.store(loops, at, loops.load(sums, place)))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """`steps` steps of a reduction, of which this is piece `number`; its sums are kept in `sums`."""
+
+    sums: SSAValue
+    number: SSAValue
+    steps: int
+
+
+@dataclass
+class _Tile:
+    """So many rows of a strip; the other iterators are at `outer`."""
+
+    plan: RegisterTilePlan
+    strip: mk.Strip
+    outer: Bindings
+    rows: mk.Rows
+    piece: _Piece | None = None
+
+    def __post_init__(self) -> None:
+        self.loops = self.strip.loops
+
+    def emit(self) -> None:
+        """One tile; where it may be in the middle of an image, or at its border, one for each."""
+        interior = self.plan.interior
+        if interior is None or not self._is_whole:
+            self._tile(None)
+            return
+        inside = self._holds(interior.without(self._steady))
+        if inside is None:
+            self._tile(None)
+        else:
+            self.loops.branch_either(inside, lambda: self._tile(interior), lambda: self._tile(None))
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the tile is worth code of its own for the middle of images: smaller ones are few."""
+        return not self.strip.masked and 2 * self.rows.size >= self.plan.rows
+
+    @property
+    def _steady(self) -> Interior | None:
+        """The conditions of padding that are the same for the whole tile, where they are worth to be asked alone."""
+        interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
+        steady = None if interior is None else interior.steady(moving)
+        return None if steady is None or _holds_mostly(self.plan.stage, steady) else steady
+
+    def _holds(self, interior: Interior) -> SSAValue | None:
+        """Whether nothing that a tile reads is padding by these conditions; None where that cannot be known."""
+        plan, strip = self.plan, self.strip
+        ranges = {it: range_of(value) for it, value in self.outer.items()}
+        ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
+        ranges[plan.lane] = range_of(strip.first, strip.size)
+        if plan.row is not None and self.rows.first is not None:
+            ranges[plan.row] = range_of(self.rows.first, self.rows.size)
+        return interior.holds(self.loops, ranges)
+
+    def _tile(self, interior: Interior | None) -> None:
+        """Accumulate and finish the elements; with `interior`, steady conditions aside none reads padding."""
+        loops, plan, strip = self.loops, self.plan, self.strip
+        padded = mk.whole_vectors(strip.size, plan.lanes)
+        acc = loops.registers([self.rows.size, padded], element_type(plan.stage.buffer))
+        if not strip.masked:
+            self._ask_for_results()
+
+        def start(where: Bindings, at: list[SSAValue]) -> None:
+            if self.piece is not None and plan.row is not None:
+                loops.store(loops.load(self.piece.sums, [where[plan.row], at[1]]), acc, at)
+                return
+            mk.begin(strip, plan.stage, plan.update, where, (acc, at))
+
+        def end(where: Bindings, at: list[SSAValue]) -> None:
+            if self.piece is not None and plan.row is not None:
+                loops.store(loops.load(acc, at), self.piece.sums, [where[plan.row], at[1]])
+                return
+            guard = strip.guard(where)
+            plan.epilogue.store(loops, where, loops.load(acc, at), guard)
+
+        self._elements(start)
+        self._sum(acc, interior)
+        self._elements(end)
+
+    def _sum(self, acc: SSAValue, interior: Interior | None) -> None:
+        """The loops of the reduction; a step in which all is padding reads nothing of the image."""
+        reduce, steady = list(self.plan.stage.reduce), self._steady
+        often = self._is_whole and (interior is not None or self.plan.interior is None)
+        if self.piece is not None:
+            (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
+            begin, count = number * steps, Const(steps, k.dtype)
+            self._blocks(k, (begin, count), {}, lambda ks: self._step(ks, acc, _as_it_is), often)
+            return
+        if steady is None or interior is None:
+            taken = _as_it_is if interior is None else interior.take
+            self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken), often)
+            return
+        depth = max((i + 1 for i, it in enumerate(reduce) if steady.uses(it)), default=0)
+
+        def either(ks: Bindings) -> None:
+            def rest(choose: Callable[[Cloner], None], often: bool = often) -> None:
+                self._taps(reduce[depth:], ks, lambda all_ks: self._step(all_ks, acc, choose), often)
+
+            there = steady.holds(self.loops, {it: range_of(value) for it, value in {**self.outer, **ks}.items()})
+            if there is None:
+                rest(_as_it_is)
+            else:
+                padding = partial(interior.take, first=False)
+                self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding, False))
+
+        self.loops.nest(reduce[:depth], {}, either)
+
+    def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object], often: bool) -> None:
+        """Loops of the reduction, the innermost of which is in blocks, or one of which is unrolled.
+
+        What does not run `often` is as little code as may be.
+        """
+        tap, k = self.plan.unrolled, self.plan.stage.reduce[-1]
+        if not iters:
+            self._ask_for_what_is_next(ks, sym_expr_of(ks[k]), 1)
+            body(ks)
+            return
+        if tap is None or tap not in iters:
+            *outer, last = iters
+            steps = Const(0, last.dtype), last.extent
+            self.loops.nest(outer, ks, lambda where: self._blocks(last, steps, where, body, often))
+            return
+
+        def taps(where: Bindings) -> None:
+            self.loops.unrolled(tap.dtype, tap.extent.constant or 0, lambda v: body({**where, tap: v}))
+
+        self.loops.nest([it for it in iters if it is not tap], ks, taps)
+
+    def _blocks(
+        self,
+        k: Iter,
+        steps: tuple[SymExpr, SymExpr],
+        where: Bindings,
+        body: Callable[[Bindings], object],
+        written_out: bool,
+    ) -> None:
+        """The steps (the first, how many) in blocks, in each of which tiles ask for lines."""
+        loops, (begin, count) = self.loops, steps
+
+        def step(at: SymExpr) -> None:
+            body({**where, k: loops.value(begin + at, k.dtype)})
+
+        def before(block: SymExpr, size: int) -> None:
+            self._ask_for_what_is_next(where, block, size)
+
+        mk.in_blocks(loops, k, count, step, before, written_out)
+
+    def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
+        """Add a term to each element; `choose` says what becomes of choices in it."""
+        plan = self.plan
+
+        def element(where: Bindings, at: list[SSAValue]) -> None:
+            where = {**where, **ks}
+            cloner = self.loops.cloner(where)
+            if plan.panels is not None:
+                plan.panels.put(self.loops, cloner, self.strip.first, at[1])
+            choose(cloner)
+            mk.accumulate(self.loops, cloner, plan.update, (acc, at), self.strip.guard(where))
+
+        self._elements(element)
+
+    def _ask_for_what_is_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
+        plan, row = self.plan, self.plan.row
+        if row is not None and row.extent.constant is None and self.rows.size == 1:
+            return  # a row alone reads panels in order, which the processor foresees
+        if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
+            turn = turn_of(self.outer, self.rows)
+            if turn is not None:
+                step, where = plan.stage.reduce[-1], {**self.outer, **ks}
+                plan.panels.ask_for_next(self.loops, where, self.strip.first, turn, step, block, size)
+        elif plan.parts is not None:
+            self._ask_for_next_part(plan.parts, ks, block, size)
+
+    def _ask_for_next_part(self, parts: _Parts, ks: Bindings, block: SymExpr, size: int) -> None:
+        """Ask for lines of the next part, along the last loop of the reduction."""
+        loops, plan, turn = self.loops, self.plan, turn_of({}, self.rows)
+        if turn is None:
+            return
+        it, load, k = parts.it, parts.load, plan.stage.reduce[-1]
+        line = LINE_BITS // bit_width(element_type(load.buffer))
+        ahead, begin, steps = Const(1, it.dtype), Const(0, k.dtype), k.extent
+        if self.piece is not None:
+            (ahead, begin), steps = self._next_piece(self.piece, it, k), Const(self.piece.steps, k.dtype)
+        following = minimum(Var(self.outer[it], it.dtype) + ahead, it.extent - 1)
+        for which, step in turn.lines(max(1, plan.width // line), steps, block, size):
+            where = {it: following, k: begin + step, plan.lane: which * line}
+            cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
+            ask_for_load(loops, load, cloner)
+
+    def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
+        """How many parts further the next piece is, and its first step: after the last piece comes the first."""
+        count = (k.extent.constant or 0) // piece.steps
+        following = Var(piece.number, k.dtype) + 1
+        return floordiv(Var(piece.number, it.dtype) + 1, count), floormod(following, count) * piece.steps
+
+    def _ask_for_results(self) -> None:
+        """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
+        loops, plan = self.loops, self.plan
+        lane = plan.lane
+
+        def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
+            column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size)
+            cloner = plan.epilogue.cloner(loops, {**self.outer, **self.rows.at(r), lane: column})
+            if isinstance(access, tir.LoadOp):
+                ask_for_load(loops, access, cloner)
+            else:
+                ask_for(loops.insert, access.buffer, [cloner(index) for index in access.indices], write=True)
+
+        for access in plan.far:
+            size = max(1, LINE_BITS // bit_width(element_type(access.buffer)))
+            count = -(-self.strip.size // size)
+
+            def lines(
+                r: SSAValue, access: tir.LoadOp | tir.StoreOp = access, size: int = size, count: int = count
+            ) -> None:
+                loops.loop(count, lambda at: line(access, size, r, at), dtype=lane.dtype)
+
+            loops.loop(self.rows.size, lines, dtype=self.rows.dtype)
+
+    def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+        """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
+
+        def element(r: SSAValue, c: SSAValue) -> None:
+            where = {**self.outer, self.plan.lane: self.strip.at(c)}
+            body({**where, **self.rows.at(r)}, [r, c])
+
+        self.rows.elements(self.strip, element)
+
+
+def _holds_mostly(stage: Stage, steady: Interior) -> bool:
+    """Whether few tiles are at the border by these conditions: they are asked once a tile then, not in each step."""
+    taps = sum((it.extent.constant or 1) - 1 for it in stage.reduce if steady.uses(it))
+    counts = [it.extent.constant for it in stage.spatial if steady.uses(it)]
+    return all(count is not None and count >= _MANY_FOR_A_TAP * taps for count in counts)
+
+
+def _as_it_is(cloner: Cloner) -> None:
+    """Choices stay."""

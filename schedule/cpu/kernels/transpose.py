@@ -1,0 +1,133 @@
+"""The rule for transposed copies: squares are turned around in registers.
+
+    for i: for j: Y[i, j] = X[j, i]
+        ->
+    for i in M / 16: for j in N / 16:
+        v0, …, v15 = X[j * 16 + 0, i * 16 :+ 16], …, X[j * 16 + 15, i * 16 :+ 16]
+        w0, …, w15 = the columns of v0, …, v15, by four rounds of shuffles
+        Y[i * 16 + 0, j * 16 :+ 16], … = w0, …
+
+Each line of memory is read and written as a whole, and once. What is left of both sides is copied element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.names import name_of
+from ....dialects.sym.expr import Const, SymExpr, Var
+from ...loop_builder import Bindings, LoopBuilder
+from ..analysis.plan import Machine, Plan
+from ..analysis.remarks import misfit
+from ..analysis.stages import Iter, Stage, constant_slope, is_in_order
+from ..library.epilogue import Epilogue
+from ..library.microkernel import WIDEST_SQUARE, tile_name, transposed
+
+
+@dataclass
+class TransposePlan(Plan):
+    """`stored` runs along the rows that are written, `loaded` along those that are read; squares have `size` rows."""
+
+    stage: Stage
+    load: tir.LoadOp
+    stored: Iter
+    loaded: Iter
+    size: int
+
+
+def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None:
+    """The plan for a copy between two layouts, None where this rule does not fit."""
+    stage = epilogue.stage
+    load = stage.store.value.owner
+    if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
+        return misfit("it is no copy")
+    size = min(WIDEST_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
+    stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
+    if bit_width(load.result.type) < 8 or size < 2:
+        return misfit("elements are narrower than bytes, or as wide as a vector")
+    if stored is None or loaded is None or stored is loaded:
+        return misfit("it is not read along one iterator and stored along another, each long enough for a square")
+    return TransposePlan(stage, load, stored, loaded, size)
+
+
+def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | None:
+    """The iterator along which an access is contiguous, and only in its last index."""
+    for it in stage.spatial:
+        if (it.extent.constant or size) < size or constant_slope(access, it) != 1:
+            continue
+        if it.parts:
+            return None if isinstance(access.buffer.owner, tir.AllocBufferOp) else it
+        return it if is_in_order(access, it) else None
+    return None
+
+
+def emit_transpose(loops: LoopBuilder, plan: TransposePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it not in (plan.stored, plan.loaded)]
+    loops.nest(outer, {}, lambda where: _squares(loops, plan, where))
+
+
+def _squares(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
+    """Full squares, then the rows that are left, then the columns that are left of the rows of squares."""
+    size, stored, loaded = plan.size, plan.stored, plan.loaded
+    rows, columns = (it.extent // size for it in (loaded, stored))
+
+    def square(i: SSAValue, j: SSAValue) -> None:
+        here = {loaded: _scaled(loops, i, size, loaded), stored: _scaled(loops, j, size, stored)}
+        _square(loops, plan, {**where, **here})
+
+    def row(i: SSAValue) -> None:
+        loops.loop(columns, lambda j: square(i, j), dtype=stored.dtype, name=tile_name(stored, "i"))
+
+    loops.loop(rows, row, dtype=loaded.dtype, name=tile_name(loaded, "i"))
+    done = rows * size, columns * size
+    _rest(loops, plan, where, (done[0], loaded.extent), (Const(0, stored.dtype), stored.extent))
+    _rest(loops, plan, where, (Const(0, loaded.dtype), done[0]), (done[1], stored.extent))
+
+
+def _scaled(loops: LoopBuilder, value: SSAValue, size: int, it: Iter) -> SSAValue:
+    return loops.value(Var(value, it.dtype) * size)
+
+
+def _rest(
+    loops: LoopBuilder,
+    plan: TransposePlan,
+    where: Bindings,
+    rows: tuple[SymExpr, SymExpr],
+    columns: tuple[SymExpr, SymExpr],
+) -> None:
+    """Element by element, from the first to before the second of each pair."""
+    loaded, stored = plan.loaded, plan.stored
+
+    def element(i: SSAValue, j: SSAValue) -> None:
+        here = {
+            loaded: loops.value(rows[0] + Var(i, loaded.dtype), loaded.dtype),
+            stored: loops.value(columns[0] + Var(j, stored.dtype), stored.dtype),
+        }
+        loops.cloner({**where, **here}).store(plan.stage.store)
+
+    def row(i: SSAValue) -> None:
+        loops.vectors(stored, columns[1] - columns[0], lambda j: element(i, j), name_of(stored.var))
+
+    if (columns[1] - columns[0]).constant != 0:
+        loops.loop(rows[1] - rows[0], row, dtype=loaded.dtype, name=name_of(loaded.var))
+
+
+def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
+    """One square with its first element at `where`."""
+
+    def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
+        """Where a vector begins that is `step` further in the direction across."""
+        here = loops.value(Var(where[across], across.dtype) + step)
+        cloner = loops.cloner({**where, across: here})
+        *outer, last = (cloner(index) for index in access.indices)
+        return [*outer, loops.ramp(last, plan.size)]
+
+    rows = [loops.load(plan.load.buffer, place(plan.load, plan.stored, step)) for step in range(plan.size)]
+    store = plan.stage.store
+    for step, value in enumerate(transposed(loops, rows)):
+        loops.store(value, store.buffer, place(store, plan.loaded, step))

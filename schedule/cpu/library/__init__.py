@@ -1,0 +1,1 @@
+"""What the rules share: loop transformations, packed data, parts of microkernels."""

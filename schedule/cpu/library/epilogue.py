@@ -1,0 +1,122 @@
+"""Epilogues: the elementwise stage that follows a reduction, computed on each element before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.sym.expr import Var
+from ....ir.affine.values import sym_expr_of
+from ...accesses import is_intermediate, loads_of
+from ...loop_builder import Bindings, Cloner, LoopBuilder
+from ..analysis.stages import Iter, Stage, constant_slope, loads_below
+from .inline import dimension_iters, unchanged_after, written_elsewhere
+
+
+@dataclass
+class Epilogue:
+    """How an element of a reduction is finished: `stage` stores it, or `consumer`, whose loads of it are `loads`.
+
+    `iters` maps the iterators of the reduction's elements to those of the epilogue.
+    """
+
+    stage: Stage
+    consumer: Stage | None = None
+    iters: tuple[tuple[Iter, Iter], ...] = ()
+
+    @property
+    def last(self) -> Stage:
+        """The stage whose store it is."""
+        return self.consumer or self.stage
+
+    def iter_of(self, it: Iter) -> Iter:
+        """The iterator of the storing stage for one of the reduction."""
+        if it.parts:
+            return replace(it, var=self.iter_of(it.parts[1]).var, parts=tuple(self.iter_of(p) for p in it.parts))
+        return next((e for r, e in self.iters if r is it), it)
+
+    def _single_values(self) -> list[Iter]:
+        """The iterators of the epilogue that have one value and no counterpart in the reduction."""
+        known = {e for _, e in self.iters}
+        return [] if self.consumer is None else [it for it in self.consumer.iters if it not in known]
+
+    def cloner(self, loops: LoopBuilder, where: Bindings) -> Cloner:
+        """Copies of what the storing stage computes at `where`, a value for each spatial iterator of the reduction."""
+        cloner = loops.cloner({self.iter_of(it): at for it, at in where.items()})
+        for it in self._single_values():
+            cloner.replace(it.var, cloner.constant(0, it.dtype))
+        return cloner
+
+    def store(self, loops: LoopBuilder, where: Bindings, value: SSAValue, guard: Guard | None = None) -> None:
+        """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
+        cloner, last = self.cloner(loops, where), self.last
+        if self.consumer is not None:
+            for load in loads_of(self.stage.buffer):
+                if load in last.loads:
+                    cloner.replace(load.result, value)
+            if guard is not None:
+                hoist_uniform(cloner, last.store.value, self.iter_of(guard.lane), self.stage.buffer)
+
+        under(loops, guard, lambda: cloner.store(last.store, value if self.consumer is None else None))
+
+
+@dataclass
+class Guard:
+    """The condition under which a lane of the iterator `lane` runs."""
+
+    lane: Iter
+    cond: SSAValue
+
+
+def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
+    """`body`, for the lanes that run."""
+    if guard is None:
+        body()
+    else:
+        loops.branch(guard.cond, body)
+
+
+def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | None = None) -> None:
+    """Copy the loads below `value` that do not vary with `lane`: they run whether the lanes do or not."""
+    for load in loads_below(value):
+        if load.buffer is not but and constant_slope(load, lane) == 0:
+            cloner(load.result)
+
+
+def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
+    """The epilogue of a reduction, where one stage reads all it makes, each element once at its own place."""
+    plain = Epilogue(stage)
+    dims = dimension_iters(stage)
+    readers = [s for s in later if stage.buffer in s.inputs()]
+    if dims is None or len(readers) != 1 or not is_intermediate(stage.buffer) or written_elsewhere(stage):
+        return plain
+    reader = readers[0]
+    between = later[: later.index(reader) + 1]
+    if reader.reduce or reader.init is not None or not unchanged_after(stage, between):
+        return plain
+    loads = [load for load in reader.loads if load.buffer is stage.buffer]
+    if len(loads) != len([load for load in loads_of(stage.buffer) if load not in stage.loads]):
+        return plain
+    pairs = _pairs(dims, loads, reader)
+    return plain if pairs is None else Epilogue(stage, reader, pairs)
+
+
+def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
+    """(iterator, reader's iterator) where every load is at the reader's own place; None where one is not."""
+    by_var = {it.expr: it for it in reader.iters}
+    places = {tuple(sym_expr_of(i) for i in load.indices) for load in loads}
+    if len(places) != 1:
+        return None
+    pairs: list[tuple[Iter, Iter]] = []
+    left = dict(by_var)
+    for it, index in zip(dims, next(iter(places)), strict=True):
+        mine = left.pop(index, None) if isinstance(index, Var) else None
+        if it is None and (index.constant == 0 or (mine is not None and mine.extent.constant == 1)):
+            continue
+        if it is None or mine is None or mine.extent != it.extent or mine.dtype != it.dtype:
+            return None
+        pairs.append((it, mine))
+    return tuple(pairs) if all(it.extent.constant == 1 for it in left.values()) else None

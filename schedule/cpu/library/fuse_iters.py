@@ -1,0 +1,95 @@
+"""Two iterators as one, so that short rows fill vectors and nests become less deep:
+
+    for h in 14: for w in 14: C[o, h, w] += A[o, k] * X[k, h, w]
+        ->
+    for t in 196: C[o, t // 14, t % 14] += A[o, k] * X[k, t // 14, t % 14]
+
+That is allowed where each access moves by one step of the outer iterator as by all steps of the inner one; then the
+places above are the flat place `t` plus what does not depend on it. One pair of spatial and one of reduction iterators
+is merged: more divisions and remainders would not be simplified away again. Where the inner extent is not known, that
+is done to the rows of reductions alone, so that tiles leave over what does not fill them once:
+
+    for i in n: for j in m: C[i, j, c] += A[i, j, k] * B[k, c]     ->     for t in n * m: …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.sym.expr import SymExpr, mul
+from ..analysis.stages import Iter, slope
+from .epilogue import Epilogue
+
+_ACCESSES = (tir.LoadOp, tir.ReadsOp, tir.WritesOp)
+_INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
+
+
+def merged(epilogue: Epilogue) -> Epilogue:
+    """The same reduction or elementwise stage, and its epilogue, over fewer iterators."""
+    iters = _with_pair(epilogue, [it for it in epilogue.stage.iters if not it.reduce])
+    sums = _with_pair(epilogue, [it for it in epilogue.stage.iters if it.reduce])
+    order = {it.var: at for at, it in enumerate(epilogue.stage.iters)}
+    both = sorted([*iters, *sums], key=lambda it: order[it.var])
+    return replace(epilogue, stage=replace(epilogue.stage, iters=both))
+
+
+def _with_pair(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
+    """`iters`, of which the innermost two neighbours that can be are one."""
+    several = [it for it in iters if it.extent.constant != 1]
+    for outer, inner in reversed(list(zip(several, several[1:], strict=False))):
+        if _as_one(epilogue, outer, inner):
+            pair = replace(inner, extent=mul(outer.extent, inner.extent), parts=(outer, inner))
+            return [pair if it is inner else it for it in iters if it is not outer]
+    return iters
+
+
+def _as_one(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
+    if outer.dtype != inner.dtype or outer.parts or inner.parts:
+        return False
+    if inner.extent.constant is None and not _are_rows(epilogue, inner):
+        return False
+    count = mul(outer.extent, inner.extent).constant
+    if inner.dtype.width.data < 64 and (count is None or count >= 1 << (inner.dtype.width.data - 1)):
+        return False
+    if not all(_is_index(it.var) for it in (outer, inner)) or not moves_alike(epilogue.stage.accesses, outer, inner):
+        return False
+    ends = epilogue.iter_of(outer), epilogue.iter_of(inner)
+    return epilogue.consumer is None or (
+        all(_is_index(it.var) for it in ends) and moves_alike(epilogue.consumer.accesses, *ends)
+    )
+
+
+def _are_rows(epilogue: Epilogue, it: Iter) -> bool:
+    """Whether an iterator of a reduction moves by whole rows: along it there are no vectors."""
+    slopes = (slope(op, it).constant for op in epilogue.stage.accesses)
+    return not it.reduce and bool(epilogue.stage.reduce) and all(step not in (1, None) for step in slopes)
+
+
+def moves_alike(accesses: Sequence[tir.LoadOp | tir.StoreOp], outer: Iter, inner: Iter) -> bool:
+    """Whether a step of `outer` is `inner.extent` steps of `inner` in every access."""
+    slopes = [(slope(op, outer), slope(op, inner)) for op in accesses]
+    return all(_is_steady(a) and _is_steady(b) and a == mul(b, inner.extent) for a, b in slopes)
+
+
+def _is_steady(step: SymExpr) -> bool:
+    """Whether a slope is the same everywhere: made of sizes, not of iterators."""
+    return all(v.value is None for v in step.free_vars())
+
+
+def _is_index(value: SSAValue) -> bool:
+    """Whether a value is used for nothing but places in memory."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, tir.StoreOp):
+            if op.value is value:
+                return False
+        elif isinstance(op, _INDEX_ARITHMETIC):
+            if not _is_index(op.result):
+                return False
+        elif not isinstance(op, _ACCESSES):
+            return False
+    return True

@@ -1,0 +1,198 @@
+"""Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes.
+
+An expression that uses a value twice has it twice: `b = a + a; c = b + b; …` doubles with every step, and so do indices
+that are divided again and again. What would be larger than the limit `inline.size`, or deeper than Python's stack
+allows, is stored instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.sym.expr import Var
+from ....ir.affine.values import sym_expr_of
+from ....ir.passes.limits import limit
+from ....transforms.tir.walk import erase_with_tree
+from ...accesses import is_intermediate, loads_of, uses_of
+from ...loop_builder import block_around
+from ...rewrite import erase_if_unread, inline_value
+from ..analysis.stages import EXPRESSIONS, Iter, Stage, loads_below, slope, tree
+
+_HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
+_MAX_COPIES = 3
+_MAX_DEPTH = 128
+"""Operations one after the other: what becomes vectors follows an expression by calling itself."""
+_LARGE = 64
+"""Operations of a block in which those that compute the same become one."""
+_Size = tuple[int, int]
+_LEAF = (1, 0)
+Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
+"""Whether a stage is inlined, given what reads it: (stage, load) each."""
+
+
+def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
+    """Inline what pays, in order; the stages that are left."""
+    kept: list[Stage] = []
+    places: dict[Operation | None, int] = {stage.block: at for at, stage in enumerate(stages)}
+    written_last = {stage.buffer: at for at, stage in enumerate(stages)}
+    for at, stage in enumerate(stages):
+        unchanged = all(written_last.get(buffer, -1) <= at for buffer in stage.inputs())
+        readers = [(stages[place], load) for place, load in _readers(stage, at, places)] if unchanged else []
+        if readers and pays(stage, readers):
+            _inline(stage, readers)
+        else:
+            kept.append(stage)
+    return kept
+
+
+def dimension_iters(stage: Stage) -> list[Iter | None] | None:
+    """The iterator that indexes each dimension of what a stage writes (None: always 0); None where it is otherwise."""
+    by_var = {it.expr: it for it in stage.spatial}
+    out: list[Iter | None] = []
+    for index in stage.store.indices:
+        expr = sym_expr_of(index)
+        it = by_var.pop(expr, None) if isinstance(expr, Var) else None
+        if it is None and expr.constant != 0:
+            return None
+        out.append(it)
+    return out
+
+
+def written_elsewhere(stage: Stage) -> bool:
+    """Whether anything but `stage` stores into the buffer that it writes."""
+    stores = [op for op in uses_of(stage.buffer)[0] if isinstance(op, tir.StoreOp)]
+    return any(store is not stage.store and store is not stage.init for store in stores)
+
+
+def unchanged_after(stage: Stage, later: list[Stage]) -> bool:
+    """Whether nothing that `stage` reads is written by the stages after it."""
+    inputs = stage.inputs()
+    return not any(s.buffer in inputs for s in later)
+
+
+def _readers(stage: Stage, at: int, places: Mapping[Operation | None, int]) -> list[tuple[int, tir.LoadOp]]:
+    """(place of the stage, load) of every load of what `stage` writes; none where the stage cannot be inlined."""
+    if stage.reduce or stage.init is not None or not is_intermediate(stage.buffer):
+        return []
+    if written_elsewhere(stage) or dimension_iters(stage) is None:
+        return []
+    readers = [(places.get(block_around(load), -1), load) for load in loads_of(stage.buffer)]
+    return readers if all(place > at for place, _ in readers) else []
+
+
+def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+    """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
+    if _is_copy(stage):
+        return True
+    heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
+    if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
+        return False
+    if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
+        return False
+    for reader, load in readers:
+        names = {v.name for i in load.indices for v in sym_expr_of(i).free_vars()}
+        again = [it for it in reader.iters if it.extent.constant != 1 and (it.var not in names or _stays(load, it))]
+        if again and (heavy or any(it.reduce for it in reader.iters)):
+            return False
+    return not _is_too_large(stage, readers)
+
+
+def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+    """Whether an expression that has the elements of a stage in the place of their loads would be too large."""
+    dims = dimension_iters(stage) or []
+    most = limit("inline.size")
+    for reader in {reader.block: reader for reader, _ in readers}.values():
+        loads = [load for other, load in readers if other is reader]
+        sizes, elements = _sizes(reader.block.body.block, {}), dict[SSAValue, _Size]()
+        for load in loads:
+            at = {
+                it.var: sizes.get(index, _LEAF) for it, index in zip(dims, load.indices, strict=True) if it is not None
+            }
+            elements[load.result] = _sizes(stage.block.body.block, at)[stage.store.value]
+        operations, depth = _sizes(reader.block.body.block, elements)[reader.store.value]
+        if operations > most or depth > _MAX_DEPTH:
+            return True
+    return False
+
+
+def _sizes(block: Block, known: dict[SSAValue, _Size]) -> dict[SSAValue, _Size]:
+    """How many operations compute each value, where one that is used twice counts twice, and how many of them one after
+    the other; `known` are some of these sizes."""
+    sizes = dict(known)
+
+    def add(block: Block) -> None:
+        for op in block.ops:
+            used = [sizes.get(operand, _LEAF) for operand in op.operands]
+            for region in op.regions:
+                add(region.block)
+                last = region.block.last_op
+                used += [] if last is None else [sizes.get(operand, _LEAF) for operand in last.operands]
+            size = 1 + sum(count for count, _ in used), 1 + max((depth for _, depth in used), default=0)
+            for result in op.results:
+                sizes.setdefault(result, size)
+
+    add(block)
+    return sizes
+
+
+def _stays(load: tir.LoadOp, it: Iter) -> bool:
+    """Whether a load is the same for several values of an iterator, as for the channels of a group: `i // n`."""
+    step = slope(load, it)
+    return step.constant is None and it.expr in step.free_vars()
+
+
+def _gathers(op: Operation) -> bool:
+    """Whether an operation reads elements, not rows, at places that are read themselves."""
+    if not isinstance(op, tir.LoadOp) or not op.indices:
+        return False
+    return bool(loads_below(op.indices[-1]))
+
+
+def _is_copy(stage: Stage) -> bool:
+    """Whether elements are those of another buffer at the same place."""
+    load = stage.store.value.owner
+    if not isinstance(load, tir.LoadOp):
+        return False
+    return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in stage.store.indices]
+
+
+def _pads_rows(stage: Stage) -> bool:
+    """Whether a choice is made anew along the last dimension: in a window it were made for each vector again."""
+    dims = dimension_iters(stage)
+    last = dims[-1] if dims else None
+    choices = [op for op in stage.block.body.walk() if isinstance(op, tir.IfThenElseOp)]
+    return last is not None and any(last.var in o.operands for c in choices for o in tree(c.cond))
+
+
+def _merge_alike(block: Block, known: Mapping[Hashable, Operation]) -> None:
+    """Let operations that compute the same be one, those in regions with `known` ones from around.
+
+    No store comes between them: a stage has its one at the end.
+    """
+    known = dict(known)
+    for op in list(block.ops):
+        for region in op.regions:
+            _merge_alike(region.block, known)
+        if type(op) in EXPRESSIONS and not op.regions and op.results:
+            key = (type(op), *op.operands, *op.properties.items(), *op.attributes.items(), *op.result_types)
+            first = known.setdefault(key, op)
+            if first is not op:
+                op.results[0].replace_all_uses_with(first.results[0])
+                erase_with_tree(op)
+
+
+def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
+    dims = dimension_iters(stage)
+    assert dims is not None
+    variables = [None if it is None else it.var for it in dims]
+    zeros = [it.var for it in stage.spatial if it not in dims]
+    inline_value(stage.store.value, variables, [load for _, load in readers], zeros=zeros)
+    for block in {reader.block: reader.block.body.block for reader, _ in readers}.values():
+        if sum(1 for _ in block.walk()) > _LARGE:
+            _merge_alike(block, {})
+    buffer = stage.buffer
+    erase_with_tree(stage.root)
+    erase_if_unread(buffer)

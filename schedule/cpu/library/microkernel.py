@@ -1,0 +1,435 @@
+"""The skeleton of microkernels: what the rules share that keep a tile of the result in registers.
+
+    strips:            for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
+    registers:         acc[rows, 64]
+    begin:             acc[r, c] = init, or what is in the result
+    accumulate:        acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]
+    Epilogue.store:    C[i + r, j + c] = epilogue(acc[r, c])
+
+A rule brings its plan, where its operands are loaded from, and its inner step; rows are `unrolled`, columns `vectors`.
+docs/extending/default_schedule says how to write one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects import tir
+from ....dialects.names import name_of
+from ....dialects.sym.expr import Const, SymExpr, Var, maximum, minimum, product
+from ....dialects.tir import BufferType
+from ....target import tile_vectors
+from ...loop_builder import Bindings, Cloner, Iter, LoopBuilder
+from ..analysis.plan import Machine, Plan
+from ..analysis.stages import Stage, Update, memory_bits
+from .epilogue import Epilogue, Guard, hoist_uniform, under
+
+_WIDEST_GEMV = 8
+_MOST_ROWS = 16
+_MANY_ROWS = 64
+_FEWEST_SUMS = 12
+"""So many vectors have to be summed side by side that no multiplication waits for another one."""
+BLOCK = 4
+"""So many steps of a reduction cost one end of a loop, and are asked for at once."""
+_PAIR = 2
+"""Of rows that are left in pairs one at most is single."""
+_SUMS_AT_ONCE, _MOST_LEFT = 8, 4
+"""On so many vectors work two units that take four cycles; so many rows at most are a tile where a few are left."""
+
+
+@dataclass
+class StagePlan(Plan):
+    """A plan for a stage, the elements of which are finished by an epilogue."""
+
+    epilogue: Epilogue
+
+    @property
+    def stage(self) -> Stage:
+        return self.epilogue.stage
+
+
+# loops
+
+
+def pieces(
+    loops: LoopBuilder,
+    it: Iter,
+    sizes: Iterable[tuple[int, int | None]],
+    body: Callable[[SymExpr, int], object],
+    name: str | None = None,
+) -> SymExpr:
+    """Cut the values of an iterator, from 0, into pieces of the first size, then of the next; how many are done.
+
+    Of each size there are as many as is said, or as fit; `body` is given where a piece begins, and its size.
+    """
+    done: SymExpr = Const(0, it.dtype)
+    for size, number in sizes:
+        count = (it.extent - done) // size if number is None else Const(number, it.dtype)
+        done = run_pieces(loops, it, (done, count, size), body, name)
+    return done
+
+
+def run_pieces(
+    loops: LoopBuilder,
+    it: Iter,
+    run: tuple[SymExpr, SymExpr, int],
+    body: Callable[[SymExpr, int], object],
+    name: str | None,
+) -> SymExpr:
+    """So many pieces of one size from somewhere on; where the next begins."""
+    begin, count, size = run
+    loops.loop(count, lambda v: body(begin + Var(v, it.dtype) * size, size), dtype=it.dtype, name=name)
+    return begin + count * size
+
+
+def in_blocks(
+    loops: LoopBuilder,
+    k: Iter,
+    count: SymExpr,
+    step: Callable[[SymExpr], object],
+    before: Callable[[SymExpr, int], object],
+    written_out: bool = True,
+) -> None:
+    """So many steps of a reduction in blocks, the steps of which stand one after the other in machine code.
+
+    What is not `written_out` stays loops, for code that runs seldom. `before` is given the number of a block, and of
+    how many steps it is. A number of steps that is not known, or that fills no block, is in blocks of one.
+    """
+    dtype, name = k.dtype, name_of(k.var)
+
+    def block(number: SSAValue) -> None:
+        at = Var(number, dtype)
+        before(at, BLOCK)
+        loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, dtype)), dtype=dtype, written_out=written_out)
+
+    def single(v: SSAValue) -> None:
+        before(Var(v, dtype), 1)
+        step(Var(v, dtype))
+
+    if count.constant is None or count.constant < BLOCK:
+        loops.loop(count, single, dtype=dtype, name=name)
+        return
+    whole = count // BLOCK
+    loops.loop(whole, block, dtype=dtype, name=name)
+    loops.loop(count - whole * BLOCK, lambda v: step(whole * BLOCK + Var(v, dtype)), dtype=dtype, name=name)
+
+
+def whole_and_rest(
+    loops: LoopBuilder, it: Iter, size: int, body: Callable[[SymExpr, SymExpr], object], name: str
+) -> None:
+    """Pieces of a size, then what is left as one: `body` is given where a piece begins, and how much there is."""
+    done = pieces(loops, it, [(size, None)], lambda begin, _: body(begin, Const(size, it.dtype)), name)
+    loops.branch_if_any(it.extent - done, lambda: body(done, it.extent - done))
+
+
+# strips
+
+
+@dataclass(frozen=True)
+class Strip:
+    """`size` neighbours along an iterator from `first` on; of those of a `masked` one only what is there runs."""
+
+    loops: LoopBuilder
+    it: Iter
+    first: SSAValue
+    size: int
+    masked: bool = False
+
+    def at(self, c: SSAValue) -> SSAValue:
+        """The iterator's value in a lane."""
+        return self.loops.sum(self.first, c)
+
+    def vectors(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
+        """`body` for each lane, or for so many."""
+        self.loops.vectors(self.it, self.size if count is None else count, body)
+
+    def guard(self, where: Bindings) -> Guard | None:
+        """The condition for a lane that may be beyond the end, None where none is."""
+        if not self.masked:
+            return None
+        end = self.loops.value(self.it.extent, self.it.dtype)
+        return Guard(self.it, self.loops.op(tir.LtOp(where[self.it], end)))
+
+
+def strips(
+    loops: LoopBuilder,
+    it: Iter,
+    sizes: Iterable[tuple[int, int | None]],
+    body: Callable[[Strip], object],
+    *,
+    tail: int = 0,
+    name: str | None = None,
+    tail_name: str | None = None,
+) -> None:
+    """Strips of the first size, of the next (`pieces`), then of what is left.
+
+    That is one strip where it is known how much; else strips of `tail`, with masks where that is not 1.
+    """
+
+    def strip(begin: SymExpr, size: int, masked: bool = False) -> None:
+        body(Strip(loops, it, loops.value(begin, it.dtype), size, masked))
+
+    done = pieces(loops, it, sizes, strip, name)
+    left = it.extent - done
+    size = tail if left.constant is None else left.constant
+    if tail and size:
+        masked, count = left.constant is None and tail > 1, (left + (size - 1)) // size
+        run_pieces(loops, it, (done, count, size), lambda begin, n: strip(begin, n, masked), tail_name or name)
+
+
+def tile_name(it: Iter, otherwise: str, kind: str = "tile") -> str:
+    """What a loop over the tiles, strips, … of an iterator is called."""
+    return f"{name_of(it.var) or otherwise}_{kind}"
+
+
+# tiles
+
+
+def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
+    """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
+    needed = 4 if extent is None else max(1, -(-extent // lanes))
+    if row is None:
+        return min(needed, _WIDEST_GEMV), 1
+    widths = tile_vectors(machine.registers)
+    vectors = next((v for v in widths if needed % v == 0), min(needed, widths[0]))
+    return vectors, tile_rows(machine, vectors, row)
+
+
+def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
+    """How many rows of so many vectors fit the registers."""
+    rows = min(_MOST_ROWS, (machine.registers - 1 - vectors) // vectors)
+    return max(1, min(rows, row.extent.constant or rows))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """So many rows of a tile, from `first` of `row` on; both are None where nothing has rows, and there is one.
+
+    Where there may be less, `repeats` says that the last one stands for those that are missing.
+    """
+
+    loops: LoopBuilder
+    row: Iter | None
+    first: SSAValue | None
+    size: int
+    dtype: IntegerType
+    repeats: bool = False
+
+    def at(self, r: SSAValue) -> Bindings:
+        """The iterator's value in a row."""
+        if self.row is None or self.first is None:
+            return {}
+        if not self.repeats:
+            return {self.row: self.loops.sum(self.first, r)}
+        place = minimum(Var(self.first, self.dtype) + Var(r, self.dtype), self.row.extent - 1)
+        return {self.row: self.loops.value(place, self.dtype)}
+
+    def each(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
+        """`body` for each row, or for so many, one after the other in the code."""
+        self.loops.unrolled(self.dtype, self.size if count is None else count, body)
+
+    def elements(
+        self,
+        strip: Strip,
+        body: Callable[[SSAValue, SSAValue], object],
+        width: int | None = None,
+        rows: int | None = None,
+    ) -> None:
+        """`body` for the elements (r, c) of a strip: rows one after the other, columns as vectors, or of so many."""
+        self.each(lambda r: strip.vectors(lambda c: body(r, c), width), rows)
+
+
+def row_tiles(
+    loops: LoopBuilder,
+    row: Iter | None,
+    lane: Iter,
+    size: tuple[int, int],
+    tile: Callable[[Rows], object],
+    far: bool = False,
+    repeats: bool = False,
+) -> None:
+    """Loops over tiles of rows, `size` is (how many at most, how many vectors each has).
+
+    What is `far` is read anew for each tile: of many rows there are tiles nearly as large as fit. Where a row may be
+    computed several times (`repeats`), two and more that fill no tile are one, in which the last row stands for others:
+    all that lies along the lanes is read once for them.
+    """
+    if row is None:
+        tile(Rows(loops, None, None, 1, lane.dtype))
+        return
+    full, count = size
+    sizes, name = _row_sizes(row, full, count, far), tile_name(row, "i")
+
+    def tiles(first: SymExpr, rows: int, repeats: bool = False) -> None:
+        tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats))
+
+    some = sizes[1][0] if len(sizes) > 1 and row.extent.constant is None else 0
+    if not repeats or some <= _PAIR:
+        pieces(loops, row, sizes, tiles, name)
+        return
+    done = pieces(loops, row, sizes[:1], tiles, name)
+    left = row.extent - done
+    number = (left + (some - 2)) // some
+    run_pieces(loops, row, (done, number, some), partial(tiles, repeats=True), name)
+    single = maximum(left - number * some, 0)  # one at most
+    run_pieces(loops, row, (row.extent - 1, single, 1), tiles, name)
+
+
+def rest_of_rows(
+    loops: LoopBuilder, row: Iter, done: SymExpr, size: tuple[int, int], tile: Callable[[SymExpr, int], object]
+) -> None:
+    """Tiles of an unknown number of rows from one on; `size` as in `row_tiles`, `tile` is given the first, how many."""
+    for rows, _ in _row_sizes(row, *size, far=False):
+        count = (row.extent - done) // rows
+        done = run_pieces(loops, row, (done, count, rows), tile, tile_name(row, "i"))
+
+
+def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:
+    """(rows of a tile, how many tiles), where a row has `count` vectors.
+
+    Tiles of one size where enough of them for many sums, and more than half of what fits, divide the rows (less code,
+    as fast where vectors are near); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as
+    small ones as take no longer for a row.
+    """
+    extent, fewest = row.extent.constant, -(-_FEWEST_SUMS // count)
+    if extent is None:
+        some = min(_MOST_LEFT, -(-_SUMS_AT_ONCE // count))
+        return [(full, None)] + [(size, None) for size in (some, 1) if size < full]
+    least = (3 * full + 3) // 4 if far and extent >= _MANY_ROWS else full // 2 + 1
+    even = next((size for size in range(full, max(least, fewest) - 1, -1) if extent % size == 0), None)
+    if even is not None:
+        return [(even, extent // even)]
+    tiles = -(-extent // full)
+    larger = -(-extent // tiles)
+    many = extent - tiles * (larger - 1)
+    return [(larger, many), (larger - 1, tiles - many)] if many < tiles else [(larger, tiles)]
+
+
+# buffers and vectors
+
+
+def element_bits(stage: Stage) -> int:
+    """The widest element that the vectors of a stage hold, in memory."""
+    return max(memory_bits(buffer) for buffer in {stage.buffer, *(load.buffer for load in stage.loads)})
+
+
+def byte_count(buffer: SSAValue) -> int | None:
+    """The size of a buffer, where it is known."""
+    elements = product(cast(BufferType, buffer.type).dims).constant
+    return None if elements is None else elements * memory_bits(buffer) // 8
+
+
+def whole_vectors(width: int, lanes: int) -> int:
+    """So many elements, rounded up to whole vectors."""
+    return -(-width // lanes) * lanes
+
+
+# sums
+
+
+Place = tuple[SSAValue, Sequence[SSAValue]]
+"""An element: its buffer, and where it is there."""
+
+
+def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, to: Place) -> None:
+    """Store what a sum begins with: the init value, or what is in the result at `where` if there is none."""
+    cloner = strip.loops.cloner(where)
+    value = update.old.result if stage.init is None else stage.init.value
+    guard = strip.guard(where) if stage.init is None else None
+    under(strip.loops, guard, lambda: strip.loops.store(cloner(value), *to))
+
+
+def accumulate(
+    loops: LoopBuilder,
+    cloner: Cloner,
+    update: Update,
+    to: Place,
+    guard: Guard | None = None,
+    operands: Mapping[SSAValue, tir.LoadOp] | None = None,
+) -> None:
+    """Combine an accumulator with the term that `cloner` copies; `operands` are values that are loaded instead."""
+    loads = {update.old.result: tir.LoadOp(*to), **(operands or {})}
+    for value, load in loads.items():
+        cloner.replace(value, load.result)
+    if guard is not None:
+        hoist_uniform(cloner, update.term, guard.lane)
+
+    def build() -> None:
+        for load in loads.values():
+            loops.insert(load)
+        loops.store(cloner(update.combiner.result), *to)
+
+    under(loops, guard, build)
+
+
+# squares
+
+WIDEST_SQUARE = 16
+"""The largest squares: more rows than that are no more in registers."""
+
+
+def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of as many vectors as each has lanes, a power of two.
+
+    In each round two vectors exchange what is above the diagonal of squares half as large for what is below.
+    """
+    size, columns = len(rows), list(rows)
+    half = size // 2
+    while half:
+        upper = [lane + size - half if lane & half else lane for lane in range(size)]
+        lower = [lane + size if lane & half else lane + half for lane in range(size)]
+        for at in range(size):
+            if not at & half:
+                a, b = columns[at], columns[at + half]
+                columns[at], columns[at + half] = (loops.op(tir.ShuffleOp([a, b], lanes)) for lanes in (upper, lower))
+        half //= 2
+    return columns
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A matrix that `load` reads along `k` becomes a panel along the lanes of a strip: `size` columns at a time.
+
+    An element of the panel is of `packed`, and holds `group` neighbours of k.
+    """
+
+    strip: Strip
+    k: Iter
+    load: tir.LoadOp
+    size: int
+    group: int = 1
+    packed: Attribute | None = None
+
+    def fill(self, panel: SSAValue, place: Sequence[SSAValue], begin: SymExpr, where: Bindings, count: SymExpr) -> None:
+        """Turn around `count` squares from k = `begin` on for all whole vectors of columns; `place` is in the panel."""
+        loops, lane, k, size = self.strip.loops, self.strip.it, self.k, self.size
+
+        def square(g: SSAValue, v: SSAValue) -> None:
+            column, step = Var(g, lane.dtype) * size, Var(v, k.dtype) * size
+            rows = [self._read({**where}, begin + step * self.group, column + at) for at in range(size)]
+            for at, value in enumerate(transposed(loops, rows)):
+                here = [*place, loops.value(step + at, k.dtype), loops.ramp(loops.value(column), size)]
+                loops.store(value, panel, here)
+
+        def columns(g: SSAValue) -> None:
+            loops.loop(count, lambda v: square(g, v), dtype=k.dtype, name=tile_name(k, "k"))
+
+        loops.loop(self.strip.size // size, columns, dtype=lane.dtype)
+
+    def _read(self, where: Bindings, step: SymExpr, column: SymExpr) -> SSAValue:
+        """As many steps of a column as a vector has lanes."""
+        loops, lane, k = self.strip.loops, self.strip.it, self.k
+        where[k] = loops.value(step, k.dtype)
+        where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column)
+        cloner = loops.cloner(where)
+        *outer, last = (cloner(index) for index in self.load.indices)
+        value = loops.load(self.load.buffer, [*outer, loops.ramp(last, self.size * self.group)])
+        if self.packed is None:
+            return value
+        return loops.op(tir.ReinterpretOp(value, VectorType(self.packed, [self.size])))

@@ -1,0 +1,82 @@
+"""Columns that stand in panels: column j of a matrix is P[j // n, k, j % n], n columns side by side.
+
+That is how `pack-weights` orders constant matrices whose columns are no multiple of n, and `pack-convolutions` kernels;
+the last panel of a matrix is padded. Within a panel columns are neighbours, so that tiles that begin with a panel read
+it as they would a matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
+from ....dialects.tir import BufferType
+from ....ir.affine.values import sym_expr_of
+from ...loop_builder import Bindings, Cloner, LoopBuilder
+from ...rewrite import depends_on
+from ..analysis.stages import Iter, Stage, constant_slope, element_type
+from .prefetch import LINE_BITS, ask_for_load
+from .prefetch_distribution import Turn
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels of `width` columns along `lane`: `number` is that of a column's panel, `place` where it stands in it."""
+
+    lane: Iter
+    width: int
+    number: SSAValue
+    place: SSAValue
+    load: tir.LoadOp
+
+    def ask_for_next(
+        self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter, block: SymExpr, size: int
+    ) -> None:
+        """Ask for lines of the next panel, whose lines are read along `step`, in a block of `size` steps."""
+        last = floordiv(self.lane.extent - 1, self.width)
+        if last.constant == 0:
+            return
+        line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
+        following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
+        for which, at in turn.lines(max(1, self.width // line), step.extent, block, size):
+            cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
+            cloner.replace(self.number, loops.value(following, self.lane.dtype))
+            cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
+            ask_for_load(loops, self.load, cloner)
+
+    def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
+        """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
+        dtype, begin = self.lane.dtype, sym_expr_of(first)
+        cloner.replace(self.number, loops.value(floordiv(begin, self.width)))
+        cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype))))
+
+
+def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
+    """The panels, of whole vectors, that the columns `lane` of one operand stand in; None where there are none."""
+    loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
+    if len(loads) != 1 or len(loads[0].indices) < 2 or lane.parts:
+        return None
+    number, *middle, place = loads[0].indices
+    widths = _divisor(number, tir.FloorDivOp, lane), _divisor(place, tir.FloorModOp, lane)
+    width = widths[1]
+    if width is None or widths[0] != width or width % lanes or number.type != lane.dtype:
+        return None
+    if any(depends_on(index, [lane.var]) for index in middle):
+        return None
+    strides = cast(BufferType, loads[0].buffer.type).layout_strides()
+    return Panels(lane, width, number, place, loads[0]) if strides[-1].constant == 1 else None
+
+
+def _divisor(value: SSAValue, kind: type[tir.BinaryExpr], lane: Iter) -> int | None:
+    """n where a value is `lane` // n, or `lane` % n."""
+    op = value.owner
+    if not isinstance(op, kind) or op.lhs is not lane.var or not isinstance(op.rhs.owner, tir.ConstOp):
+        return None
+    number = op.rhs.owner.value
+    return number.value.data if isinstance(number, IntegerAttr) else None

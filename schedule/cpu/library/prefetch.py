@@ -1,0 +1,236 @@
+"""Memory and the caches: lines are asked for before they are needed, where the processor does not foresee it.
+
+    for i: for k in J / 64:               for i: for k in J / 64:
+        for c in 64: e = exp(X[i, …])         prefetch X[i + 1, 64 k :+ 64], Y[i, 64 k :+ 64]
+        …                             ->      for c in 64: e = exp(X[i, …])
+        for j: Y[i, j] = …                    …
+                                              for j: Y[i, j] = …
+
+While elementary functions are computed memory has nothing to do: it can bring the next row, and the one to be stored.
+
+Elements of results that are larger than the last cache, or than 32 MiB, go to memory past the caches:
+
+    Y[i, j] = f(…)     ->     Y[i, j] = tirax_streamed(f(…))
+
+A line that is stored as a whole need not be read before, which is a third of what moves otherwise, and what the caches
+hold stays there. What is read from memory meanwhile is asked for (`pointwise`). When it runs, vectors that do not lie
+in one line are stored as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import bit_width
+from ....dialects.sym.expr import SymExpr
+from ....dialects.tir import BufferType, ForKind
+from ....ir.affine.values import sym_expr_of
+from ...loop_builder import Cloner, Insert, LoopBuilder, result_of
+from ...rewrite import before
+from ...state import loop_expr
+from ..analysis.plan import Machine
+from ..analysis.stages import Iter, Stage, constant_slope, element_type, loads_below, tree
+
+LINE_BITS = 512
+_LARGE_BITS = 1 << 23
+"""What is smaller is in the second-level cache, or soon will be."""
+_SECOND_LEVEL, _DATA = 2, 1
+"""What llvm.prefetch is told."""
+
+
+def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
+    """Ask for the line of an element, into the second-level cache."""
+
+    value = partial(result_of, insert)
+    element = value(tir.LoadOp(buffer, indices))
+    address = value(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+    how = [value(tir.ConstOp(number, i32)) for number in (int(write), _SECOND_LEVEL, _DATA)]
+    insert(tir.EvaluateOp(value(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))))
+
+
+def ask_for_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
+    """Ask for the line of the element that `cloner`, which has copied nothing yet, makes of a load.
+
+    A load on one side of a choice is asked for where that side is taken, since its indices mean nothing elsewhere; not
+    at all where the choice depends on memory, which would have to be there first.
+
+        if_then_else(i < 4, X[i], Y[i - 4])   ->   if i < 4: prefetch X[i]        if not i < 4: prefetch Y[i - 4]
+    """
+
+    def below(choices: Sequence[tuple[tir.IfThenElseOp, bool]]) -> None:
+        if not choices:
+            ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
+            return
+        (choice, holds), *inner = choices
+        cond = cloner(choice.cond)
+        loops.branch(cond if holds else loops.op(tir.NotOp(cond)), lambda: below(inner))
+
+    choices = _choices_around(load)
+    made_of = [inner for choice, _ in choices for op in tree(choice.cond) for inner in op.walk()]
+    if not any(isinstance(op, tir.LoadOp) for op in made_of):
+        below(choices)
+
+
+def _choices_around(op: Operation) -> list[tuple[tir.IfThenElseOp, bool]]:
+    """The choices that an expression is a side of, the outermost first, each with whether it is that of `then`."""
+    choices: list[tuple[tir.IfThenElseOp, bool]] = []
+    inner, around = op, op.parent_op()
+    while around is not None:
+        if isinstance(around, tir.IfThenElseOp):
+            choices.append((around, inner.parent_region() is around.then_region))
+        inner, around = around, around.parent_op()
+    return choices[::-1]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access that goes along a row: the lanes of `loop`."""
+
+    access: tir.LoadOp | tir.StoreOp
+    loop: tir.ForOp
+
+    @property
+    def elements(self) -> int:
+        """Of a line of memory."""
+        return LINE_BITS // bit_width(element_type(self.access.buffer))
+
+
+def far_lines(loop: tir.ForOp) -> list[Line]:
+    """The accesses of a vectorized loop to large buffers that the function is given, along their rows."""
+    return [Line(op, loop) for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and _is_far(op, loop)]
+
+
+def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
+    kind = cast(BufferType, op.buffer.type)
+    if not _is_given(op.buffer) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
+        return False
+    return is_row_of(op, loop) and not any(loads_below(index) for index in op.indices)
+
+
+def is_row_of(access: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
+    """Whether the last index of an access is the variable of a loop, and no other one depends on it."""
+    *outer, last = (sym_expr_of(i) for i in access.indices)
+    lane = loop_expr(loop)
+    return last == lane and all(lane not in e.free_vars() for e in outer)
+
+
+def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
+    """In `strips`, vectors of a row of `rows`: ask for what `reads` read in the next one, and for what is stored."""
+    count, inner = rows.extent, _vectors(strips)
+    if inner is None or not isinstance(count, SymExpr) or count.constant is None:
+        return
+    width = cast(SymExpr, inner.extent).constant
+    if width is None:
+        return
+    following = _next(rows, count.constant, strips)
+    for line in reads:
+        if rows.loop_var in [v.value for i in line.access.indices for v in sym_expr_of(i).free_vars()]:
+            _ask(line, strips, width, {rows.loop_var: following}, write=False)
+    for line in _stored_behind(strips):
+        _ask(line, strips, width, {}, write=True)
+
+
+def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
+    loops = [op for op in strips.body.block.ops if isinstance(op, tir.ForOp)]
+    return loops[0] if len(loops) == 1 and isinstance(loops[0].extent, SymExpr) else None
+
+
+def _next(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
+    """The row after this one, or the last."""
+    block, dtype = cast(Block, before.parent), cast(IntegerType, rows.loop_var.type)
+    one, last = tir.ConstOp(1, dtype), tir.ConstOp(count - 1, dtype)
+    after = tir.AddOp(rows.loop_var, one.result)
+    least = tir.MinOp(after.result, last.result)
+    for op in (one, after, last, least):
+        block.insert_op_before(op, before)
+    return least.result
+
+
+def _stored_behind(strips: tir.ForOp) -> Iterator[Line]:
+    """What loops behind `strips` store, one of each buffer."""
+    seen: set[SSAValue] = set()
+    op = strips.next_op
+    while op is not None:
+        for loop in op.walk():
+            if isinstance(loop, tir.ForOp) and loop.kind is ForKind.VECTORIZED:
+                for line in far_lines(loop):
+                    store = line.access
+                    if isinstance(store, tir.StoreOp) and store.buffer not in seen and not is_streamed(store):
+                        seen.add(store.buffer)
+                        yield line
+        op = op.next_op
+
+
+def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAValue], *, write: bool) -> None:
+    """Ask for the lines of `width` elements, at the head of `strips`."""
+    body, dtype = strips.body.block, cast(IntegerType, line.loop.loop_var.type)
+    anchor = next(op for op in body.ops if isinstance(op, tir.ForOp))
+    if strips.loop_var.type != dtype:
+        return
+
+    insert = before(anchor)
+
+    value = partial(result_of, insert)
+    for first in range(0, width, line.elements):
+        begin = value(tir.MulOp(strips.loop_var, value(tir.ConstOp(width, dtype))))
+        place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
+        cloner = Cloner(insert, {**where, line.loop.loop_var: place})
+        ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
+
+
+# past the caches
+
+STREAMED = "tirax_streamed"
+"""The intrinsic whose value is its argument; what stores it need not keep it in a cache."""
+
+
+_MOST_KEPT = 32 << 20
+"""Bytes of a result that a last cache keeps for who reads it, however large it is: many processors share it."""
+
+
+def pays_streamed(stage: Stage, machine: Machine) -> bool:
+    """Whether a stage writes rows of a result that no cache holds."""
+    size = size_in_bits(cast(BufferType, stage.buffer.type))
+    return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, _MOST_KEPT)
+
+
+def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
+    """What a stage reads along `lane` in large buffers that the function is given, each row once."""
+    loads = [load for load in stage.loads if _is_given(load.buffer) and constant_slope(load, lane) == 1]
+    direct = [load for load in loads if not any(loads_below(index) for index in load.indices)]
+    return list({(load.buffer, *map(sym_expr_of, load.indices)): load for load in direct}.values())
+
+
+def _is_given(buffer: SSAValue) -> bool:
+    return (
+        not isinstance(buffer.owner, tir.AllocBufferOp) and size_in_bits(cast(BufferType, buffer.type)) >= _LARGE_BITS
+    )
+
+
+def size_in_bits(kind: BufferType) -> int:
+    """How large a buffer is; 0 where that is not known."""
+    return bit_width(kind.dtype) * prod(extent.constant or 0 for extent in kind.dims)
+
+
+def can_be_streamed(stage: Stage) -> bool:
+    """Whether what a stage writes are elements of 32 or 64 bits in memory that the function is given."""
+    return not isinstance(stage.buffer.owner, tir.AllocBufferOp) and bit_width(element_type(stage.buffer)) in (32, 64)
+
+
+def streamed(loops: LoopBuilder, value: SSAValue) -> SSAValue:
+    """`value`, marked for the store that takes it."""
+    return loops.op(tir.CallIntrinOp(STREAMED, [value], value.type))
+
+
+def is_streamed(store: tir.StoreOp) -> bool:
+    """Whether a store is of a marked value."""
+    owner = store.value.owner
+    return isinstance(owner, tir.CallIntrinOp) and owner.func.data == STREAMED

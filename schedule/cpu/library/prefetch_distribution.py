@@ -1,0 +1,61 @@
+"""Tiles that read the same lines of memory, one after the other, ask for the lines that come after these.
+
+    for tile in T: for block in K / S: ask; for k in S: … P[panel, S * block + k, :]
+
+Where a step reads L lines of a panel, a tile asks at each block of S steps for S * L / T lines from
+
+    line = (tile * (K / S) + block) * S * L // T           P[panel + 1, line // L, line % L]
+
+on, so that all tiles together have asked for all lines once, evenly: what memory or the last cache gives at once is
+less than a tile could ask for. In every step it would cost more than it brings where the processor adds the products
+of a step in some cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....dialects.sym.expr import SymExpr, floordiv, floormod, maximum, minimum
+from ....ir.affine.values import sym_expr_of
+from ...loop_builder import Bindings
+from .microkernel import Rows
+
+_SAME_LINES = frozenset((1, 2, 3))
+"""Of so few iterations each reads lines of its own, or their number tells little."""
+
+
+_FEW_TILES = 4
+"""Of an unknown number of tiles this is the least that ask for all lines."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """That of tile `number` of `count`."""
+
+    number: SymExpr
+    count: SymExpr
+
+    def lines(self, of_step: int, steps: SymExpr, block: SymExpr, size: int) -> list[tuple[SymExpr, SymExpr]]:
+        """(which line, of which step) this tile asks for at a block of `size` steps.
+
+        Each of `steps` steps reads `of_step` lines.
+        """
+        if self.number.dtype != block.dtype:
+            return [(floormod(self.number, of_step), block * size + step) for step in range(size)]
+        of_block, tiles = size * of_step, self.count.constant
+        asked = -(-of_block // (_FEW_TILES if tiles is None else max(tiles, 1)))
+        before = (self.number * floordiv(steps, size) + block) * of_block
+        first = floordiv(before, maximum(self.count, 1))
+        places = [minimum(first + more, steps * of_step - 1) for more in range(asked)]
+        return [(floormod(place, of_step), floordiv(place, of_step)) for place in places]
+
+
+def turn_of(outer: Bindings, rows: Rows) -> Turn | None:
+    """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
+    several = [(value, it.extent) for it, value in outer.items() if it.extent.constant not in _SAME_LINES]
+    if several:
+        number, count = several[-1]
+        return Turn(sym_expr_of(number), count)
+    if rows.row is None or rows.first is None:
+        return None
+    return Turn(floordiv(sym_expr_of(rows.first), rows.size), floordiv(rows.row.extent, rows.size))

@@ -1,0 +1,90 @@
+"""Rows that go through all strips of columns in blocks: what they read and write stays in the second-level cache.
+
+    for block in M / size:
+        for strip in N / width:
+            for tile in size / rows: …
+
+Strips that each pass over all rows would fetch them anew, and lines of the result as often as a line has strips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import SSAValue
+
+from ....dialects.sym.expr import Const, SymExpr, Var
+from ...loop_builder import Bindings, Iter, LoopBuilder
+from ..analysis.plan import Machine
+from ..analysis.stages import Stage, constant_slope, loads_below, memory_bits
+from . import microkernel as mk
+
+_PART = 4
+"""A block takes one part in so many of the cache: weights have half of it at most."""
+
+
+def block_size(stage: Stage, rows: Sequence[Iter], read: SSAValue, weights: SSAValue, machine: Machine) -> int | None:
+    """How many values of the first iterator of rows are a block; None where all fit, or where no number divides them.
+
+    All rows read the buffer `read`, and each all of `weights`, which have to stay there; `stage` stores what they give.
+    """
+    first = rows[0] if rows else None
+    count = None if first is None else first.extent.constant
+    bytes_read, number, every = (mk.byte_count(buffer) for buffer in (read, stage.buffer, weights))
+    if first is None or count is None or bytes_read is None or number is None or every is None:
+        return None
+    if 2 * every > machine.caches.l2:
+        return None
+    moved = [load for load in loads_below(stage.store.value) if constant_slope(load, first) != 0]
+    bits = memory_bits(stage.buffer) + sum(memory_bits(load.buffer) for load in moved)
+    fits = machine.caches.l2 // _PART * count // max(1, bytes_read + number * bits // memory_bits(stage.buffer))
+    return next((size for size in range(min(fits, count - 1), fits // 2, -1) if count % size == 0), None)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some values of the first of the iterators `rows`, from `begin` on; all, where there are no blocks."""
+
+    rows: Sequence[Iter]
+    begin: SymExpr | None = None
+    size: int = 0
+
+    @property
+    def iters(self) -> list[Iter]:
+        """The iterators, the first one counted from the begin of the block."""
+        if self.begin is None:
+            return list(self.rows)
+        first, *others = self.rows
+        return [replace(first, extent=Const(self.size, first.dtype)), *others]
+
+    def placed(self, loops: LoopBuilder, where: Bindings) -> Bindings:
+        """The values of the iterators of all rows, where those of the block have these."""
+        if self.begin is None:
+            return where
+        whole = dict(zip(self.iters, self.rows, strict=True))
+        first, begin = self.rows[0], self.begin
+        own = {whole[it]: value for it, value in where.items()}
+        return {it: loops.value(begin + Var(v, it.dtype)) if it is first else v for it, v in own.items()}
+
+    def rows_of(self, loops: LoopBuilder, rows: mk.Rows) -> mk.Rows:
+        """Rows of the block as rows of all."""
+        if self.begin is None or rows.row is None or rows.first is None:
+            return rows
+        ((row, first),) = self.placed(loops, {rows.row: rows.first}).items()
+        return replace(rows, row=row, first=first)
+
+
+def in_row_blocks(loops: LoopBuilder, rows: Sequence[Iter], size: int | None, body: Callable[[Block], object]) -> None:
+    """`body` for each block of rows, or for all."""
+    if size is None:
+        body(Block(rows))
+        return
+    first = rows[0]
+    mk.pieces(
+        loops,
+        first,
+        [(size, None)],
+        lambda begin, count: body(Block(rows, begin, count)),
+        mk.tile_name(first, "i", "block"),
+    )

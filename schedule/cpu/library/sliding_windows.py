@@ -1,0 +1,44 @@
+"""Windows that slide over bytes, each channel by itself: what neighbouring rows of a tile read is converted once.
+
+    acc[r] += int(X[i + r + k, c]) * int(W[k, c])
+
+Bytes take as long to be converted as to be multiplied. With the taps k one after the other in the code, a tile of eight
+rows and three taps converts ten vectors of X instead of 24.
+"""
+
+from __future__ import annotations
+
+from ....dialects import tir
+from ..analysis.plan import Machine
+from ..analysis.stages import Iter, Stage, constant_slope, memory_bits
+from .microkernel import element_bits
+
+_MOST_TAPS = 8
+"""Loops over more taps stay loops."""
+
+
+def sliding_tap(stage: Stage, lane: Iter, row: Iter | None) -> Iter | None:
+    """The taps of which neighbouring rows have some in common, where these are converted along the lanes."""
+    if row is None:
+        return None
+    narrow = [load for load in stage.loads if memory_bits(load.buffer) < element_bits(stage)]
+    for load in narrow:
+        if constant_slope(load, lane) != 0:
+            for tap in stage.reduce:
+                if 1 < (tap.extent.constant or 0) <= _MOST_TAPS and _overlaps(load, row, tap):
+                    return tap
+    return None
+
+
+def _overlaps(load: tir.LoadOp, row: Iter, tap: Iter) -> bool:
+    """Whether a row and a tap of it are what another row and tap are."""
+    steps, step = constant_slope(load, row), constant_slope(load, tap)
+    if not steps or not step or steps % step:
+        return False
+    return 0 < steps // step < (tap.extent.constant or 0)
+
+
+def sliding_tile(machine: Machine, row: Iter) -> tuple[int, int]:
+    """(vectors, rows) of a tile: sums, what is converted for them and weights are in registers."""
+    rows = max(1, (machine.registers - 6) // 3)
+    return 1, min(rows, row.extent.constant or rows)

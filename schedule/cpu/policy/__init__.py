@@ -1,0 +1,1 @@
+"""Which rule schedules a stage, with which numbers: tables of rules, decisions, and the passes that apply them."""

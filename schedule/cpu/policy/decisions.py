@@ -1,0 +1,167 @@
+"""Who decides for a stage: what a sequence has for its block, else the first rule that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.ir import Operation
+
+from ....diagnostics import TiraxError, unknown_name
+from ....dialects.sched import RuleOp, SequenceOp
+from ....dialects.tir import FuncOp, LoadOp
+from ....ir.locations import location_of
+from ..analysis.plan import DecisionError, Machine
+from ..analysis.remarks import told_reasons
+from ..analysis.stages import Stage
+from ..kernels.attention import emit_attention, plan_attention
+from ..library.epilogue import Epilogue, find_epilogue
+from ..library.inline import pays_inlined
+from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, tell_of_nest
+from .rules import NESTS, Nest, P, Rule, rules
+
+INLINE = "inline"
+
+_ATTENTION = Rule("attention", lambda epilogue, machine: None, emit_attention, ("queries", "keys"))
+"""For five stages at once: it is looked for before all others."""
+
+
+class Decisions:
+    """The decisions for one function; `inlined` are the blocks that are computed where they are read, in order."""
+
+    def __init__(self, machine: Machine, sequence: SequenceOp | None = None):
+        self._machine = machine
+        self._rules = rules()
+        self._by_name = {rule.name: rule for rule in self._rules}
+        self._rules_of_block: dict[str, list[RuleOp]] = {}
+        self._seen: dict[str, None] = {}
+        self.inlined: list[str] = []
+        for op in [] if sequence is None else sequence.rules:
+            self._require_known(op)
+            self._rules_of_block.setdefault(op.block_name.data, []).append(op)
+
+    def _require_known(self, op: RuleOp) -> None:
+        known = [*self._by_name, INLINE, _ATTENTION.name, *(nest.rule.name for nest in NESTS)]
+        for version in op.versions:
+            if version.rule not in known:
+                raise unknown_name("rule", version.rule, known, location_of(op))
+
+    def inlines(self, stage: Stage, readers: list[tuple[Stage, LoadOp]]) -> bool:
+        """Whether a stage that can be computed where it is read is."""
+        block = stage.block.name_hint
+        inlines = self._is_next(INLINE, block)
+        if inlines is None:
+            inlines = pays_inlined(stage, readers)
+        elif inlines:
+            self._take(block)
+        if inlines:
+            self.inlined.append(block)
+        return inlines
+
+    def attention(self, func: FuncOp) -> AnyDecision | None:
+        """What is decided for the attention that a function computes; None where it computes none.
+
+        Where the sequence has rules, but none for attention, they are for its stages.
+        """
+        named = [version.rule for ops in self._rules_of_block.values() for op in ops for version in op.versions]
+        if named and _ATTENTION.name not in named:
+            return None
+        with told_reasons() as reasons:
+            plan = plan_attention(func, self._machine)
+        tell_of_nest(_ATTENTION, func, plan is not None, reasons)
+        if plan is None:
+            return None
+        stages = plan.attention.stages
+        block = stages[0].block.name_hint
+        plan = self._followed(_ATTENTION, plan, block)
+        return Decision(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
+
+    def nest(self, root: Operation) -> AnyDecision | None:
+        """What is decided for what is no stage; None where none of `NESTS` fits."""
+        return next((decision for nest in NESTS if (decision := self._by(nest, root)) is not None), None)
+
+    def _by(self, nest: Nest[Any], root: Operation) -> AnyDecision | None:
+        with told_reasons() as reasons:
+            plan = nest.plan(root, self._machine)
+        if plan is not None or is_no_stage(root):
+            tell_of_nest(nest.rule, root, plan is not None, reasons)
+        block = "" if plan is None else plan.block.name_hint
+        if plan is None or self._is_next(nest.rule.name, block) is False:
+            return None
+        return Decision(nest.rule, self._followed(nest.rule, plan, block), [root], block)
+
+    def _followed(self, rule: Rule[P], plan: P, block: str) -> P:
+        """A plan with the numbers that the sequence has for the next stage of a block."""
+        op = self._take(block)
+        if op is None:
+            return plan
+        with _placed(op):
+            return plan.with_numbers(rule.decides, op.versions[0].numbers)
+
+    def choose(self, stage: Stage, later: list[Stage]) -> AnyDecision | None:
+        """What is decided for a stage, with what follows it; None where no rule fits."""
+        op = self._take(stage.block.name_hint)
+        if op is not None:
+            with _placed(op):
+                return follow(op.versions, self._by_name, _named_epilogue(op, stage, later), self._machine)
+        epilogue = find_epilogue(stage, later) if stage.reduce else Epilogue(stage)
+        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._rules_of_block:
+            epilogue = Epilogue(stage)
+        decision = first_fit(self._rules, epilogue, self._machine)
+        if decision is None and epilogue.consumer is not None:
+            return first_fit(self._rules, Epilogue(stage), self._machine)
+        return decision
+
+    def require_all_followed(self) -> None:
+        """Raise `NameLookupError`, or `DecisionError`, where a rule was given for what is no stage."""
+        left = [op for ops in self._rules_of_block.values() for op in ops]
+        if not left:
+            return
+        block = left[0].block_name.data
+        if block not in self._seen:
+            raise unknown_name("block", block, self._seen, location_of(left[0]))
+        raise DecisionError(
+            f'there is no stage "{block}" left for this rule',
+            location=location_of(left[0]),
+            hint="each stage takes one rule; the stage behind `then` has none of its own",
+        )
+
+    def _is_next(self, rule: str, block: str) -> bool | None:
+        """Whether the sequence has `rule` for the next stage of a block; None where it has nothing for it."""
+        self._seen[block] = None
+        ops = self._rules_of_block.get(block)
+        return ops[0].versions[0].rule == rule if ops else None
+
+    def _take(self, block: str) -> RuleOp | None:
+        """What the sequence has for the next stage of a block; it is taken once."""
+        self._seen[block] = None
+        ops = self._rules_of_block.get(block)
+        if not ops:
+            return None
+        op = ops.pop(0)
+        if not ops:
+            del self._rules_of_block[block]
+        return op
+
+
+def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
+    """A stage with the epilogue that the sequence names. Raises `DecisionError` where it has another one, or none."""
+    epilogue = find_epilogue(stage, later) if op.then is not None and stage.reduce else Epilogue(stage)
+    block = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
+    if block != op.then:
+        expected = "no block" if block is None else f'then "{block}"'
+        raise DecisionError(
+            f'block "{op.then}" does not finish the elements of "{stage.block.name_hint}"', expected=expected
+        )
+    return epilogue
+
+
+@contextmanager
+def _placed(op: RuleOp) -> Iterator[None]:
+    """What is raised inside says where `op` was written."""
+    try:
+        yield
+    except TiraxError as error:
+        error.location = error.location or location_of(op)
+        raise

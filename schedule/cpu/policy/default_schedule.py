@@ -1,0 +1,159 @@
+"""`default-schedule`: what makes a tir function fast without tuning, on one thread; `plan-schedule` writes down what it
+would decide.
+
+The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
+reductions become their epilogues (`epilogue`), neighbouring iterators one (`fuse_iters`); then the first rule of the
+table (`rules`) that fits writes the loops of a stage. What no rule fits, and what is not a stage, stays as it is. At
+last nests over the same rows are merged (`merge_loops`), and rows computed where they are read first.
+
+What is decided is a `sched.sequence` with the name of the function, which `plan-schedule` writes; one that is there
+already is followed.
+
+Floating-point sums along contiguous memory (`vector_reduction`) are taken in another order than tir's, as every BLAS
+does; those of `register_tiles`, `panels` and `row_streams` keep their order. Multiplications and additions may be
+contracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from ....diagnostics import unknown_name
+from ....dialects import tir
+from ....dialects.quick import clone
+from ....dialects.sched import RuleOp, SequenceOp, Version
+from ....ir.accumulators import widen_accumulators
+from ....ir.locations import location_of
+from ....ir.passes.transform import Pass
+from ....target import Target
+from ....transforms.tir.walk import functions, is_scheduled, remove_dead
+from ..analysis.plan import DecisionError, Machine
+from ..analysis.stages import analyse, split_reductions
+from ..library.inline import inline_stages
+from ..library.merge_loops import merge_loops
+from ..library.relax_nan_max import relax_maxima
+from .choices import AnyDecision
+from .decisions import INLINE, Decisions
+
+
+@dataclass(frozen=True)
+class DefaultSchedule(Pass):
+    """Schedule every tir function for `target`, but those that say `tir.is_scheduled`.
+
+    Sequences of the module that name a function are followed, and are no more afterwards. Raises `DecisionError`, or
+    `NameLookupError`, where one cannot be.
+    """
+
+    name = "default-schedule"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = Machine.of(Target(self.target))
+        sequences = take_sequences(op)
+        for func in functions(op):
+            if is_scheduled(func):
+                widen_accumulators(func)
+            else:
+                decisions = Decisions(machine, sequences.get(func.sym_name.data))
+                for decision in decided(func, decisions):
+                    decision.put()
+                decisions.require_all_followed()
+                merge_loops(func)
+                remove_dead(func)
+
+
+def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
+    """The sequences that name a function, which are in the module no more.
+
+    Raises where there is no such function, or a schedule was given to it already.
+    """
+    funcs = {func.sym_name.data: func for func in functions(module)}
+    sequences: dict[str, SequenceOp] = {}
+    for op in [op for op in module.body.block.ops if isinstance(op, SequenceOp)]:
+        name = op.function_name
+        if name is None:
+            continue
+        if name not in funcs:
+            raise unknown_name("function", name, funcs, location_of(op))
+        if name in sequences or is_scheduled(funcs[name]):
+            raise DecisionError(f"@{name} has a schedule already", location=location_of(op), expected="one for each")
+        sequences[name] = op
+        op.detach()
+    return sequences
+
+
+def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
+    """What is decided for each stage, one after the other; it may be done as soon as it is known, or not at all.
+
+    What stages are made of is changed before: reductions of several results are taken apart, producers are inlined.
+    """
+    split_reductions(func)
+    body = func.body.block
+    taken: set[Operation] = set()
+    attention = decisions.attention(func)
+    if attention is not None:
+        taken.update(attention.roots)
+        yield attention
+    else:
+        widen_accumulators(func)
+    for root in [op for op in body.ops if op not in taken]:
+        decision = decisions.nest(root)
+        if decision is not None:
+            yield decision
+    ops = [op for op in body.ops if op not in taken]
+    analysed = [analyse(op) for op in ops]
+    if taken or any(stage is None and _has_effect(op) for stage, op in zip(analysed, ops, strict=True)):
+        for stage in analysed:
+            decision = None if stage is None else decisions.choose(stage, [])
+            if decision is not None:
+                yield decision
+        return
+    stages = inline_stages([s for s in analysed if s is not None], decisions.inlines)
+    relax_maxima(stages)
+    done: set[Operation] = set()
+    for at, stage in enumerate(stages):
+        if stage.root in done:
+            continue
+        decision = decisions.choose(stage, [s for s in stages[at + 1 :] if s.root not in done])
+        if decision is not None:
+            done.update(decision.roots)
+            yield decision
+
+
+def _has_effect(op: Operation) -> bool:
+    """Whether an operation that is no stage may write: then stages are not moved across each other."""
+    return bool(op.regions) or isinstance(op, tir.StoreOp | tir.EvaluateOp | tir.CallExternOp | tir.AssertOp)
+
+
+@dataclass(frozen=True)
+class PlanSchedule(Pass):
+    """Put behind each tir function the sequence of rules that `default-schedule` applies to it for `target`.
+
+    Functions that say `tir.is_scheduled`, and those that have such a sequence, stay as they are.
+    """
+
+    name = "plan-schedule"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = Machine.of(Target(self.target))
+        block = op.body.block
+        there = {s.function_name for s in block.ops if isinstance(s, SequenceOp)}
+        for func in functions(op):
+            if func.sym_name.data not in there and not is_scheduled(func):
+                sequence = planned(func, machine)
+                if sequence.rules:
+                    block.insert_op_after(sequence, func)
+
+
+def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
+    """The rules for the blocks of a function, which stays as it is."""
+    decisions = Decisions(machine)
+    chosen = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(clone(func), decisions)]
+    inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]
+    return SequenceOp(Region(Block([*inlined, *chosen])), func.sym_name.data)

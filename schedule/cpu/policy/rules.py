@@ -1,0 +1,166 @@
+"""The rules of the default schedule, as tables: the first one that fits writes the loops of a stage; `NESTS` are for
+what is no stage, as it stores two elements or is made of statements.
+
+Rules of one's own are put into the table by `register_rule`, for good, or by `added_rules`, for a while. A rule is a
+pair of functions as tirax's own are; `primitive_rules` makes rules of functions on a `Schedule` and of traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from xdsl.ir import Operation
+
+from ....diagnostics import TiraxError, unknown_name
+from ....dialects.relax import OPERATORS
+from ....dialects.sym.expr import SymExpr
+from ....ir.passes.additions import Additions
+from ...loop_builder import LoopBuilder
+from ..analysis.plan import Machine, NestPlan, Plan
+from ..kernels.argreduce import emit_argreduce, plan_argreduce
+from ..kernels.dequantized_matmul import emit_block_floats, plan_block_floats
+from ..kernels.dot_products import emit_dot_products, plan_dot_products
+from ..kernels.gemv import emit_row_streams, plan_row_streams
+from ..kernels.multi_reduce import emit_multi_reduce, plan_multi_reduce
+from ..kernels.panels import FEWEST_ROWS, emit_panels, plan_panels
+from ..kernels.pointwise import emit_pointwise, plan_pointwise
+from ..kernels.quantized_matmul import emit_block_products, plan_block_products
+from ..kernels.register_tiles import STEPS, emit_register_tiles, plan_register_tiles
+from ..kernels.scans import emit_scan, plan_scan
+from ..kernels.split_iter import emit_interleave, emit_split_iter, plan_interleave, plan_split_iter
+from ..kernels.statements import emit_statements, plan_statements
+from ..kernels.transpose import emit_transpose, plan_transpose
+from ..kernels.vector_reduction import emit_vector_reduction, plan_vector_reduction
+from ..library.epilogue import Epilogue
+
+P = TypeVar("P", bound=Plan)
+
+
+@dataclass(frozen=True)
+class Rule(Generic[P]):
+    """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan.
+
+    `decides` are the fields of its plans that may be other ones: numbers, names, lists of numbers with their iterators.
+    A rule that pays from the size `least` on says by `size` of which one; where that is not known when the program is
+    built, the next rule that fits writes loops for smaller sizes beside it.
+    """
+
+    name: str
+    plan: Callable[[Epilogue, Machine], P | None]
+    emit: Callable[[LoopBuilder, P], None]
+    decides: tuple[str, ...] = ()
+    size: Callable[[P], SymExpr] | None = None
+    least: int = 1
+
+
+AnyRule = Rule[Any]
+
+
+_TILE = ("lanes", "vectors", "rows", "order")
+_LANES = ("tile", "lanes", "chains")
+_PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes", "strips")
+RULES: tuple[AnyRule, ...] = (
+    Rule("block_products", plan_block_products, emit_block_products, ("tile",)),
+    Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
+    Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
+    Rule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
+    Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
+    Rule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
+    Rule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
+    Rule("strided_register_tiles", partial(plan_register_tiles, allowed=STEPS), emit_register_tiles, _TILE),
+    Rule("gathering_register_tiles", partial(plan_register_tiles, allowed=None), emit_register_tiles, _TILE),
+    Rule("short_vector_reduction", plan_vector_reduction, emit_vector_reduction, _LANES),
+    Rule("transpose", plan_transpose, emit_transpose, ("size",)),
+    Rule("split_iter", plan_split_iter, emit_split_iter),
+    Rule("interleave", plan_interleave, emit_interleave),
+    Rule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
+)
+"""tirax's own rules, in the order in which they are tried."""
+
+
+_added = Additions[tuple[AnyRule, str | None]]()
+"""Rules, and in front of which rule they are."""
+
+
+def register_rule(rule: Rule[P], *, before: str | None = None) -> Rule[P]:
+    """Put a rule of one's own into the table, in front of the rule `before`, else in front of all; gives the rule.
+
+    Raises `TiraxError` where there is a rule of that name, `NameLookupError` where there is none called `before`.
+    """
+    _added.add(_checked(rule, before))
+    return rule
+
+
+def unregister_rule(name: str) -> None:
+    """Take out a rule that was registered. Raises `NameLookupError` where there is none."""
+    registered = {item[0].name: item for item in _added.lasting}
+    if name not in registered:
+        raise unknown_name("rule", name, registered)
+    _added.remove(registered[name])
+
+
+@contextmanager
+def added_rules(*added: AnyRule, before: str | None = None) -> Iterator[None]:
+    """Inside of `with` the table has these rules, too: as by `register_rule`, in order."""
+    with ExitStack() as stack:
+        for rule in added:
+            stack.enter_context(_added.added(_checked(rule, before)))
+        yield
+
+
+def rules() -> tuple[AnyRule, ...]:
+    """The rules that stages are written by, in the order in which they are tried: of plug-ins, too."""
+    len(OPERATORS)  # plug-ins are imported by the first look into that table
+    return _table()
+
+
+def _table() -> tuple[AnyRule, ...]:
+    table = list(RULES)
+    for rule, before in _added:
+        names = [r.name for r in table]
+        table.insert(names.index(before if before in names else RULES[0].name), rule)
+    return tuple(table)
+
+
+def _checked(rule: AnyRule, before: str | None) -> tuple[AnyRule, str | None]:
+    names = [r.name for r in _table()]
+    if rule.name in names:
+        raise TiraxError(f"there is a rule '{rule.name}' already", hint="rules are found by their names")
+    if before is not None and before not in names:
+        raise unknown_name("rule", before, names)
+    return rule, before
+
+
+N = TypeVar("N", bound=NestPlan)
+
+
+@dataclass(frozen=True)
+class Nest(Generic[N]):
+    """A rule for nests of loops, or for blocks of statements."""
+
+    rule: Rule[N]
+    plan: Callable[[Operation, Machine], N | None]
+
+    @staticmethod
+    def of(
+        name: str,
+        plan: Callable[[Operation, Machine], N | None],
+        emit: Callable[[LoopBuilder, N], None],
+        *decides: str,
+    ) -> Nest[N]:
+        """The rule of this name; it fits no stage."""
+        return Nest(Rule(name, lambda epilogue, machine: None, emit, decides), plan)
+
+
+NESTS: tuple[Nest[Any], ...] = (
+    Nest.of("argreduce", plan_argreduce, emit_argreduce, "vectors"),
+    Nest.of("multi_reduce", plan_multi_reduce, emit_multi_reduce),
+    Nest.of("scan", plan_scan, emit_scan),
+    Nest.of("statements", plan_statements, emit_statements),
+)
+"""In the order in which they are tried."""
