@@ -1,6 +1,6 @@
-"""Why a rule does not fit: a `plan` that gives up says so by `return misfit("the sum does not start at 0")`.
+"""Remarks on rules that do not fit: a `plan` that gives up ends with `return reject("the sum does not start at 0")`.
 
-Nobody listens but `--explain`: reasons are texts that are there anyway, and cost nothing but the call.
+Only `--explain` collects them: they are constant texts, which cost nothing but the call.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from contextvars import ContextVar
 _listener: ContextVar[dict[str, None] | None] = ContextVar("listener", default=None)
 
 
-def misfit(reason: str) -> None:
-    """Tell who listens the condition that failed; always None, what a `plan` gives where it does not fit."""
-    told = _listener.get()
-    if told is not None:
-        told[reason] = None
+def reject(reason: str) -> None:
+    """Record the condition that failed; returns None, as a `plan` that does not fit does."""
+    remarks = _listener.get()
+    if remarks is not None:
+        remarks[reason] = None
 
 
 @contextmanager
-def told_reasons() -> Iterator[dict[str, None]]:
-    """Inside, reasons are kept, each once, in order: several where a rule tries several ways."""
+def collect_remarks() -> Iterator[dict[str, None]]:
+    """Collect the remarks of the block, each once, in order: several where a rule tries several ways."""
     reasons: dict[str, None] = {}
     token = _listener.set(reasons)
     try:

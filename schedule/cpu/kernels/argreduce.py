@@ -32,7 +32,7 @@ from ...accesses import is_intermediate, loads_of
 from ...checks import step_of
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, element_type, loads_below, results_of, tree
 from .vector_reduction import across
 
@@ -101,14 +101,14 @@ def _choice_of(root: Operation) -> Choice | None:
         or len(results.stores) != 2
         or not are_in_place([*results.stores, *results.inits], results.iters)
     ):
-        return misfit("it is no block that keeps a position and a value at one place")
+        return reject("it is no block that keeps a position and a value at one place")
     block, stores = results.block, results.stores
     parts = _parts(stores[0], stores[1])
     value = stores[1].buffer
     if parts is None:
-        return misfit("what it keeps is not the first, or last, greatest or least of all")
+        return reject("what it keeps is not the first, or last, greatest or least of all")
     if not is_intermediate(value) or not all(block.is_ancestor(load) for load in loads_of(value)):
-        return misfit("the value that it keeps is read by others, too")
+        return reject("the value that it keeps is read by others, too")
     return Choice(block, results.iters, (stores[0], stores[1]), tuple(results.inits), *parts)
 
 
@@ -194,17 +194,17 @@ def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
     slopes = [constant_slope(load, lane) for load in loads] if lane is not None else []
     written = {store.buffer for store in choice.stores}
     if lane is None or 1 not in slopes or any(s not in (0, 1) for s in slopes):
-        return misfit("what is compared does not lie along memory")
+        return reject("what is compared does not lie along memory")
     if any(op.regions for op in tree(choice.value)):
-        return misfit("what is compared is computed in a branch")
+        return reject("what is compared is computed in a branch")
     if any(load.buffer in written for load in loads):
-        return misfit("what is compared depends on what was kept")
+        return reject("what is compared depends on what was kept")
     if step_of(sym_expr_of(choice.position), lane.expr) != 1:
-        return misfit("the position does not grow by 1 along memory")
+        return reject("the position does not grow by 1 along memory")
     widest = max(32, *(bit_width(element_type(load.buffer)) for load in loads))
     lanes, extent = machine.vector_bits // max(widest, bit_width(choice.value.type)), lane.extent.constant
     if lanes < 2 or (extent is not None and not 2 * lanes <= extent < 1 << 31):
-        return misfit("it is less than two vectors, or more than 2^31 elements")
+        return reject("it is less than two vectors, or more than 2^31 elements")
     count = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
     return ArgReducePlan(choice, lane, lanes, count)
 

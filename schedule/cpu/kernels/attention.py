@@ -53,7 +53,7 @@ from ..analysis.stages import Iter, Stage, depends_on, element_type, is_in_order
 from ..library import microkernel as mk
 from ..library.attention_form import Attention, attention_of, reach
 from ..library.epilogue import Epilogue
-from ..library.prefetch import LINE_BITS, ask_for
+from ..library.prefetch import LINE_BITS, prefetch
 from ..policy.choices import first_fit
 from ..policy.rules import rules
 from .panels import FEWEST_ROWS
@@ -424,7 +424,7 @@ class _Tile:
         loops, each = self.loops, Const(LINE_BITS // bit_width(element_type(buffer)), self.index)
 
         def line(v: SSAValue) -> None:
-            ask_for(loops.insert, buffer, [*row, loops.value(mul(Var(v, self.index), each))])
+            prefetch(loops.insert, buffer, [*row, loops.value(mul(Var(v, self.index), each))])
 
         loops.loop(floordiv(count, each), line, dtype=self.index, name="line")
 

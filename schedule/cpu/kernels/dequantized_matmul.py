@@ -25,7 +25,7 @@ from ....dialects.names import name_of
 from ....dialects.sym.expr import SymExpr, Var
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..library.block_tiles import Piece, each_piece
 from ..library.epilogue import Epilogue
 from ..library.interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
@@ -40,9 +40,9 @@ def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
     """The plan for a product of floats with blocks, None where this rule does not fit."""
     weights = rows_of_result(epilogue, machine)
     if weights is None:
-        return misfit("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
+        return reject("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
     if weights.factor.type != f32:
-        return misfit("what is multiplied are no floats of 32 bits")
+        return reject("what is multiplied are no floats of 32 bits")
     most = _MOST_ROWS if machine.registers >= 32 else _FEW_ROWS
     return BlockPlan(epilogue, weights, *split_rows(epilogue.stage, weights.lane, most))
 

@@ -55,7 +55,7 @@ from ....transforms.operators.byte_pairs import ROWS
 from ....transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import (
     Iter,
     Stage,
@@ -70,9 +70,9 @@ from ..analysis.stages import (
 from ..library import microkernel as mk
 from ..library.byte_pairs import BYTES, add_words, in_order, sums_of_pairs
 from ..library.epilogue import Epilogue, hoist_uniform
-from ..library.fold_requantize import keep_floats
+from ..library.fold_requantize import fold_requantize
 from ..library.microkernel import Place
-from ..library.prefetch import LINE_BITS, ask_for
+from ..library.prefetch import LINE_BITS, prefetch
 from ..library.prefetch_distribution import Turn, turn_of
 from ..library.row_blocks import Block, block_size, in_row_blocks
 from .matrix_tiles import MatrixTiles, Operands, TiledStrip, matrix_tiles
@@ -177,14 +177,14 @@ def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | 
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
-        return misfit("it is no reduction C = combine(C, term)")
+        return reject("it is no reduction C = combine(C, term)")
     if not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
-        return misfit("it is no sum that starts at 0")
+        return reject("it is no sum that starts at 0")
     term, ks = update.term.owner, _summed(stage)
     if not isinstance(term, tir.MulOp) or not ks:
-        return misfit("it does not sum several products")
+        return reject("it does not sum several products")
     if any(k.extent.constant == 0 or room(k) is None for k in ks):
-        return misfit("nothing is summed, or there is no bound of how much")
+        return reject("nothing is summed, or there is no bound of how much")
     for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
         plan = _plan(epilogue, _narrow(rows), _narrow(columns), ks, machine)
         if plan is not None:
@@ -226,24 +226,24 @@ def _plan(
         dot = PAIRED
     k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and is_in_order(load, k)), None)
     if dot is None:
-        return misfit("the target has no instruction for products of these types")
+        return reject("the target has no instruction for products of these types")
     if k is None or not isinstance(load, tir.LoadOp):
-        return misfit("the operand for rows is not loaded in the order of the sum")
+        return reject("the operand for rows is not loaded in the order of the sum")
     lane = _lane(epilogue, load, columns, dot.group)
     if lane is None:
-        return misfit("no iterator of several lies along the result while the operand for rows stays")
+        return reject("no iterator of several lies along the result while the operand for rows stays")
     if not _in_lanes(columns, lane):
-        return misfit("the operand for columns has branches, or stays along the result")
+        return reject("the operand for columns has branches, or stays along the result")
     shared = [it for it in stage.spatial if it is not lane and _reused(columns, load, it)]
     row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
     panels = dot_panels(columns, lane, k, dot.group)
     if dot is PAIRED and (panels is None or panels.order is None):
-        return misfit("pairs of bytes are in no panels")
+        return reject("pairs of bytes are in no panels")
     if row is None and dot.sums == sums and panels is None:
-        return misfit("what is read is read once")  # `row_streams` reads memory in order
+        return reject("what is read is read once")  # `row_streams` reads memory in order
     vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
     if panels is not None and panels.width != vectors * lanes:
-        return misfit("the panels of packed weights are not as wide as the tiles")
+        return reject("the panels of packed weights are not as wide as the tiles")
     taps, ahead = [it for it in ks if it is not k], panels is not None and _are_far(panels, machine)
     read, width = (None, 0) if panels is None else (panels.load, panels.width)
     tiles = matrix_tiles(dot, Operands(load, columns.type, read, width, taps, k, shared), machine)
@@ -352,7 +352,7 @@ def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
     """The loops of a plan."""
     if not plan.dot.adds:
-        keep_floats(plan.epilogue.last)
+        fold_requantize(plan.epilogue.last)
 
     def blocks(where: Bindings) -> None:
         in_row_blocks(loops, plan.shared, plan.block, lambda block: _strips(loops, plan, where, block))
@@ -472,7 +472,7 @@ class _Strip:
         def finish(rows: Bindings, c: SSAValue, value: SSAValue) -> None:
             self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
 
-        def ask_ahead(taps: Bindings, steps: Sequence[SymExpr]) -> None:
+        def prefetch_next(taps: Bindings, steps: Sequence[SymExpr]) -> None:
             lines, merged = range(self._lines_of_step(cast(DotPanels, panels))), tiles.merged
             for at in steps:
                 if merged is not None:
@@ -492,7 +492,7 @@ class _Strip:
         stride = (self.padded if panels is None else panels.width) * 4
         TiledStrip(
             loops, tiles, strip, self.block, self.where, plan.dot.sums, vectors, stride, column, finish,
-            ask_ahead if panels is not None and plan.asks_ahead else None, rest,
+            prefetch_next if panels is not None and plan.asks_ahead else None, rest,
         ).emit()  # fmt: skip
 
     def finish(self, where: Bindings, value: SSAValue) -> None:
@@ -647,7 +647,7 @@ class _Strip:
         for which, at in lines:
             place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
             column = loops.value(mul(which, self._line(panels)), lane.dtype)
-            ask_for(loops.insert, panels.load.buffer, [*place, column])
+            prefetch(loops.insert, panels.load.buffer, [*place, column])
 
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""

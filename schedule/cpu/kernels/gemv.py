@@ -29,11 +29,11 @@ from ....dialects.sym.expr import SymExpr, Var, minimum
 from ....dialects.tir import BufferType
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Update, constant_slope, element_type
 from ..library.epilogue import Epilogue
 from ..library.microkernel import StagePlan, pieces, tile_name
-from ..library.prefetch import LINE_BITS, ask_for_load
+from ..library.prefetch import LINE_BITS, prefetch_load
 from .register_tiles import plan_register_tiles
 
 
@@ -73,20 +73,20 @@ def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | No
     if tiles is None:
         return None
     if tiles.row is not None or tiles.panels is not None:
-        return misfit("what is read is used by several rows, or stands in panels")
+        return reject("what is read is used by several rows, or stands in panels")
     if epilogue.stage.init is None:
-        return misfit("it does not say what it begins with")
+        return reject("it does not say what it begins with")
     inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]
     width = tiles.lane.extent.constant
     if width is not None and width <= tiles.width:
-        return misfit("a tile is as wide as the result")
+        return reject("a tile is as wide as the result")
     streams = _WIDE if machine.vector_bits >= 512 else _NARROW
     if not inner or (inner[0].extent.constant or streams.count) < streams.count:
-        return misfit("there are too few rows to read at once")
+        return reject("there are too few rows to read at once")
     loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
     far = [load for load in loads if _is_far(load, inner[0], streams.row_bytes)]
     if not far:
-        return misfit("the rows that are read lie close together")
+        return reject("the rows that are read lie close together")
     return RowStreamPlan(epilogue, tiles.update, tiles.lane, inner[0], far, streams.count, streams.prefetch_bytes)
 
 
@@ -148,7 +148,7 @@ def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
     for load in plan.far:
         if not isinstance(load.buffer.owner, tir.AllocBufferOp):
-            ask_for_load(loops, load, loops.cloner(where))
+            prefetch_load(loops, load, loops.cloner(where))
 
 
 def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:

@@ -179,8 +179,8 @@ class TiledStrip:
 
     `column` says where a vector of columns is at a step: the steps of a panel lie `stride` bytes apart. `finish` is
     given the iterators' values in a row, a column and its sum.
-    `ask_ahead` asks for what the next strip reads at some taps and steps. `rest` takes the rows from one on that fill
-    no register.
+    `prefetch_next` fetches what the next strip reads at some taps and steps. `rest` takes the rows from one on that
+    fill no register.
     """
 
     loops: LoopBuilder
@@ -193,7 +193,7 @@ class TiledStrip:
     stride: int
     column: Callable[[Bindings, SSAValue, int], tuple[SSAValue, Sequence[SSAValue]]]
     finish: Callable[[Bindings, SSAValue, SSAValue], None]
-    ask_ahead: Callable[[Bindings, Sequence[SymExpr]], None] | None
+    prefetch_next: Callable[[Bindings, Sequence[SymExpr]], None] | None
     rest: Callable[[Bindings, SymExpr], None]
 
     def emit(self) -> None:
@@ -303,9 +303,9 @@ class TiledStrip:
 
         def step(taps: Bindings, v: SSAValue) -> None:
             block = Var(v, k.dtype)
-            if self.ask_ahead is not None:
+            if self.prefetch_next is not None:
                 first, count = _asked(turn, block, blocks, steps)
-                self.ask_ahead(taps, [first + n for n in range(count)])
+                self.prefetch_next(taps, [first + n for n in range(count)])
             self._step(parts, columns, taps, block * steps)
 
         def block(taps: Bindings) -> None:

@@ -23,7 +23,7 @@ from ....dialects.sym.expr import SymExpr
 from ...accesses import is_intermediate, loads_of
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, element_type, results_of
 from ..library.microkernel import whole_and_rest
 from .argreduce import are_in_place
@@ -55,19 +55,19 @@ def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | No
     """The plan for a nest of the form above, None where it has another one."""
     results = results_of(root)
     if results is None or not any(it.reduce for it in results.iters):
-        return misfit("it is no block of a reduction that stores several results")
+        return reject("it is no block of a reduction that stores several results")
     if any(isinstance(op, tir.LoadOp) for op in results.begin):
-        return misfit("a result does not begin with a constant")
+        return reject("a result does not begin with a constant")
     if not _stores_come_last(results.block):
-        return misfit("something is read after a result was stored")
+        return reject("something is read after a result was stored")
     bits = [bit_width(element_type(op.buffer)) for op in results.stores]
     bits += [bit_width(op.result.type) for op in results.rest if isinstance(op, tir.LoadOp)]
     lanes = machine.vector_bits // max(8, *bits)
     lane = _lane(results.iters, [*results.stores, *results.inits], results.rest)
     if lane is None:
-        return misfit("there is no iterator along which everything is contiguous, or stays where it is")
+        return reject("there is no iterator along which everything is contiguous, or stays where it is")
     if lanes < 2:
-        return misfit("elements are as wide as a vector")
+        return reject("elements are as wide as a vector")
     needed = -(-(lane.extent.constant or 1 << 30) // lanes)
     tile = lane, lanes, min(needed, machine.registers // 4)
     return MultiReducePlan(results.block, results.iters, results.stores, results.inits, *tile)

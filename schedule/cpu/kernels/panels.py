@@ -40,7 +40,7 @@ from ....dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
 from ....target import tile_vectors
 from ...loop_builder import Bindings, LoopBuilder, captured
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue, hoist_uniform
@@ -123,10 +123,10 @@ def plan_panels(epilogue: Epilogue, machine: Machine) -> PanelPlan | None:
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
-        return misfit("it is no reduction C = combine(C, term)")
+        return reject("it is no reduction C = combine(C, term)")
     term = update.term.owner
     if not isinstance(update.combiner, tir.AddOp) or not isinstance(term, tir.MulOp):
-        return misfit("it is no sum of products")
+        return reject("it is no sum of products")
     for other, operand in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
         plan = _plan(epilogue, update, other, operand, machine)
         if plan is not None:
@@ -144,15 +144,15 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
         (it for it in reversed(columns) if constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1), None
     )
     if lane is None or not rows:
-        return misfit("it is no product of rows and of columns that lie along the result")
+        return reject("it is no product of rows and of columns that lie along the result")
     if any(r.extent.constant is None for r in stage.reduce[1:]):
-        return misfit("an inner extent that is summed over is not known")
+        return reject("an inner extent that is summed over is not known")
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if panels_of(stage, lane, lanes) is not None:
-        return misfit("the operand stands in panels already")
+        return reject("the operand stands in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows, machine):
-        return misfit("panels do not pay: few rows use them, or the operand is fast to read as it stands")
+        return reject("panels do not pay: few rows use them, or the operand is fast to read as it stands")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
     if group is not None and width is not None:

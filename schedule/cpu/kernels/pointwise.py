@@ -24,11 +24,11 @@ from ....dialects.names import name_of
 from ....dialects.sym.expr import SymExpr, minimum
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, Plan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
 from ..library.epilogue import Epilogue
 from ..library.microkernel import pieces, tile_name
-from ..library.prefetch import LINE_BITS, ask_for_load, can_be_streamed, pays_streamed, rows_from_far, streamed
+from ..library.prefetch import LINE_BITS, can_be_streamed, pays_streamed, prefetch_load, rows_from_far, streamed
 from ..library.reciprocals import Reciprocals
 
 _STORES = ("cached", "streamed")
@@ -55,7 +55,7 @@ def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None
     """The plan for a stage without reduction, else None."""
     stage = epilogue.stage
     if stage.reduce or stage.init is not None:
-        return misfit("it reduces")
+        return reject("it reduces")
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
     large = lane is not None and pays_streamed(stage, machine)
     return PointwisePlan(stage, lane, _STORES[large])
@@ -114,7 +114,7 @@ def _lines(
 
 def _ask(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings) -> None:
     for load in loads:
-        ask_for_load(loops, load, loops.cloner(where))
+        prefetch_load(loops, load, loops.cloner(where))
 
 
 def _element(

@@ -33,7 +33,7 @@ from ....dialects.sym.expr import SymExpr, Var
 from ....transforms.operators.dot_products import PAIRED, Dot, best_dot
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import is_in_order
 from ..library.byte_pairs import BytePairs
 from ..library.epilogue import Epilogue
@@ -57,13 +57,13 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
     """The plan for a product with blocks, None where this rule does not fit."""
     weights = rows_of_result(epilogue, machine)
     if weights is None:
-        return misfit("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
+        return reject("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
     factors = _factors(weights.factor)
     if factors is None or not is_in_order(factors[0], weights.k):
-        return misfit("what is multiplied are no bytes with scales, in order")
+        return reject("what is multiplied are no bytes with scales, in order")
     dot = _dot(machine)
     if dot is None:
-        return misfit("the target has no instruction for products of bytes")
+        return reject("the target has no instruction for products of bytes")
     few = machine.registers < 32 or weights.format.size > 64
     rows = split_rows(epilogue.stage, weights.lane, _FEW_ROWS if few else _MOST_ROWS)
     return BlockProductPlan(epilogue, weights, *rows, dot, *factors)

@@ -28,12 +28,12 @@ from ....dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minim
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, has_no_aliases, update_of
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue
 from ..library.packed import Panels, panels_of
-from ..library.prefetch import LINE_BITS, ask_for, ask_for_load
+from ..library.prefetch import LINE_BITS, prefetch, prefetch_load
 from ..library.prefetch_distribution import turn_of
 from ..library.sliding_windows import sliding_tap, sliding_tile
 from ..library.unswitch_padding import Interior, interior_of, range_of
@@ -101,11 +101,11 @@ def plan_register_tiles(
     stage = epilogue.stage
     update = update_of(stage)
     if update is None or not stage.reduce:
-        return misfit("it is no reduction C = combine(C, term)")
+        return reject("it is no reduction C = combine(C, term)")
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     lane = _lane_iter(stage, epilogue, allowed, lanes)
     if lane is None:
-        return misfit("along no iterator of the result do operands move by steps that this rule takes")
+        return reject("along no iterator of the result do operands move by steps that this rule takes")
     row = _row_iter(stage, update, lane)
     panels = panels_of(stage, lane, lanes)
     vectors, rows = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
@@ -114,7 +114,7 @@ def plan_register_tiles(
         vectors, rows = sliding_tile(machine, row)
     if panels is not None and vectors * lanes != panels.width:
         if allowed is not None:
-            return misfit("the panels of packed weights are not as wide as the tiles")
+            return reject("the panels of packed weights are not as wide as the tiles")
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
@@ -488,7 +488,7 @@ class _Tile:
         for which, step in turn.lines(max(1, plan.width // line), steps, block, size):
             where = {it: following, k: begin + step, plan.lane: which * line}
             cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
-            ask_for_load(loops, load, cloner)
+            prefetch_load(loops, load, cloner)
 
     def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
         """How many parts further the next piece is, and its first step: after the last piece comes the first."""
@@ -505,9 +505,9 @@ class _Tile:
             column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size)
             cloner = plan.epilogue.cloner(loops, {**self.outer, **self.rows.at(r), lane: column})
             if isinstance(access, tir.LoadOp):
-                ask_for_load(loops, access, cloner)
+                prefetch_load(loops, access, cloner)
             else:
-                ask_for(loops.insert, access.buffer, [cloner(index) for index in access.indices], write=True)
+                prefetch(loops.insert, access.buffer, [cloner(index) for index in access.indices], write=True)
 
         for access in plan.far:
             size = max(1, LINE_BITS // bit_width(element_type(access.buffer)))

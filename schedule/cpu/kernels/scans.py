@@ -31,7 +31,7 @@ from ....dialects.sym.expr import SymExpr
 from ....dialects.tir import ForKind
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, address, constant_slope, element_type, is_expression, loads_below, tree
 from ..library.microkernel import Strip, under, whole_and_rest, whole_vectors
 
@@ -75,23 +75,23 @@ def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
     """The plan for a block of statements that makes a running sum or product, None where it makes none."""
     scan = _scan_of(root)
     if scan is None or not isinstance(root, tir.BlockOp):
-        return misfit("it is no running sum or product: one total, which a loop updates and stores")
+        return reject("it is no running sum or product: one total, which a loop updates and stores")
     loads = loads_below(scan.term)
     lanes = machine.vector_bits // max(8, bit_width(scan.dtype), *(_bits(op) for op in loads), _bits(scan.store))
     apart = "it is not read along memory as it is stored"
     if lanes < 2:
-        return misfit("elements are as wide as a vector")
+        return reject("elements are as wide as a vector")
     if not loads:
-        return misfit("what is added is not read from a buffer")
+        return reject("what is added is not read from a buffer")
     if constant_slope(scan.store, scan.along) == 1:
         fits = all(constant_slope(op, scan.along) == 1 for op in loads)
-        return ScanPlan(scan, root, None, lanes, lanes) if fits else misfit(apart)
+        return ScanPlan(scan, root, None, lanes, lanes) if fits else reject(apart)
     for it in scan.outer:
         if it.extent.constant != 1 and constant_slope(scan.store, it) == 1:
             fits = all(constant_slope(op, it) in (0, 1) for op in loads)
             tile = it, lanes, min(_WIDTH, it.extent.constant or _WIDTH)
-            return ScanPlan(scan, root, *tile) if fits else misfit(apart)
-    return misfit("no iterator goes along the memory that is stored to")
+            return ScanPlan(scan, root, *tile) if fits else reject(apart)
+    return reject("no iterator goes along the memory that is stored to")
 
 
 def _bits(op: tir.LoadOp | tir.StoreOp) -> int:

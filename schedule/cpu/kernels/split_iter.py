@@ -25,7 +25,7 @@ from ....dialects.tir import ForKind
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ..analysis.plan import Machine, Plan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, element_type, memory_bits
 from ..library.epilogue import Epilogue
 
@@ -70,9 +70,9 @@ def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | Non
     lane = _lane(stage)
     base = None if lane is None else max((b for b in _bases(stage, lane) if b >= _SHORTEST), default=None)
     if lane is None:
-        return misfit(_NO_LANE)
+        return reject(_NO_LANE)
     if base is None:
-        return misfit("no index takes that iterator apart, into pieces long enough for vectors")
+        return reject("no index takes that iterator apart, into pieces long enough for vectors")
     return SplitIterPlan(stage, lane, base)
 
 
@@ -82,16 +82,16 @@ def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | No
     lane = _lane(stage)
     lanes = machine.vector_bits // memory_bits(stage.buffer)
     if lane is None:
-        return misfit(_NO_LANE)
+        return reject(_NO_LANE)
     if lanes < 2 or element_type(stage.buffer) == i1:
-        return misfit("elements are bits, or as wide as a vector")
+        return reject("elements are bits, or as wide as a vector")
     ways = lane.extent.constant or 0
     higher = _above(stage, lane, ways) if ways in _FEW else None
     if higher is None:
         ways = max((b for b in _bases(stage, lane) if b in _FEW), default=0)
     plan = InterleavePlan(stage, lane, higher, ways, lanes)
     if not ways or (plan.count.constant or lanes) < lanes:
-        return misfit("it does not store two to four elements of each of many places side by side")
+        return reject("it does not store two to four elements of each of many places side by side")
     return plan
 
 

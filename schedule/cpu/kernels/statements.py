@@ -22,7 +22,7 @@ from ....ir.affine.values import sym_expr_of
 from ...loop_builder import LoopBuilder
 from ...rewrite import same_tree
 from ..analysis.plan import Machine, NestPlan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, has_no_aliases, is_expression, tree
 
 
@@ -37,11 +37,11 @@ class StatementsPlan(NestPlan):
 def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
     """The plan for a block of statements of which loops can be vectors, None for any other operation."""
     if not isinstance(root, tir.BlockOp) or root.iter_vars:
-        return misfit("it is no block of statements")
+        return reject("it is no block of statements")
     if not has_no_aliases(root):
-        return misfit("the function does not say tir.noalias: its buffers may overlap")
+        return reject("the function does not say tir.noalias: its buffers may overlap")
     numbers = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
-    return StatementsPlan(root, numbers) if numbers else misfit("no loop's iterations are independent of each other")
+    return StatementsPlan(root, numbers) if numbers else reject("no loop's iterations are independent of each other")
 
 
 def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:

@@ -22,7 +22,7 @@ from ....dialects.names import name_of
 from ....dialects.sym.expr import Const, SymExpr, Var
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, Plan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, is_in_order
 from ..library.epilogue import Epilogue
 from ..library.microkernel import WIDEST_SQUARE, tile_name, transposed
@@ -44,13 +44,13 @@ def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None
     stage = epilogue.stage
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
-        return misfit("it is no copy")
+        return reject("it is no copy")
     size = min(WIDEST_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
     stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
     if bit_width(load.result.type) < 8 or size < 2:
-        return misfit("elements are narrower than bytes, or as wide as a vector")
+        return reject("elements are narrower than bytes, or as wide as a vector")
     if stored is None or loaded is None or stored is loaded:
-        return misfit("it is not read along one iterator and stored along another, each long enough for a square")
+        return reject("it is not read along one iterator and stored along another, each long enough for a square")
     return TransposePlan(stage, load, stored, loaded, size)
 
 

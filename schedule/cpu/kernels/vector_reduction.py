@@ -23,7 +23,7 @@ from ....dialects import tir
 from ....dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, loads_below, update_of
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue, hoist_uniform
@@ -68,16 +68,16 @@ def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1)
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
-        return misfit("it is no reduction C = combine(C, term)")
+        return reject("it is no reduction C = combine(C, term)")
     if type(update.combiner) not in _REDUCTIONS:
-        return misfit("elements are combined by something else than a sum, product, maximum or minimum")
+        return reject("elements are combined by something else than a sum, product, maximum or minimum")
     if stage.init is None:
-        return misfit("it does not say what it begins with")
+        return reject("it does not say what it begins with")
     lane = next((it for it in reversed(stage.reduce) if _contiguous(stage, update, it)), None)
     if lane is None:
-        return misfit("along no iterator that is reduced do operands lie in memory, all others staying")
+        return reject("along no iterator that is reduced do operands lie in memory, all others staying")
     if (lane.extent.constant or fewest) < fewest:
-        return misfit("fewer elements are reduced than this rule is for")
+        return reject("fewer elements are reduced than this rule is for")
     tile = _tile(stage, lane, machine)
     chains = -(-_SUMS[len(tile)] // prod(size for _, size in tile))
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))

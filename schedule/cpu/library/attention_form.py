@@ -20,7 +20,7 @@ from ....ir.affine.values import conjuncts, sym_expr_of
 from ...accesses import is_intermediate, uses_of
 from ...checks import slack_of, step_of
 from ...rewrite import same_tree
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, analyse, loads_below, tree, update_of
 from .inline import dimension_iters, inline_stages, written_elsewhere
 
@@ -95,7 +95,7 @@ def attention_of(func: tir.FuncOp) -> Attention | None:
     if not _may_be(func):
         return None
     if attrs is None or "tir.noalias" not in attrs.data:
-        return misfit("the function does not say tir.noalias: its buffers may overlap")
+        return reject("the function does not say tir.noalias: its buffers may overlap")
     if _find(func.clone()) is None:
         return None
     return _find(func)
@@ -132,7 +132,7 @@ def _find(func: tir.FuncOp) -> Attention | None:
         if attention is not None and _stands_alone(attention, left):
             return attention
         if attention is not None:
-            misfit("something else reads what is made on the way, or comes behind")
+            reject("something else reads what is made on the way, or comes behind")
     return None
 
 
@@ -192,7 +192,7 @@ class _Parts:
         found = [parts for weight in term.operands if (parts := cls._of_weight(mix, weight, by_buffer)) is not None]
         agreeing = next((parts for parts in found if parts._agree()), None)
         if agreeing is None:
-            return misfit(_DISAGREE if found else "no sum of products is of weights: powers over their total")
+            return reject(_DISAGREE if found else "no sum of products is of weights: powers over their total")
         return agreeing
 
     @classmethod
@@ -254,7 +254,7 @@ class _Parts:
         by_var = {it.expr: it for it in self.mix.spatial}
         dims = dimension_iters(self.mix)
         if dims is None or None in dims or len(dims) < 2 or len(self.mix.reduce) != 1:
-            return misfit("the result is no matrix for each head that is summed over the keys")
+            return reject("the result is no matrix for each head that is summed over the keys")
         row = by_var.get(cast(Var, sym_expr_of(self.load.indices[-2])))
         places = self._score_places()
         *batch, last_row, lane = cast("list[Iter]", dims)
@@ -262,13 +262,13 @@ class _Parts:
         *heads, at_row, at_lane = read.indices
         ends = mine.get(cast(Var, sym_expr_of(at_row))), mine.get(cast(Var, sym_expr_of(at_lane)))
         if row is None or row is not last_row or places is None or None in ends:
-            return misfit("scores, or the result, are not read row by row")
+            return reject("scores, or the result, are not read row by row")
         attention = Attention(
             self.scores, self.top, self.total, self.mix, result, row, self.mix.reduce[0], lane,
             tuple(zip(batch, heads, strict=True)), places, self.weight, self.power, self.shifted, score, self.allowed,
             read, *cast("tuple[Iter, Iter]", ends),
         )  # fmt: skip
-        return attention if _fits(attention) else misfit(_UNFIT)
+        return attention if _fits(attention) else reject(_UNFIT)
 
     def _score_places(self) -> tuple[tuple[Iter, SSAValue], ...] | None:
         """Where the scores are read, for each of their iterators; the last one is the key."""

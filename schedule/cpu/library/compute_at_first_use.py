@@ -24,7 +24,7 @@ from ....transforms.tir.walk import erase_with_tree, is_pure
 from ...loop_builder import captured
 from ...rewrite import inline_value
 from ...state import loop_expr
-from .prefetch import ask_ahead, far_lines, is_row_of
+from .prefetch import far_lines, is_row_of, prefetch_next
 
 Accesses = tir.LoadOp | tir.StoreOp
 
@@ -58,7 +58,7 @@ def compute_at_first_use(block: Block) -> None:
 def _move(row: _Row, loads: list[tir.LoadOp]) -> None:
     rows, strips = row.loop.parent_op(), _outer_loop(loads[0])
     if isinstance(rows, tir.ForOp) and strips is not None:
-        ask_ahead(rows, far_lines(row.loop), strips)
+        prefetch_next(rows, far_lines(row.loop), strips)
     ops = list(row.loop.body.block.ops)
     own = {result for op in ops for result in op.results}
     outside = {value for op in ops for value in captured(op)} - own

@@ -18,7 +18,7 @@ from ..analysis.stages import Stage, tree
 _RANGES: dict[Attribute, tuple[int, int]] = {ui8: (0, 255), i8: (-128, 127)}
 
 
-def keep_floats(stage: Stage) -> None:
+def fold_requantize(stage: Stage) -> None:
     """Let what a stage stores be computed without bytes between floats."""
     for op in tree(stage.store.value):
         if not isinstance(op, tir.CastOp) or op.result.type != f32 or op.value.type != i32:

@@ -30,7 +30,7 @@ from ..analysis.stages import Iter, Stage, constant_slope, loads_below, update_o
 from . import microkernel as mk
 from .block_tiles import Piece, each_piece
 from .epilogue import Epilogue
-from .prefetch import LINE_BITS, ask_for
+from .prefetch import LINE_BITS, prefetch
 from .unpack_blocks import STEPS, Words
 
 
@@ -193,7 +193,7 @@ class BlockTile:
         following = minimum(Var(self.strip.first, weights.lane.dtype) // words.lanes + 1, weights.panels - 1)
         panel = self.loops.value(following, weights.lane.dtype)
         for line in range(0, words.format.block_bytes * words.lanes, LINE_BITS // 8):
-            ask_for(self.loops.insert, words.buffer, [panel, self.loops.value(words.begin + line)])
+            prefetch(self.loops.insert, words.buffer, [panel, self.loops.value(words.begin + line)])
 
     @abstractmethod
     def add(self, acc: SSAValue, b: SSAValue) -> None:

@@ -21,7 +21,7 @@ from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ...rewrite import depends_on
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
-from .prefetch import LINE_BITS, ask_for_load
+from .prefetch import LINE_BITS, prefetch_load
 from .prefetch_distribution import Turn
 
 
@@ -48,7 +48,7 @@ class Panels:
             cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
             cloner.replace(self.number, loops.value(following, self.lane.dtype))
             cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
-            ask_for_load(loops, self.load, cloner)
+            prefetch_load(loops, self.load, cloner)
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""

@@ -46,7 +46,7 @@ _SECOND_LEVEL, _DATA = 2, 1
 """What llvm.prefetch is told."""
 
 
-def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
+def prefetch(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
     """Ask for the line of an element, into the second-level cache."""
 
     value = partial(result_of, insert)
@@ -56,7 +56,7 @@ def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, wr
     insert(tir.EvaluateOp(value(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))))
 
 
-def ask_for_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
+def prefetch_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
     """Ask for the line of the element that `cloner`, which has copied nothing yet, makes of a load.
 
     A load on one side of a choice is asked for where that side is taken, since its indices mean nothing elsewhere; not
@@ -67,7 +67,7 @@ def ask_for_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
 
     def below(choices: Sequence[tuple[tir.IfThenElseOp, bool]]) -> None:
         if not choices:
-            ask_for(loops.insert, load.buffer, [cloner(index) for index in load.indices])
+            prefetch(loops.insert, load.buffer, [cloner(index) for index in load.indices])
             return
         (choice, holds), *inner = choices
         cond = cloner(choice.cond)
@@ -122,7 +122,7 @@ def is_row_of(access: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     return last == lane and all(lane not in e.free_vars() for e in outer)
 
 
-def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
+def prefetch_next(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
     """In `strips`, vectors of a row of `rows`: ask for what `reads` read in the next one, and for what is stored."""
     count, inner = rows.extent, _vectors(strips)
     if inner is None or not isinstance(count, SymExpr) or count.constant is None:
@@ -183,7 +183,7 @@ def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAVal
         begin = value(tir.MulOp(strips.loop_var, value(tir.ConstOp(width, dtype))))
         place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
         cloner = Cloner(insert, {**where, line.loop.loop_var: place})
-        ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
+        prefetch(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
 
 
 # past the caches

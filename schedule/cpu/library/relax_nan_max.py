@@ -33,7 +33,7 @@ Row = list[SymExpr]
 """Indices, without those that are constant."""
 
 
-def relax_maxima(stages: Sequence[Stage]) -> None:
+def relax_nan_max(stages: Sequence[Stage]) -> None:
     """Mark the maxima whose rows are NaN anyway where an element is."""
     for stage in stages:
         update = update_of(stage) if len(stage.reduce) == 1 else None

@@ -16,7 +16,7 @@ from ....transforms.tir.walk import erase_with_tree, inline_before
 from ...loop_builder import LoopBuilder
 from ...rewrite import erase_if_unread
 from ..analysis.plan import DecisionError, Machine
-from ..analysis.remarks import told_reasons
+from ..analysis.remarks import collect_remarks
 from ..analysis.stages import analyse, function_name, remembered_slopes
 from ..library.epilogue import Epilogue
 from ..library.fuse_iters import merged
@@ -81,9 +81,9 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
 
     def fit(first: int) -> AnyDecision | None:
         for at, rule in enumerate(rules[first:], first):
-            with told_reasons() as reasons:
+            with collect_remarks() as reasons:
                 plan = rule.plan(whole, machine)
-            _tell(rule, epilogue, None if plan is not None else "; ".join(reasons))
+            _log_rule(rule, epilogue, None if plan is not None else "; ".join(reasons))
             if plan is not None:
                 other = fit(at + 1) if rule.size is not None and rule.size(plan).constant is None else None
                 return _decision(rule, plan, epilogue, rule.least, other)
@@ -93,18 +93,18 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
         return fit(0)
 
 
-def _tell(rule: AnyRule, epilogue: Epilogue, misfit: str | None) -> None:
+def _log_rule(rule: AnyRule, epilogue: Epilogue, rejected: str | None) -> None:
     """Log that a rule writes a block, or why it does not fit."""
     place = epilogue.stage.block.name_hint, function_name(epilogue.stage.root)
-    if misfit is None:
+    if rejected is None:
         level = logging.DEBUG if rule in RULES else logging.INFO
         logger.log(level, "the rule '%s' writes the block '%s' of '%s'", rule.name, *place)
     else:
-        reason = f": {misfit}" if misfit else ""
+        reason = f": {rejected}" if rejected else ""
         logger.debug("the rule '%s' does not fit the block '%s' of '%s'%s", rule.name, *place, reason)
 
 
-def tell_of_nest(rule: AnyRule, root: Operation, fits: bool, reasons: Iterable[str]) -> None:
+def log_nest(rule: AnyRule, root: Operation, fits: bool, reasons: Iterable[str]) -> None:
     """Log that a rule for more, or for other things, than a stage writes a function, or a nest of it; or why not."""
     if logger.isEnabledFor(logging.DEBUG) and (fits or reasons):
         block = next((op.name_hint for op in root.walk() if isinstance(op, tir.BlockOp)), "")

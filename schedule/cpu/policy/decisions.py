@@ -13,12 +13,12 @@ from ....dialects.sched import RuleOp, SequenceOp
 from ....dialects.tir import FuncOp, LoadOp
 from ....ir.locations import location_of
 from ..analysis.plan import DecisionError, Machine
-from ..analysis.remarks import told_reasons
+from ..analysis.remarks import collect_remarks
 from ..analysis.stages import Stage
 from ..kernels.attention import emit_attention, plan_attention
 from ..library.epilogue import Epilogue, find_epilogue
 from ..library.inline import pays_inlined
-from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, tell_of_nest
+from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, log_nest
 from .rules import NESTS, Nest, P, Rule, rules
 
 INLINE = "inline"
@@ -67,9 +67,9 @@ class Decisions:
         named = [version.rule for ops in self._rules_of_block.values() for op in ops for version in op.versions]
         if named and _ATTENTION.name not in named:
             return None
-        with told_reasons() as reasons:
+        with collect_remarks() as reasons:
             plan = plan_attention(func, self._machine)
-        tell_of_nest(_ATTENTION, func, plan is not None, reasons)
+        log_nest(_ATTENTION, func, plan is not None, reasons)
         if plan is None:
             return None
         stages = plan.attention.stages
@@ -82,10 +82,10 @@ class Decisions:
         return next((decision for nest in NESTS if (decision := self._by(nest, root)) is not None), None)
 
     def _by(self, nest: Nest[Any], root: Operation) -> AnyDecision | None:
-        with told_reasons() as reasons:
+        with collect_remarks() as reasons:
             plan = nest.plan(root, self._machine)
         if plan is not None or is_no_stage(root):
-            tell_of_nest(nest.rule, root, plan is not None, reasons)
+            log_nest(nest.rule, root, plan is not None, reasons)
         block = "" if plan is None else plan.block.name_hint
         if plan is None or self._is_next(nest.rule.name, block) is False:
             return None

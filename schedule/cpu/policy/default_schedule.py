@@ -36,7 +36,7 @@ from ..analysis.plan import DecisionError, Machine
 from ..analysis.stages import analyse, split_reductions
 from ..library.inline import inline_stages
 from ..library.merge_loops import merge_loops
-from ..library.relax_nan_max import relax_maxima
+from ..library.relax_nan_max import relax_nan_max
 from .choices import AnyDecision
 from .decisions import INLINE, Decisions
 
@@ -114,7 +114,7 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
                 yield decision
         return
     stages = inline_stages([s for s in analysed if s is not None], decisions.inlines)
-    relax_maxima(stages)
+    relax_nan_max(stages)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):
         if stage.root in done:

@@ -30,7 +30,7 @@ from ...schedule import Schedule
 from ...state import ScheduleError
 from ...trace import Trace
 from ..analysis.plan import Machine, Plan
-from ..analysis.remarks import misfit
+from ..analysis.remarks import reject
 from ..analysis.stages import analyse, function_name
 from ..library.epilogue import Epilogue
 from .rules import Rule
@@ -56,9 +56,9 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
     def plan(epilogue: Epilogue, machine: Machine) -> Scheduled | None:
         there = {stage.block.name_hint for stage in (epilogue.stage, epilogue.last)}
         if epilogue.stage.block.name_hint not in blocks or not blocks <= there:
-            return misfit(f"its trace is of the blocks {', '.join(sorted(blocks))}")
+            return reject(f"its trace is of the blocks {', '.join(sorted(blocks))}")
         if functions and functions != {function_name(epilogue.stage.root)}:
-            return misfit(f"its trace is of the function {', '.join(map(str, functions))}")
+            return reject(f"its trace is of the function {', '.join(map(str, functions))}")
         return _planned(epilogue, lambda sch, block: steps.apply_to_schedule(sch))
 
     return Rule(name, plan, _emit)
@@ -90,16 +90,16 @@ def _planned(epilogue: Epilogue, function: Function) -> Scheduled | None:
     """What a function makes of a stage; None where it refuses, or does nothing."""
     alone = _alone(epilogue)
     if alone is None:
-        return misfit("it uses more from outside than buffers, scalars and numbers")
+        return reject("it uses more from outside than buffers, scalars and numbers")
     sch = Schedule.on(ModuleOp([alone.func]), error_render_level="none", restore=False)
     name = alone.func.sym_name.data
     sch.work_on(name)
     try:
         function(sch, sch.get_block(epilogue.stage.block.name_hint, name))
     except ScheduleError as error:
-        return misfit(f"a step is refused: {error.message}")
+        return reject(f"a step is refused: {error.message}")
     if all(inst.SPEC.only_names for inst in sch.trace.insts):
-        return misfit("it takes no step")
+        return reject("it takes no step")
     return Scheduled(alone, epilogue, _is_left(alone))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.schedule.cpu.analysis.remarks import misfit, told_reasons
+from tirax.schedule.cpu.analysis.remarks import collect_remarks, reject
 from tirax.schedule.cpu.policy.rules import RULES
 from tirax.script import parse_source
 
@@ -144,11 +144,11 @@ def test_each_rule_that_does_not_fit_says_why_in_the_order_of_the_table(caplog, 
 
 
 def test_reasons_are_for_those_who_listen():
-    assert misfit("nobody") is None
-    with told_reasons() as outer:
-        misfit("first")
-        with told_reasons() as inner:
-            misfit("inside")
-        misfit("second")
-        misfit("first")
+    assert reject("nobody") is None
+    with collect_remarks() as outer:
+        reject("first")
+        with collect_remarks() as inner:
+            reject("inside")
+        reject("second")
+        reject("first")
     assert (list(outer), list(inner)) == (["first", "second"], ["inside"])
