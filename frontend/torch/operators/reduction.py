@@ -165,8 +165,8 @@ def all_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Ex
 
 
 def _truths(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Expr:
-    result = reduced(build, R.astype(truth(x), dtype="uint8"), dim, keepdim)
-    return result if dtype_of(x) == "uint8" else R.astype(result, dtype="bool")
+    result = R.astype(reduced(build, R.astype(truth(x), dtype="uint8"), dim, keepdim), dtype="bool")
+    return R.astype(result, dtype="uint8") if dtype_of(x) == "uint8" else result
 
 
 # Variances and norms.
