@@ -44,7 +44,7 @@ LIMITS = {
     "parse.bits": Limit(4096, "bits of an integer that Python's operators compute in a script"),
     "parse.length": Limit(4096, "elements of a sequence that Python's operators compute in a script"),
     "parse.macros": Limit(4096, "calls of macros in a function of a script, those of macros in them counted"),
-    "parse.aliases": Limit(1 << 16, "attributes and types that an alias of MLIR text stands for, written out"),
+    "parse.aliases": Limit(1 << 16, "attributes and types in an alias of MLIR text, with those of the aliases in it"),
     "parse.elements": Limit(1 << 24, "elements of a constant of MLIR text that has one number for all of them"),
 }
 """The limits by name."""
