@@ -61,12 +61,12 @@ class TextParser(Parser):
         """Of attributes that are part of an alias, by identity: to hash one takes as long as to write it out."""
 
     def _parse_alias_def(self) -> None:
-        """As xDSL's; aliases of aliases of … stand for no more than a limit. Raises `LimitError`."""
+        """As xDSL's; what an alias expands to, through other aliases, is limited. Raises `LimitError`."""
         start = self._current_token.span.start
         super()._parse_alias_def()
         name, value = next(reversed(self.attribute_aliases.items()))
         if self._size(value) > limit("parse.aliases"):
-            what = f"what the alias {name} stands for is too large"
+            what = f"the alias {name} expands to too much"
             raise exceeded("parse.aliases", what, self._size(value), self._place(start))
 
     def _size(self, attribute: Attribute) -> int:
@@ -80,9 +80,9 @@ class TextParser(Parser):
         return super().parse_dense_int_or_fp_elements_attr(type)
 
     def _parse_dense_literal_type(self) -> Any:
-        found = super()._parse_dense_literal_type()
-        self._check_elements(found)
-        return found
+        literal_type = super()._parse_dense_literal_type()
+        self._check_elements(literal_type)
+        return literal_type
 
     def _check_elements(self, type: Any) -> None:
         """Raises `LimitError` for elements that the text does not have one by one, and that are too many."""
