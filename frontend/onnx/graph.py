@@ -95,7 +95,7 @@ class Scope:
     ) -> list[Result]:
         """The outputs of a body of a node for these inputs; values around it are visible in it.
 
-        `inlined`: they are what the node gives, and stand in the same block. `copies`: how often the node writes it.
+        `inlined`: they are the outputs of the node, in the same block. `copies`: how often the node writes the body.
         """
         inner = Scope(self.world, self.opsets, self, self.attributes, self.path, inlined=inlined)
         if len(inputs) != len(body.input):

@@ -47,7 +47,7 @@ class Graph(Protocol):
     def subgraph(self, body: Any, inputs: Sequence[Result], *, inlined: bool = False, copies: int = 1) -> list[Result]:
         """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it.
 
-        `inlined`: they are what the node gives, and stand in the same block. `copies`: how often the node writes it.
+        `inlined`: they are the outputs of the node, in the same block. `copies`: how often the node writes the body.
         """
         ...
 
