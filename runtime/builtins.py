@@ -79,11 +79,11 @@ def unique(
     wide = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)
     _, first, inverse, counts = np.unique(wide, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     order = np.arange(len(first)) if sorted else np.argsort(first)
-    found = [np.take(x, first[order], axis=axis)]
-    found += [first[order]] * bool(return_index)
-    found += [np.argsort(order)[inverse.reshape(-1)]] * bool(return_inverse)
-    found += [counts[order]] * bool(return_counts)
-    distinct, *more = [array(v if i == 0 else v.astype(np.int64)) for i, v in enumerate(found)]
+    results = [np.take(x, first[order], axis=axis)]
+    results += [first[order]] * bool(return_index)
+    results += [np.argsort(order)[inverse.reshape(-1)]] * bool(return_inverse)
+    results += [counts[order]] * bool(return_counts)
+    distinct, *more = [array(v if i == 0 else v.astype(np.int64)) for i, v in enumerate(results)]
     return (distinct, *more) if more else distinct
 
 

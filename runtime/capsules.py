@@ -1,4 +1,4 @@
-"""DLPack's capsules, looked at before anything follows what they point to."""
+"""DLPack's capsules, checked before their tensors are used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..untrusted import checked_shape
 from .errors import ArgumentError
 
 _NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}
-"""The capsules, and where the tensor is in what they point to: behind version, context, deleter and flags, or first."""
+"""The names of capsules, each with the offset of its tensor: after version, context, deleter and flags, or 0."""
 _UINT, _BFLOAT = 1, 4
 """Codes of kinds of numbers."""
 _MOST = 1 << 62
@@ -55,7 +55,7 @@ def mark_bfloat16(capsule: Any) -> None:
 class Checked:
     """A source of tensors whose capsules are sound: what there can be no array of is an `ArgumentError`.
 
-    bfloat16 is uint16 in them, which numpy understands; `is_bfloat16` says so afterwards.
+    bfloat16 becomes uint16, which numpy understands; then `is_bfloat16` is set.
     """
 
     def __init__(self, source: Any):
@@ -76,7 +76,7 @@ class Checked:
 
 
 def _require_sound(tensor: DLTensor) -> None:
-    """Raises `ArgumentError` for a tensor that lies: about memory that it has nothing is known."""
+    """Raises `ArgumentError` for a malformed tensor; the memory at its address is not looked at."""
     what = "a tensor of DLPack"
     rank, itemsize = tensor.ndim, -(-tensor.bits * tensor.lanes // 8)
     if rank and not tensor.shape:

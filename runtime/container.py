@@ -34,8 +34,8 @@ def write_atomically(
     path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview], *, durable: bool = True, mode: int = 0o666
 ) -> None:
     """Write `chunks` to `path` so that readers see the old file or the whole new one, also after a crash of the system
-    where `durable`. What is no regular file, such as a pipe or /dev/null, is written to and stays what it is. Raises
-    `OSError`.
+    where `durable`. A pipe or a device, such as /dev/null, is written to and not replaced.
+    Raises `OSError`.
     """
     target = Path(path)
     if target.exists() and not target.is_file():

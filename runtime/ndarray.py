@@ -222,7 +222,7 @@ def _checked(data: np.ndarray) -> np.ndarray:
 
 
 def _import(source: Any, is_sound: bool = False) -> np.ndarray:
-    """numpy's own import, and bfloat16 as uint16 seen anew; `is_sound`: what it says of its memory is right."""
+    """numpy's own import, with bfloat16 as a view of uint16; with `is_sound` the capsule is not checked."""
     try:
         if is_sound:
             return np.from_dlpack(source)

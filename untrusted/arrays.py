@@ -69,7 +69,7 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
 
 
 def _read_array(file: IO[bytes], size: int) -> Array:
-    """The array of a file of so many bytes: what its header says is looked at before memory is taken."""
+    """The array of a file of so many bytes: its header is checked before memory is allocated."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"the version {version} of the format is unknown")
