@@ -405,7 +405,7 @@ _LONGEST_LINE = 1 << 20
 
 
 def _add_lines(file: FileIO, data: bytes) -> None:
-    """Add lines to a file, all or none; what a writer that was stopped left behind the last one goes."""
+    """Add lines to a file, all or none; an incomplete line of a writer that was stopped is removed."""
     size = file.seek(0, os.SEEK_END)
     start = file.seek(max(0, size - _LONGEST_LINE))
     end = start + file.read().rfind(b"\n") + 1

@@ -39,7 +39,7 @@ OPEN, CLOSE = '<script type="application/json">', "</script>\n"
 class TraceFile:
     """A trace that is being written. Raises `TiraxError` where it cannot be opened or written on.
 
-    What was there before stays until the beginning is whole.
+    The old file is kept until the beginning of the new one is complete.
     """
 
     def __init__(self, path: str):

@@ -1,4 +1,4 @@
-"""Files that are damaged or lie: executables, databases of tuning records, language models in GGUF.
+"""Files that are damaged or malformed: executables, databases of tuning records, language models in GGUF.
 
 A case is the numbers of a `Tape`, which say what is changed in a file that is made here: its bytes are of one machine.
 """

@@ -31,7 +31,7 @@ from . import checks, sequences
 from .files import check_database, check_executable, check_gguf, draw_database, draw_executable, draw_gguf
 from .mutations import mutated_text
 from .nnsmith_graphs import check_model, draw_model
-from .onnx_graphs import check_graph, check_lie, draw_graph, draw_lie
+from .onnx_graphs import check_graph, check_malformed, draw_graph, draw_malformed
 from .operator_programs import operator_program
 from .relax_programs import relax_program
 from .statement_programs import statement_program
@@ -281,7 +281,7 @@ KINDS = {
     "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
     "onnx": Kind("random ONNX graphs beside ONNX Runtime", draw_graph, check_graph, ("onnx", "onnxruntime")),
     "nnsmith": Kind("models of NNSmith beside PyTorch", draw_model, check_model, ("nnsmith", "torch")),
-    "onnx-files": Kind("ONNX models with wrong bytes or fields", draw_lie, check_lie, ("onnx",)),
+    "onnx-files": Kind("ONNX models with wrong bytes or fields", draw_malformed, check_malformed, ("onnx",)),
     "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),

@@ -420,7 +420,7 @@ def _text(model: Any) -> str:
     return printer.to_text(model)
 
 
-# Models that lie: bytes, or fields of the message, changed.
+# Malformed models: bytes, or fields of the message, changed.
 
 
 @cache
@@ -428,7 +428,7 @@ def _original(number: int) -> bytes:
     return onnx_graph(random.Random(number)).SerializeToString(deterministic=True)
 
 
-def draw_lie(rng: random.Random) -> str:
+def draw_malformed(rng: random.Random) -> str:
     data = _original(rng.randrange(60))
     if rng.random() < 0.5:
         return b64encode(mutated_bytes(rng, data)).decode()
@@ -491,7 +491,7 @@ def _other(rng: random.Random, value: Any) -> Any:
     return float(rng.choice(_NUMBERS)) if isinstance(value, float) else rng.choice(_NUMBERS)
 
 
-def check_lie(text: str) -> int:
+def check_malformed(text: str) -> int:
     """A diagnostic, or a module that is verified."""
     from ...frontend.onnx import from_onnx
 

@@ -233,7 +233,7 @@ class _Outcome:
 
 
 class _Program:
-    """What a text says."""
+    """The program of a text."""
 
     def __init__(self, text: str):
         import torch
@@ -271,35 +271,37 @@ class _Program:
         except Exception as error:  # whatever it is, the program is none of PyTorch's
             raise NotTaken from error
 
-    def difference(self, expected: _Outcome, found: _Outcome) -> str | None:
+    def difference(self, expected: _Outcome, actual: _Outcome) -> str | None:
         """What is not the same of two calls."""
         for part in ("results", "arguments", "buffers"):
-            different = self._in_trees(getattr(expected, part), getattr(found, part))
+            different = self._in_trees(getattr(expected, part), getattr(actual, part))
             if different is not None:
                 return f"{part}: {different}"
-        wanted, aliases = _aliases(expected), _aliases(found)
-        return None if wanted == aliases else f"tensors of the same memory: {wanted}, found {aliases}"
+        before, after = _aliases(expected), _aliases(actual)
+        return None if before == after else f"tensors of the same memory: {after} instead of {before}"
 
-    def _in_trees(self, expected: Any, found: Any) -> str | None:
+    def _in_trees(self, expected: Any, actual: Any) -> str | None:
         from torch.utils import _pytree
 
-        wanted, spec = _pytree.tree_flatten(expected)
-        values, other = _pytree.tree_flatten(found)
-        return self.in_leaves(wanted, values) if spec == other else f"a tree {spec}, found {other}"
+        leaves, spec = _pytree.tree_flatten(expected)
+        values, other = _pytree.tree_flatten(actual)
+        return self.in_leaves(leaves, values) if spec == other else f"a tree {other} instead of {spec}"
 
-    def in_leaves(self, expected: Sequence[Any], found: Sequence[Any]) -> str | None:
+    def in_leaves(self, expected: Sequence[Any], actual: Sequence[Any]) -> str | None:
         """What is not the same in two lists."""
-        if len(expected) != len(found):
-            return f"{len(expected)} values, found {len(found)}"
-        pairs = enumerate(zip(expected, found, strict=True))
-        return next((f"value {i}: {a}, found {b}" for i, (a, b) in pairs if not self._same(a, b)), None)
+        if len(expected) != len(actual):
+            return f"{len(actual)} values instead of {len(expected)}"
+        pairs = enumerate(zip(expected, actual, strict=True))
+        return next((f"value {i}: {b} instead of {a}" for i, (a, b) in pairs if not self._same(a, b)), None)
 
-    def _same(self, expected: Any, found: Any) -> bool:
+    def _same(self, expected: Any, actual: Any) -> bool:
         if not isinstance(expected, self.torch.Tensor):
-            return type(expected) is type(found) and expected == found
-        if not isinstance(found, self.torch.Tensor) or expected.dtype != found.dtype or expected.shape != found.shape:
+            return type(expected) is type(actual) and expected == actual
+        if not isinstance(actual, self.torch.Tensor):
             return False
-        a, b = expected.detach().double(), found.detach().double()
+        if expected.dtype != actual.dtype or expected.shape != actual.shape:
+            return False
+        a, b = expected.detach().double(), actual.detach().double()
         return bool(self.torch.allclose(a, b, self._tolerance, self._tolerance, equal_nan=True))
 
 
@@ -334,11 +336,11 @@ def _check_compiled(program: _Program, backend: str) -> int:
     reference = program.taken(compiled("aot_eager"), program.sizes)
     if any(map(program.difference, expected, reference)):
         raise NotTaken("PyTorch's own compiler computes something else")
-    found = program.outcomes(compiled(backend), program.sizes)
-    for number, pair in enumerate(zip(expected, found, strict=True)):
+    actual = program.outcomes(compiled(backend), program.sizes)
+    for number, pair in enumerate(zip(expected, actual, strict=True)):
         different = program.difference(*pair)
         demand(different is None, f"call {number}: {different}")
-    return len(found)
+    return len(actual)
 
 
 def _check_exported(program: _Program, _backend: str) -> int:
@@ -356,8 +358,8 @@ def _check_exported(program: _Program, _backend: str) -> int:
         return 0
     for outcome, size in zip(expected, program.sizes, strict=True):
         inputs = [leaf for leaf in _leaves(program.inputs(size)) if hasattr(leaf, "numpy")]
-        found = [program.torch.from_dlpack(v) if hasattr(v, "__dlpack__") else v for v in main(*inputs)]
-        different = program.in_leaves(_flat(traced, outcome), found)
+        actual = [program.torch.from_dlpack(v) if hasattr(v, "__dlpack__") else v for v in main(*inputs)]
+        different = program.in_leaves(_flat(traced, outcome), actual)
         demand(different is None, f"at {size}: {different}")
     return len(expected)
 

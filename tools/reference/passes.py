@@ -23,7 +23,7 @@ def passes() -> str:
         for name in names:
             cls = classes[name]
             lines.append(f"### `{name}`\n\n{first_paragraph(cls)}\n")
-            if passes_of[cls.__module__] == 1:  # what the file says is about this pass
+            if passes_of[cls.__module__] == 1:  # the docstring of the file is about this pass
                 lines.append(f"{first_paragraph(sys.modules[cls.__module__])}\n")
             lines += [f"Pipelines: {', '.join(f'`{p}`' for p in pipelines_of(name)) or 'none'}.\n", *_options(cls)]
     return "\n".join(lines)
