@@ -39,7 +39,7 @@ def folder_of(room: Path, name: str) -> Path:
 
 
 def work(room: Path, number: int) -> None:
-    """All doors, once; files say what was begun and what was done last."""
+    """All doors, once; files hold what was begun and what was done last."""
     for name in (*USED, *STORED):
         folder = folder_of(room, name)
         write_atomically(folder / "begun", [str(number).encode()], durable=False)
@@ -87,17 +87,17 @@ def after(room: Path, number: int) -> list[str]:
     return wrong + look(room)
 
 
-def forked(run: Callable[[], object], said: Path) -> int:
+def forked(run: Callable[[], object], report: Path) -> int:
     """The number of a child that writes what `run` gives, or its error, into a file."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        said.write_text(json.dumps(run()))
+        report.write_text(json.dumps(run()))
         code = 0
-    except BaseException:  # noqa: BLE001 (whatever it is, is told)
-        said.write_text(json.dumps([traceback.format_exc()]))
+    except BaseException:  # noqa: BLE001 (whatever it is, it is reported)
+        report.write_text(json.dumps([traceback.format_exc()]))
     finally:
         os._exit(code)
 
@@ -116,16 +116,16 @@ def ended(child: int) -> bool:
 
 def round_of(room: Path, how: signal.Signals, moment: float, number: int) -> list[str]:
     """What was wrong in a round."""
-    said = room / "said"
+    report = room / "report"
     run = interrupted if how == signal.SIGINT else work_on
-    child = forked(lambda: run(room, number), said)
+    child = forked(lambda: run(room, number), report)
     time.sleep(moment)
     os.kill(child, how)
     if not ended(child):
         return ["the process hangs"]
-    if how == signal.SIGKILL and not ended(forked(lambda: after(room, number), said)):
+    if how == signal.SIGKILL and not ended(forked(lambda: after(room, number), report)):
         return ["the next process hangs"]
-    return json.loads(said.read_text())
+    return json.loads(report.read_text())
 
 
 def together(room: Path, count: int, rounds: int) -> list[str]:
@@ -136,12 +136,12 @@ def together(room: Path, count: int, rounds: int) -> list[str]:
             work(room, number)
         return []
 
-    said = [room / f"said{n}" for n in range(count)]
-    children = [forked(run, each) for each in said]
+    reports = [room / f"report{n}" for n in range(count)]
+    children = [forked(run, each) for each in reports]
     in_time = [ended(child) for child in children]
     if not all(in_time):
         return ["a process hangs"]
-    wrong = [line for each in said for line in json.loads(each.read_text())]
+    wrong = [line for each in reports for line in json.loads(each.read_text())]
     for name, kind in zip(STORED, ("sqlite", "json"), strict=True):
         records = len(Database.create(kind, work_dir=folder_of(room, name) / "work"))
         wrong += [] if records == rounds else [f"{name}: {records} of {rounds}"]
@@ -170,8 +170,9 @@ def main(how: str, number: int, rounds: int) -> list[list[str]]:
         draw, start = random.Random(number), time.monotonic()
         work(room, 0)
         longest = time.monotonic() - start
-        found = [round_of(room, signal.Signals[how], draw.uniform(0, longest), 1000 * n) for n in range(1, rounds + 1)]
-        return [wrong for wrong in found if wrong]
+        moments = [draw.uniform(0, longest) for _ in range(rounds)]
+        problems = [round_of(room, signal.Signals[how], at, 1000 * n) for n, at in enumerate(moments, 1)]
+        return [wrong for wrong in problems if wrong]
 
 
 if __name__ == "__main__":

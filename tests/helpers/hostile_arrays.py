@@ -1,4 +1,4 @@
-"""Files of numpy's that lie: headers, archives, and measurements in them."""
+"""Malformed files of numpy's: headers, archives, and measurements in them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def npy(header: str, version: int = 1, data: bytes = bytes(24)) -> bytes:
 
 
 def arrays() -> Iterator[tuple[str, bytes]]:
-    """Arrays of numpy's whose header says other things."""
+    """Arrays of numpy's whose header contradicts them."""
     for fields in HEADERS:
         header = repr({"descr": "<f4", "fortran_order": False, "shape": (2, 3), **fields})
         yield f"header {str(fields)[:60]}", npy(header)
@@ -47,7 +47,7 @@ def arrays() -> Iterator[tuple[str, bytes]]:
 
 
 def archives() -> Iterator[tuple[str, bytes]]:
-    """Archives of arrays that lie, that are others, that are compressed otherwise or come twice."""
+    """Archives of malformed arrays, of others, of some that are compressed otherwise or come twice."""
     for row, data in arrays():
         yield row, zipped({"features.npy": data})
     one = npy(repr({"descr": "<f4", "fortran_order": False, "shape": (2, 3)}))

@@ -369,7 +369,7 @@ def with_values(text: str, most: int, rng: random.Random) -> Iterator[tuple[str,
 
 
 def described(name: str, data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
-    """Files that say other things."""
+    """Files with other contents."""
     rng = random.Random(1)
     if name in DESCRIBED:
         yield from DESCRIBED[name](data, most, rng)
@@ -522,7 +522,7 @@ DESCRIBED: dict[str, Callable[[bytes, int, random.Random], Iterator[tuple[str, b
     ),
     "onnx": lambda data, most, rng: ((row, model.SerializeToString()) for row, model in _models(data)),
 }
-"""Files of a reader that say other things than a valid one, beyond values of JSON."""
+"""Files of a reader that are no valid ones, beyond those with other values of JSON."""
 
 
 def main(name: str, flips: int) -> None:

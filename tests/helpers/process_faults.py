@@ -95,7 +95,7 @@ def environment(**values: str | None) -> Generator[None]:
         os.environ.pop(name, None)
         if value is not None:
             os.environ[name] = value
-    tempfile.tempdir = None  # where temporary files go is asked for again
+    tempfile.tempdir = None  # tempfile chooses a folder again
     try:
         yield
     finally:
@@ -208,7 +208,7 @@ Check = Callable[[Path, int], object]
 
 @dataclass(frozen=True)
 class Door:
-    """`work(folder, number)` writes files by these names, or others, which `database` says."""
+    """`work(folder, number)` writes files of these names; `database` is the name of one."""
 
     outputs: dict[str, Check]
     work: Callable[[Path, int], object]
@@ -284,7 +284,7 @@ def storing(kind: str) -> Door:
 
 
 def line(output: str, is_right: Check, *arguments: str) -> Door:
-    """A command line; P stands for the path of a program, O for that of the output."""
+    """A command line; P is replaced by the path of a program, O by that of the output."""
 
     def work(folder: Path, number: int) -> None:
         program = folder.with_name(f"{folder.name}.py")
@@ -296,12 +296,12 @@ def line(output: str, is_right: Check, *arguments: str) -> Door:
 
 
 def command(tool: str, *arguments: str) -> None:
-    """Run a command line. Raises `TiraxError` where it refuses, `Broken` where it does not say why."""
-    with redirect_stderr(io.StringIO()) as said, redirect_stdout(io.StringIO()):
+    """Run a command line. Raises `TiraxError` where it refuses, `Broken` where it has no message."""
+    with redirect_stderr(io.StringIO()) as errors, redirect_stdout(io.StringIO()):
         code = {"tirax": tirax_cli, "tirax-opt": tirax_opt}[tool].main(list(arguments))
     if code == 130:
         raise KeyboardInterrupt
-    text = said.getvalue()
+    text = errors.getvalue()
     require("internal error" not in text and "Traceback" not in text and code in (0, 1), f"{code}: {text}")
     if code:
         require("error" in text, "a code without a message")
@@ -401,15 +401,15 @@ def main(names: Sequence[str]) -> None:
         here = Path(room, "here")
         here.mkdir()
         os.chdir(here)
-        found: dict[str, str] = {}
+        problems: dict[str, str] = {}
         for name in names:
             for which in ASKING if name in {**HOMES, **FOLDERS} else DOORS:
                 folder = Path(room, f"{list(FAULTS).index(name)}-{list(DOORS).index(which)}")
                 wrong = attempt(folder, DOORS[which], FAULTS[name](), name not in NOTHING)
                 if wrong is not None:
-                    found[f"{which}, {name}"] = wrong
+                    problems[f"{which}, {name}"] = wrong
         os.chdir("/")
-        print(json.dumps(found))
+        print(json.dumps(problems))
 
 
 if __name__ == "__main__":

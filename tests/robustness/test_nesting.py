@@ -1,4 +1,4 @@
-"""Programs that are deeper than Python's stack: what works does, all else says so in a message of its own."""
+"""Programs that are deeper than Python's stack: what works does, all else is refused by a message of its own."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class Module:
 
 
 def test_calls_in_calls_are_interpreted() -> None:
-    """As deep as the limit says, which calls that never end meet."""
+    """As deep as the limit, which calls that never end reach."""
     module, x = from_source(CALLS), np.ones(4, "float32")
     np.testing.assert_array_equal(interpret(module, "main", [np.array(2000), x]), 2001 * x)
     with tvm.transform.PassContext(config={"tirax.limit.interpret.depth": 100}):

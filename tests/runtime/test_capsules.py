@@ -1,4 +1,4 @@
-"""Tensors of DLPack that lie about themselves: an error, and no memory is looked at."""
+"""Malformed tensors of DLPack: an error, and their memory is not read."""
 
 from __future__ import annotations
 

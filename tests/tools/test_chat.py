@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused(capsys, path, model):
 
 @pytest.mark.parametrize("call", [0, 1, 2])
 def test_an_interrupt_while_a_prompt_is_read_is_as_if_nothing_was_said(model, monkeypatch, call):
-    """Prompts are read in pieces; those that were read stood in the cache, in front of what is said next."""
+    """Prompts are read in pieces; those that were read were in the cache, before the next ones."""
     monkeypatch.setattr(session, "CHUNK", 2)
     expected = "".join(Conversation(model, raw=True, max_tokens=6).say("hello"))
     conversation = Conversation(model, raw=True, max_tokens=6)

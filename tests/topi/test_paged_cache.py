@@ -81,7 +81,7 @@ def test_heads_that_share_keys_are_rows_of_a_tile():
 
 
 def test_pages_and_lengths_outside():
-    """A page that there is not is an error; of positions behind the last one nothing is read, before the first none."""
+    """A page that there is not is an error; of positions after the last one nothing is read, before the first none."""
     rng = np.random.default_rng(3)
     attend = build(module())["attend"]
     keys, values = (rng.normal(size=LAYOUT.shape(PAGES)).astype(np.float16) for _ in range(2))

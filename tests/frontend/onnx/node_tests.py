@@ -84,7 +84,7 @@ def group_of(name: str) -> str:
 
 
 def run_case(name: str, module: str | None = None, native: bool = True) -> Outcome:
-    """Run a case, of a module where that is said, through `prepare` and compare its outputs as ONNX does.
+    """Run a case, of a module where one is named, through `prepare` and compare its outputs as ONNX does.
 
     Not `native`, what was imported is interpreted, which costs a tenth.
     """

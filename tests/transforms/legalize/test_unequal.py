@@ -1,4 +1,4 @@
-"""Extents of operands that broadcast, or do not, as the run says: writes and reads at positions, beside numpy."""
+"""Extents of operands that broadcast, or do not, when the program runs: writes and reads at positions, beside numpy."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ DTYPES = {"f": "float32", "i": "int64", "h": "int32", "b": "int8", "u": "uint8"}
 class Kind:
     """An operator whose operands have symbols of their own; the extents that may differ, or be more or less.
 
-    An operand is its dtype, then its extents; `c` is behind one that is no symbol, but constant.
+    An operand is its dtype, then its extents; `c` is after one that is no symbol, but constant.
     """
 
     def __init__(self, body: str, *operands: str, free: str = "", more: str = "", less: str = ""):

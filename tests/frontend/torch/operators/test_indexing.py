@@ -91,7 +91,7 @@ def test_values_that_do_not_fit_what_a_mask_selects() -> None:
 
 
 class TwoSelections(torch.nn.Module):
-    """Writes and reads of places that masks and numbers say together, in each of which sizes may be 1."""
+    """Writes and reads at places of masks and numbers together, in each of which sizes may be 1."""
 
     def forward(self, x, a, b, k):
         put, added = x.clone(), x.clone()
@@ -101,7 +101,7 @@ class TwoSelections(torch.nn.Module):
 
 
 def test_what_two_masks_select_together() -> None:
-    """Counts that data says broadcast as PyTorch's do, or are an error of the program; they were taken for equal."""
+    """Counts of data broadcast as PyTorch's do, or are an error of the program; they were assumed to be equal."""
     model, x = TwoSelections(), torch.rand(5, 4)
     masks = torch.ones(5, dtype=torch.bool), torch.ones(4, dtype=torch.bool)
     dim = torch.export.Dim("k", min=2)
