@@ -154,9 +154,10 @@ def cast_like(node: Node, x: Value, target: Value) -> Output:
 
 def _cast(node: Node, x: Value, dtype: str) -> Output:
     """x as `dtype`: what is too great for a float of 8 bits is its greatest value, unless the node says otherwise."""
-    if dtype.startswith("float8") and node.attr("saturate", 1) and _float(x):
-        return converted(as_value(_limited(x, dtype)), dtype)
-    return converted(x, dtype)
+    if not dtype.startswith("float8") or not node.attr("saturate", 1) or x.dtype == dtype:
+        return converted(x, dtype)
+    wide = x if x.dtype in ("float64", "float32", "float16", "bfloat16") else as_value(converted(x, "float32"))
+    return converted(as_value(_limited(wide, dtype)), dtype)
 
 
 def _limited(x: Value, dtype: str) -> Output:
@@ -170,7 +171,9 @@ def converted(x: Value, dtype: str) -> Output:
     """x as `dtype`; x itself where it is of it. Truth of a number is whether it is not 0."""
     if x.dtype == dtype:
         return x
-    return op("not_equal", x, 0) if dtype == "bool" else op("astype", x, dtype=dtype)
+    if dtype != "bool":
+        return op("astype", x, dtype=dtype)
+    return op("not_equal", converted(x, "float32") if x.dtype.startswith("float8") else x, 0)
 
 
 @converter("Identity")

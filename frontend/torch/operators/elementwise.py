@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ....diagnostics import UnsupportedError
@@ -377,19 +377,38 @@ def clamp_max(e: Emitter, x: Expr, max: Any) -> Expr:
 @row("_to_copy", "to")
 def to(e: Emitter, x: Expr, dtype: str | None = None, *rest: Any) -> Expr:
     """x as dtype."""
-    return x if dtype is None else cast_to(x, dtype)
+    return x if dtype is None else _converted(x, dtype)
 
 
 @row("to.other", "type_as")
 def to_other(e: Emitter, x: Expr, other: Expr, *rest: Any) -> Expr:
     """x as the dtype of another tensor."""
-    return cast_to(x, dtype_of(other))
+    return _converted(x, dtype_of(other))
+
+
+def _converted(x: Expr, dtype: str) -> Expr:
+    """x as dtype; what is too great for a dtype without infinity becomes what PyTorch makes of it."""
+    if dtype != "float8_e4m3fn" or dtype_of(x) == dtype or not _saturates():
+        return cast_to(x, dtype)
+    wide = x if dtype_of(x) in _WIDE else cast_to(x, "float32")
+    return cast_to(R.clip(wide, -448.0, 448.0), dtype)
+
+
+_WIDE = ("float16", "bfloat16", "float32", "float64")
+
+
+@lru_cache(maxsize=1)
+def _saturates() -> bool:
+    """Whether the PyTorch that is there gives the greatest number: older ones give NaN."""
+    import torch
+
+    return not torch.tensor(1e3).to(torch.float8_e4m3fn).float().isnan().item()
 
 
 @row("prims::convert_element_type")
 def convert_element_type(e: Emitter, a: Expr, dtype: str) -> Expr:
     """a as dtype."""
-    return cast_to(a, dtype)
+    return _converted(a, dtype)
 
 
 @row("fmax")

@@ -216,3 +216,37 @@ def test_rows(left: str) -> None:
     table = Table(left)
     module = from_exported_program(torch.export.export(Several(table.rows), tuple(table.args)))
     assert check(table, interpret(module, "main", list(map(array_of, table.args))), bound) > 5000
+
+
+class Conversion(torch.nn.Module):
+    def __init__(self, dtype: Any):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, *args: Any) -> Any:
+        return tuple(x.to(self.dtype) for x in args if x.dtype != self.dtype)
+
+
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_conversions_of_floats_of_8_bits(name: str) -> None:
+    """All codes, and all numbers of float16 as other floats: what is too great, ties, denormals, NaN."""
+    dtype = getattr(torch, name)
+    halves = torch.arange(1 << 16, dtype=torch.int32).to(torch.int16).view(torch.float16)
+    codes = [dtype_codes(getattr(torch, n)) for n in FLOAT8]
+    others = [halves.to(getattr(torch, n)) for n in FLOATS] + [numbers(n) for n in DTYPES if n not in FLOATS]
+    back = [(getattr(torch, n), [dtype_codes(dtype)]) for n in (*FLOATS, "bool")]
+    for target, args in ((dtype, [*codes, *others]), *back):
+        model = Conversion(target)
+        module = from_exported_program(torch.export.export(model, tuple(args)))
+        results = interpret(module, "main", list(map(array_of, args)))
+        for got, expected in zip(results, model(*args), strict=True):
+            exact = array_of(expected)
+            assert np.asarray(got).dtype == exact.dtype
+            np.testing.assert_array_equal(np.asarray(got).astype("f8"), exact.astype("f8"), err_msg=str(target))
+
+
+def dtype_codes(dtype: Any) -> Any:
+    return torch.arange(256, dtype=torch.uint8).view(dtype)

@@ -10,6 +10,7 @@ import pytest
 from graphs import model_of
 from onnx import TensorProto, defs, helper
 from onnx.reference import ReferenceEvaluator
+from strength import thinned
 
 from tirax.frontend.onnx import from_onnx
 from tirax.interpreter import interpret
@@ -32,7 +33,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 def numpy_dtype(name):
     names = {"bfloat16": ml_dtypes.bfloat16, "float": np.float32, "double": np.float64}
-    return np.dtype(names.get(name, name))
+    own = getattr(ml_dtypes, name.replace("float8", "float8_"), name)
+    return np.dtype(names.get(name, own))
 
 
 def proto_type(name):
@@ -131,6 +133,38 @@ def test_rows(operator, kind):
     for (name, _, attributes), got, (model, feed) in zip(rows, results, alone, strict=True):
         (expected,) = ReferenceEvaluator(model).run(None, feed)
         check(f"{operator} of {name}, {attributes}", got, expected, UNITS.get(operator, 0))
+
+
+FLOAT8 = ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz")
+
+
+def cast_numbers(name, target):
+    """All codes of what has 8 or 16 bits, and all numbers of float16; without what has no value in the target."""
+    dtype = numpy_dtype(name)
+    if name in FLOAT8 or name in ("float16", "bfloat16"):
+        x = np.arange(1 << (8 * dtype.itemsize)).astype(f"u{dtype.itemsize}").view(dtype)
+    else:
+        halves = np.arange(1 << 16).astype("u2").view("f2").astype(dtype)
+        x = np.append(halves, [1e30, -1e30]).astype(dtype) if name in FLOATS else numbers(name)
+    if target not in INTEGERS or name in (*INTEGERS, "bool"):
+        return x
+    info, whole = np.iinfo(target), np.trunc(x.astype("f8"))
+    return x[(whole >= float(info.min)) & (whole < float(info.max) + 1)]
+
+
+@thinned("target", (*FLOAT8, *NAMES), 4)
+def test_casts_of_all_pairs_of_dtypes(target):
+    for name in (n for n in (*NAMES, *FLOAT8) if n != target):
+        x = cast_numbers(name, target)
+        for saturate in (1, 0) if target in FLOAT8 else (1,):
+            attributes = {"saturate": saturate} if target in FLOAT8 else {}
+            node = helper.make_node("Cast", ["x"], ["y"], to=proto_type(target), **attributes)
+            model = model_of([node], {"x": (proto_type(name), x.shape)}, ["y"], opset=21)
+            (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+            got = np.asarray(interpret(from_onnx(model), "main", [x]))
+            assert got.dtype == numpy_dtype(target)
+            wide = got.dtype if got.dtype.kind in "iub" else "f8"
+            np.testing.assert_array_equal(got.astype(wide), expected.astype(wide), err_msg=f"{name} to {target}")
 
 
 def power(x, y, dtype):
