@@ -43,8 +43,8 @@ class Steps:
 _SCRIPT = """\
 from typing import Any
 
-from ...handles.from_script import function_decorator
 from ...handles.tir.prim_expr import PrimExpr
+from ..handles.from_script import function_decorator
 
 prim_func = function_decorator("tir")
 """

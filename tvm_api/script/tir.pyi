@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ...handles.from_script import function_decorator
 from ...handles.tir.prim_expr import PrimExpr
+from ..handles.from_script import function_decorator
 
 prim_func = function_decorator("tir")
 
