@@ -60,7 +60,7 @@ class Knowing(Protocol):
     def constraint_scope(self, condition: SymExpr) -> AbstractContextManager[None]: ...
 
 
-Rule = Callable[[Knowing, SymExpr], SymExpr | None]
+SimplifyRule = Callable[[Knowing, SymExpr], SymExpr | None]
 
 
 def simplified(known: Knowing, e: SymExpr) -> SymExpr:
@@ -415,8 +415,14 @@ def _choice_of_compared(_known: Knowing, e: SymExpr) -> SymExpr | None:
     return OPS["min"](a, b) if (x, y) == (a, b) else OPS["max"](a, b) if (x, y) == (b, a) else None
 
 
-_DIVISION: tuple[Rule, ...] = (_same_quotient, _known_remainder, _common_factor, _small_rest, _multiples_of_symbol)
-RULES: dict[str, tuple[Rule, ...]] = {
+_DIVISION: tuple[SimplifyRule, ...] = (
+    _same_quotient,
+    _known_remainder,
+    _common_factor,
+    _small_rest,
+    _multiples_of_symbol,
+)
+RULES: dict[str, tuple[SimplifyRule, ...]] = {
     "+": (
         _point,
         _joined_digits,

@@ -11,7 +11,7 @@ from ...dialects.dtypes import bit_width, is_unsigned, scalar_of
 from ...dialects.sym.bounds import ANY, Residue
 from .terms import Term
 
-Rule = Callable[[list[Residue]], Residue]
+ResidueRule = Callable[[list[Residue]], Residue]
 
 
 def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term], float]) -> Residue:
@@ -75,7 +75,7 @@ def _mask(value: int) -> int | None:
 
 
 _JOINED = frozenset({"min", "max", "select", "if"})
-_EXACT: dict[str, Rule] = {
+_EXACT: dict[str, ResidueRule] = {
     "add": lambda a: a[0] + a[1],
     "sub": lambda a: a[0] + a[1] * Residue(0, -1),
     "mul": lambda a: a[0] * a[1],

@@ -17,7 +17,7 @@ from ...dialects.sym.operations import COMPARISONS
 from ...target import Target, has_scalable_vectors
 from ..tir.prim_expr import PrimExpr
 from .junctions import conjunction
-from .rules import OverflowingRuleError, Rule, dtype_within, holds, instance, match, matching, pattern_of
+from .rules import OverflowingRuleError, RewriteRule, dtype_within, holds, instance, match, matching, pattern_of
 from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, never_fails, raw, term_of
 
 _INDEX = (i32, i64)
@@ -182,7 +182,7 @@ class RewriteSimplifier:
             return self._applied(rule, found, term)
         return term
 
-    def _applied(self, rule: Rule, found: Term, term: Term) -> Term:
+    def _applied(self, rule: RewriteRule, found: Term, term: Term) -> Term:
         self._steps += 1
         return self.simplified(found) if rule.again and found is not term and self._steps < _LIMIT else found
 

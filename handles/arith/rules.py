@@ -30,7 +30,7 @@ _COMMUTE = frozenset({"add", "mul", "min", "max", "and", "or", "eq", "ne"})
 
 
 @dataclass(frozen=True)
-class Rule:
+class RewriteRule:
     """What a row says: a pattern, what replaces it, on which condition, and whether that is simplified again."""
 
     text: str
@@ -78,7 +78,7 @@ def _variants(pattern: Pattern) -> Iterator[Pattern]:
         yield from ((op, *reversed(args)) for args in sides if args[1][0] not in fixed)
 
 
-def rules_of(table: str, either_way: bool) -> Iterator[Rule]:
+def rules_of(table: str, either_way: bool) -> Iterator[RewriteRule]:
     """The rules of a table's rows."""
     for row in filter(None, map(str.strip, table.splitlines())):
         text, _, condition = row.partition("  if ")
@@ -86,7 +86,7 @@ def rules_of(table: str, either_way: bool) -> Iterator[Rule]:
         before, after = map(pattern_of, text.split("->" if again else "=>"))
         code = compile(condition, row, "eval") if condition else None
         for variant in dict.fromkeys(_variants(before) if either_way else [before]):
-            yield Rule(row, variant, after, code, again)
+            yield RewriteRule(row, variant, after, code, again)
 
 
 def _dual(table: str) -> str:
@@ -94,7 +94,7 @@ def _dual(table: str) -> str:
 
 
 @cache
-def rule_table() -> Mapping[str, list[Rule]]:
+def rule_table() -> Mapping[str, list[RewriteRule]]:
     """The rules by the operation that they begin with, in the order in which they are tried."""
     r = rewrite_rules
     tables = [
@@ -102,14 +102,14 @@ def rule_table() -> Mapping[str, list[Rule]]:
         *((t, True) for t in r.WITH_DUAL_EITHER_WAY), *((_dual(t), True) for t in r.WITH_DUAL_EITHER_WAY),
         *((t, True) for t in r.ALONE), *((t, True) for t in r.EITHER_WAY), *((t, False) for t in r.AS_WRITTEN),
     ]  # fmt: skip
-    found: dict[str, list[Rule]] = {}
+    found: dict[str, list[RewriteRule]] = {}
     for rule in itertools.chain.from_iterable(rules_of(*table) for table in tables):
         found.setdefault(rule.before[0], []).append(rule)
     return found
 
 
 @cache
-def _rules_for(op: str, kinds: tuple[str, ...]) -> list[Rule]:
+def _rules_for(op: str, kinds: tuple[str, ...]) -> list[RewriteRule]:
     """The rules that may fit an operation on operands of these operations."""
     return [r for r in rule_table().get(op, ()) if all(map(_may_be, r.before[1:], kinds))]
 
@@ -118,7 +118,7 @@ def _may_be(pattern: Pattern, kind: str) -> bool:
     return pattern[0] == "any" or kind == ("const" if pattern[0] in ("const", "number") else pattern[0])
 
 
-def matching(term: Term) -> Iterable[Rule]:
+def matching(term: Term) -> Iterable[RewriteRule]:
     """The rules that may fit a term, by its operation and those of its operands."""
     return _rules_for(term.op, tuple(a.op for a in term.args))
 
@@ -138,7 +138,7 @@ def match(pattern: Pattern, term: Term, binding: Binding) -> bool:
     return all(match(p, a, binding) for p, a in zip(pattern[1:], term.args, strict=True))
 
 
-def holds(rule: Rule, binding: Binding, questions: Mapping[str, Callable[..., bool]]) -> bool:
+def holds(rule: RewriteRule, binding: Binding, questions: Mapping[str, Callable[..., bool]]) -> bool:
     """Whether the condition of a rule holds; `questions` answers what it asks of expressions."""
     if rule.condition is None:
         return True

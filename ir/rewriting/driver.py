@@ -73,7 +73,7 @@ class Emit:
         return self.put(relax.StringOp(text))
 
 
-Rule = Callable[[Any, Emit], SSAValue | None]
+OpRule = Callable[[Any, Emit], SSAValue | None]
 
 
 def rewrite_functions(
@@ -90,7 +90,7 @@ def rewrite_functions(
     return bool(changed)
 
 
-def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[relax.FuncOp] | None = None) -> bool:
+def apply_rules(module: ModuleOp, rules: Mapping[str, OpRule], among: Sequence[relax.FuncOp] | None = None) -> bool:
     """Rewrite the bindings that have a rule, in order of definition, in place, each once; whether any was.
 
     In the functions `among`, or all; those that changed are left without bindings that nothing uses.
@@ -98,7 +98,7 @@ def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[rel
     return rewrite_functions(module, lambda func: apply_to(func, rules), among)
 
 
-def apply_to(root: Operation, rules: Mapping[str, Rule], names: NameSupply | None = None) -> bool:
+def apply_to(root: Operation, rules: Mapping[str, OpRule], names: NameSupply | None = None) -> bool:
     """Rewrite what has a rule below `root` and leave all else, also what nothing uses; whether anything was."""
     changed = False
     for op in operations(root):
@@ -108,7 +108,7 @@ def apply_to(root: Operation, rules: Mapping[str, Rule], names: NameSupply | Non
     return changed
 
 
-def _apply(rule: Rule, op: Operation, emit: Emit) -> bool:
+def _apply(rule: OpRule, op: Operation, emit: Emit) -> bool:
     value, result = rule(op, emit), op.results[0]
     if value is None:
         return False

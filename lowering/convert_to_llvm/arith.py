@@ -28,7 +28,7 @@ from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, is_vector, with_element
-from .core import Lowerer, Rule, Rules, fastmath_of, integer_attr
+from .core import ConversionRule, Lowerer, Rules, fastmath_of, integer_attr
 from .floats import extend, fcmp, is_narrow, select, through_f32, truncate
 from .types import convert_type
 
@@ -64,21 +64,21 @@ def _dense(value: DenseIntOrFPElementsAttr[Any], type: Attribute) -> Attribute:
     return value if value.type == type else DenseIntOrFPElementsAttr(cast(Any, type), value.data)
 
 
-def _integer(target: type[Operation]) -> Rule:
+def _integer(target: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         return (at.integer_binary(target, op.operands[0], op.operands[1], _overflow_flags(op)),)
 
     return rule
 
 
-def _integer_intrinsic(name: str) -> Rule:
+def _integer_intrinsic(name: str) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         return at.intrinsic(name, op.operands, op.operands[0].type)
 
     return rule
 
 
-def _float(target: type[Operation]) -> Rule:
+def _float(target: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         fastmath = fastmath_of(op)
         return (through_f32(at, op.operands, lambda v, _: at.float_binary(target, v[0], v[1], fastmath)),)
@@ -86,7 +86,7 @@ def _float(target: type[Operation]) -> Rule:
     return rule
 
 
-def float_intrinsic(name: str, kinds: tuple[type, ...] = (BFloat16Type,)) -> Rule:
+def float_intrinsic(name: str, kinds: tuple[type, ...] = (BFloat16Type,)) -> ConversionRule:
     """A rule that calls the LLVM intrinsic `name` on the operands; elements of `kinds` go through f32."""
 
     def rule(op: Operation, at: Lowerer) -> Values:
@@ -126,7 +126,7 @@ def _select(op: Operation, at: Lowerer) -> Values:
     return (select(at, cond, lhs, rhs),)
 
 
-def _cast(target: type[Operation]) -> Rule:
+def _cast(target: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         return (at.cast(target, op.operands[0], convert_type(op.results[0].type)),)
 
@@ -137,7 +137,7 @@ def _width(type: Attribute) -> int:
     return cast(IntegerType, element_type(type)).width.data
 
 
-def _index_cast(extension: type[Operation]) -> Rule:
+def _index_cast(extension: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         value, type = op.operands[0], convert_type(op.results[0].type)
         growth = _width(type) - _width(value.type)
@@ -148,7 +148,7 @@ def _index_cast(extension: type[Operation]) -> Rule:
     return rule
 
 
-def _int_to_float(target: type[Operation]) -> Rule:
+def _int_to_float(target: type[Operation]) -> ConversionRule:
     """f16 and bf16 are rounded once: through f64, which holds every integer of up to 53 bits."""
 
     def rule(op: Operation, at: Lowerer) -> Values:
@@ -161,7 +161,7 @@ def _int_to_float(target: type[Operation]) -> Rule:
     return rule
 
 
-def _float_to_int(target: type[Operation]) -> Rule:
+def _float_to_int(target: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         value = op.operands[0]
         if is_narrow(value.type, _HALVES):
@@ -190,7 +190,7 @@ def _divide(op: Operation, at: Lowerer, divide: type[Operation], remainder: type
     return at.integer_binary(divide, lhs, rhs), rest, at.icmp("ne", rest, at.integer(0, lhs.type), flag)
 
 
-def _signed_rounding(predicate: str, step: type[Operation]) -> Rule:
+def _signed_rounding(predicate: str, step: type[Operation]) -> ConversionRule:
     """sdiv, corrected by one where the division leaves a rest and the signs of rest and divisor differ (or agree)."""
 
     def rule(op: Operation, at: Lowerer) -> Values:
@@ -213,7 +213,7 @@ def _addui_extended(op: arith.AddUIExtendedOp, at: Lowerer) -> Values:
     return total, at.icmp("ult", total, op.lhs, with_element(total.type, i1))
 
 
-def _mul_extended(extension: type[Operation]) -> Rule:
+def _mul_extended(extension: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         narrow = op.operands[0].type
         width = _width(narrow)

@@ -199,8 +199,8 @@ _NO_WRAP_FLAGS = IntegerAttr(0, i32)
 _CCC = llvm.CallingConventionAttr("ccc")
 _NO_TAIL = llvm.TailCallKindAttr(llvm.TailCallKind.NONE)
 
-Rule = Callable[[Any, Lowerer], Sequence[SSAValue]]
-Rules = dict[type[Operation], Rule]
+ConversionRule = Callable[[Any, Lowerer], Sequence[SSAValue]]
+Rules = dict[type[Operation], ConversionRule]
 
 
 def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRefAttr | None) -> llvm.CallOp:

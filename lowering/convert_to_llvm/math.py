@@ -15,7 +15,7 @@ from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_vector
 from .arith import float_intrinsic
-from .core import Lowerer, Rule, Rules, fastmath_of
+from .core import ConversionRule, Lowerer, Rules, fastmath_of
 from .floats import through_f32
 
 Values = Sequence[SSAValue]
@@ -39,14 +39,14 @@ def call_libm(at: Lowerer, name: str, args: Sequence[SSAValue], type: Attribute)
     return result
 
 
-def _libm(name: str) -> Rule:
+def _libm(name: str) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         return (through_f32(at, op.operands, lambda v, t: call_libm(at, name, v, t), _HALVES),)
 
     return rule
 
 
-def _bits(name: str) -> Rule:
+def _bits(name: str) -> ConversionRule:
     """Integer intrinsics with a flag for 'poison where undefined', which is never set: math's results are defined."""
 
     def rule(op: Operation, at: Lowerer) -> Values:

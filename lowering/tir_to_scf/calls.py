@@ -31,7 +31,7 @@ from ..convert_to_llvm.failures import MAY_FAIL
 from .casts import as_memref, convert, pointer_to
 from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, scalar_or_vector
 from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, STATUS_TYPE, memref_of, scalar_type
-from .statements import KernelLowerer, Rule
+from .statements import KernelLowerer, StatementRule
 
 
 def _call_extern(op: tir.CallExternOp, at: KernelLowerer) -> None:
@@ -160,7 +160,7 @@ def _results(dtype: Attribute) -> list[Attribute]:
     return [POINTER if isinstance(dtype, tir.HandleType) else scalar_or_vector(dtype)]
 
 
-CALL_RULES: dict[type[Operation], Rule] = {
+CALL_RULES: dict[type[Operation], StatementRule] = {
     tir.CallExternOp: _call_extern,
     tir.CallPureExternOp: _call_extern,
     tir.CallOp: _call,

@@ -71,7 +71,7 @@ class KernelLowerer:
     memory: Memory
     signatures: dict[str, KernelSignature]
     externs: dict[str, func.FuncOp]
-    rules: Mapping[type[Operation], Rule]
+    rules: Mapping[type[Operation], StatementRule]
     constants: list[memref.GlobalOp] = field(default_factory=list[memref.GlobalOp])
     heap: list[SSAValue] = field(default_factory=list[SSAValue])
     """The buffers on the heap that the current block has allocated."""
@@ -126,7 +126,7 @@ class KernelLowerer:
         self.values.bind_index(variable, counter, nonnegative=nonnegative)
 
 
-Rule = Callable[[Any, KernelLowerer], object]
+StatementRule = Callable[[Any, KernelLowerer], object]
 
 
 # loops and branches
@@ -328,7 +328,7 @@ _HINTS: dict[type[Operation], str] = {
     tir.MatchBufferOp: "run lower-match-buffer before",
     tir.AssertOp: "run lower-asserts before",
 }
-RULES: dict[type[Operation], Rule] = {
+RULES: dict[type[Operation], StatementRule] = {
     tir.ForOp: _for,
     tir.IfOp: _if,
     tir.IfThenElseOp: _if_then_else,

@@ -11,7 +11,7 @@ from tirax.lowering import build_cache
 from tirax.lowering.build import Timings, build
 from tirax.lowering.pipelines import PIPELINES
 from tirax.runtime.executable import Executable
-from tirax.schedule.cpu.policy.rules import Rule, added_rules
+from tirax.schedule.cpu.policy.rules import StageRule, added_rules
 from tirax.target import Target
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api.script import from_source
@@ -121,7 +121,7 @@ def test_what_others_wrote_is_not_looked_up(monkeypatch):
         assert key_of() is None
     with PassContext(disabled_pass=["FuseOps"]):
         assert key_of() is None
-    with added_rules(Rule("mine", lambda finish, machine: None, lambda builder, plan: None)):
+    with added_rules(StageRule("mine", lambda finish, machine: None, lambda builder, plan: None)):
         assert key_of() is None
     op = module("tanh").op
     (tanh,) = (o for o in op.walk() if o.name == "relax.tanh")

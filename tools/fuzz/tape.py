@@ -49,8 +49,8 @@ def _lowered(lower: Callable[[int], int]) -> Callable[[list[int], int, int], lis
     return smaller
 
 
-_RULES: tuple[search.Rule[list[int]], ...] = (
-    search.Rule(len, _without),
-    search.Rule(len, _lowered(lambda value: 0), runs=False),
-    search.Rule(len, _lowered(lambda value: value // 2), runs=False),
+_RULES: tuple[search.ReductionRule[list[int]], ...] = (
+    search.ReductionRule(len, _without),
+    search.ReductionRule(len, _lowered(lambda value: 0), runs=False),
+    search.ReductionRule(len, _lowered(lambda value: value // 2), runs=False),
 )

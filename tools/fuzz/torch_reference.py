@@ -25,7 +25,7 @@ class NotTaken(Exception):
     """An operator that the table has not, or a case of which torch says that it means nothing."""
 
 
-Rule = Callable[..., Any]
+ReferenceRule = Callable[..., Any]
 
 
 def _axes(op: Any, x: Any, name: str = "axis") -> list[int]:
@@ -33,7 +33,7 @@ def _axes(op: Any, x: Any, name: str = "axis") -> list[int]:
     return list(range(x.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
 
 
-def _reduced(function: str) -> Rule:
+def _reduced(function: str) -> ReferenceRule:
     def rule(torch: Any, op: Any, x: Any) -> Any:
         if function in ("amax", "amin") and x.numel() == 0:
             raise NotTaken("torch has no greatest element of nothing")
@@ -43,7 +43,7 @@ def _reduced(function: str) -> Rule:
     return rule
 
 
-def _position(function: str) -> Rule:
+def _position(function: str) -> ReferenceRule:
     def rule(torch: Any, op: Any, x: Any) -> Any:
         if x.numel() == 0:
             raise NotTaken("torch has no position in nothing")
@@ -96,7 +96,7 @@ def _expanded(torch: Any, op: Any, x: Any) -> Any:
     return x
 
 
-def _plain(name: str) -> Rule:
+def _plain(name: str) -> ReferenceRule:
     """A function of torch, or of `torch.nn.functional`, that is called with the operands alone."""
 
     def rule(torch: Any, op: Any, *args: Any) -> Any:
@@ -112,7 +112,7 @@ _SAME = (
     "logical_and", "logical_or", "logical_xor", "logical_not", "less", "less_equal", "greater", "greater_equal",
     "not_equal", "where", "matmul", "zeros_like", "ones_like", "flatten",
 )  # fmt: skip
-_OPERATORS: dict[str, Rule] = {
+_OPERATORS: dict[str, ReferenceRule] = {
     **{name: _plain(name) for name in _SAME},
     **{f"nn.{n}": _plain(f"F.{n}") for n in ("relu", "gelu", "silu", "selu")},
     **{

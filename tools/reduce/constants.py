@@ -14,7 +14,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.types import TensorType
 from ...ir.rewriting.edit import set_type
 from ...ir.verification.verify import Verifier
-from .search import Rule
+from .search import ReductionRule
 
 
 def _tensors(module: ModuleOp) -> list[Operation]:
@@ -51,7 +51,7 @@ def _to_one(op: Operation) -> None:
     op.value = tir.ConstOp(1, op.result.type).value
 
 
-def _rule(sites: Callable[[ModuleOp], list[Operation]], change: Callable[[Operation], None]) -> Rule[ModuleOp]:
+def _rule(sites: Callable[[ModuleOp], list[Operation]], change: Callable[[Operation], None]) -> ReductionRule[ModuleOp]:
     def smaller(module: ModuleOp, start: int, size: int) -> ModuleOp | None:
         copy = module.clone()
         for op in sites(copy)[start : start + size]:
@@ -62,10 +62,10 @@ def _rule(sites: Callable[[ModuleOp], list[Operation]], change: Callable[[Operat
             return None
         return copy
 
-    return Rule(lambda module: len(sites(module)), smaller)
+    return ReductionRule(lambda module: len(sites(module)), smaller)
 
 
-RULES: tuple[Rule[ModuleOp], ...] = (
+RULES: tuple[ReductionRule[ModuleOp], ...] = (
     _rule(_tensors, _to_number),
     _rule(_mixed, _to_ones),
     _rule(_numbers, _to_one),

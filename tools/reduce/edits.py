@@ -17,7 +17,7 @@ from ...ir.passes.transform import no_gc
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, erase_unused
 from ...ir.verification.verify import Verifier
-from .search import Rule
+from .search import ReductionRule
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Edit:
     apply: Callable[[Any], None]
     runs: bool = True
 
-    def rule(self) -> Rule[ModuleOp]:
+    def rule(self) -> ReductionRule[ModuleOp]:
         """The edit as a rule of the search."""
-        return Rule(lambda module: len(self.sites(module)), self._smaller, self.runs)
+        return ReductionRule(lambda module: len(self.sites(module)), self._smaller, self.runs)
 
     def _smaller(self, module: ModuleOp, start: int, size: int) -> ModuleOp | None:
         copy = module.clone()

@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...ir.verification.verify import Verifier
 from ...script.mlir_text import parse_mlir
-from .search import Rule
+from .search import ReductionRule
 
 _NUMBER = re.compile(r"(?<![\w.%@#!\"+-])\d+(?![\w.])")
 _MAX_TEXT = 1 << 20
@@ -25,7 +25,7 @@ def _numbers(module: ModuleOp, above: int) -> list[int]:
     )
 
 
-def _lowered(above: int, lower: Callable[[int], int]) -> Rule[ModuleOp]:
+def _lowered(above: int, lower: Callable[[int], int]) -> ReductionRule[ModuleOp]:
     def smaller(module: ModuleOp, start: int, _size: int) -> ModuleOp | None:
         old = _numbers(module, above)[start]
         new = str(lower(old))
@@ -37,10 +37,10 @@ def _lowered(above: int, lower: Callable[[int], int]) -> Rule[ModuleOp]:
             return None
         return changed
 
-    return Rule(lambda module: len(_numbers(module, above)), smaller, runs=False)
+    return ReductionRule(lambda module: len(_numbers(module, above)), smaller, runs=False)
 
 
-RULES: tuple[Rule[ModuleOp], ...] = (
+RULES: tuple[ReductionRule[ModuleOp], ...] = (
     _lowered(1, lambda value: 1),
     _lowered(2, lambda value: 2),
     _lowered(4, lambda value: value // 2),

@@ -11,7 +11,7 @@ from ...dialects import relax, tir
 from ...ir.functions.lookup import binding_blocks, functions, module_of, ops_of_type, relax_functions
 from ...ir.rewriting.edit import erase, inline_before, set_type
 from .edits import Edit, replaced, smaller_and_sound
-from .search import Rule
+from .search import ReductionRule
 
 
 def _functions(module: ModuleOp) -> list[Operation]:
@@ -186,9 +186,9 @@ def _open_block(op: Operation) -> None:
     erase(op)
 
 
-RULES: tuple[Rule[ModuleOp], ...] = (
+RULES: tuple[ReductionRule[ModuleOp], ...] = (
     Edit(_functions, _keep_alone, runs=False).rule(),
-    Rule(lambda module: len(_all_bindings(module)), _cut_tail),
+    ReductionRule(lambda module: len(_all_bindings(module)), _cut_tail),
     Edit(_returned, _return_instead, runs=False).rule(),
     Edit(_cuttable, _cut).rule(),
     Edit(_cuttable, _bypass).rule(),

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Rule(Generic[T]):
+class ReductionRule(Generic[T]):
     """A way to make a case smaller.
 
     `sites` counts the places where it may be done. `smaller` does it at `size` of them from `start` on, in a case of
@@ -29,7 +29,7 @@ Verdicts = Callable[[Sequence[T]], Sequence[bool]]
 """Whether something holds, of several cases at once."""
 
 
-def shrunk(case: T, rules: Sequence[Rule[T]], holds: Verdicts[T], seconds: float, ahead: int = 1) -> T:
+def shrunk(case: T, rules: Sequence[ReductionRule[T]], holds: Verdicts[T], seconds: float, ahead: int = 1) -> T:
     """A smaller case on which `holds` is true, as far as the time goes; the same each time where that suffices.
 
     `holds` must be true of `case`. Rules are followed in turn until none of them makes the case smaller. `holds` is
@@ -44,7 +44,7 @@ def shrunk(case: T, rules: Sequence[Rule[T]], holds: Verdicts[T], seconds: float
     return case
 
 
-def _by_rule(case: T, rule: Rule[T], holds: Verdicts[T], deadline: float, ahead: int) -> T:
+def _by_rule(case: T, rule: ReductionRule[T], holds: Verdicts[T], deadline: float, ahead: int) -> T:
     size = rule.sites(case) if rule.runs else min(1, rule.sites(case))
     while size:
         start = 0
@@ -59,7 +59,7 @@ def _by_rule(case: T, rule: Rule[T], holds: Verdicts[T], deadline: float, ahead:
     return case
 
 
-def _candidates(case: T, rule: Rule[T], starts: range, most: int) -> tuple[list[tuple[int, T]], int]:
+def _candidates(case: T, rule: ReductionRule[T], starts: range, most: int) -> tuple[list[tuple[int, T]], int]:
     """The next smaller cases with where each begins, and where those behind them do."""
     candidates: list[tuple[int, T]] = []
     for start in starts:

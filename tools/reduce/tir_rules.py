@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...ir.functions.lookup import ops_of_type
 from ...ir.rewriting.edit import erase, inline_before, insert_before
 from .edits import Edit, replaced
-from .search import Rule
+from .search import ReductionRule
 
 _PARTS = tir.ReadsOp | tir.WritesOp | tir.YieldOp
 """What blocks say of themselves, and ends of expressions."""
@@ -72,7 +72,7 @@ def _to_constant(op: Operation) -> None:
     erase(op)
 
 
-RULES: tuple[Rule[ModuleOp], ...] = (
+RULES: tuple[ReductionRule[ModuleOp], ...] = (
     Edit(_statements, erase).rule(),
     Edit(_around, _unwrap).rule(),
     Edit(_expressions, _to_operand).rule(),

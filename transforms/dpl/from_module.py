@@ -57,7 +57,7 @@ class RewriterFunctionError(TiraxError, TypeError):
 
 
 @dataclass(frozen=True)
-class Rule:
+class PatternRule:
     """What a module describes: a pattern, what to make of a match, and the functions that this may call.
 
     `subroutines` are by a name that no other rule has; what was written is before the dot.
@@ -71,7 +71,7 @@ class Rule:
 _RULES = itertools.count()
 
 
-def rule_of(mod: Any) -> Rule:
+def rule_of(mod: Any) -> PatternRule:
     """The rule of a module.
 
     Raises `NameLookupError` where `pattern` or `replacement` is missing, `RewriterFunctionError` where one is no Relax
@@ -92,7 +92,7 @@ def rule_of(mod: Any) -> Rule:
     def rewrite(_: Expr, matches: Matches) -> Expr:
         return template.instantiate([matches[q] for q in build.params])
 
-    return Rule(build.result(), rewrite, {unique: table[name] for name, unique in subroutines.items()})
+    return PatternRule(build.result(), rewrite, {unique: table[name] for name, unique in subroutines.items()})
 
 
 _ROLES = ("pattern", "replacement")

@@ -23,7 +23,7 @@ from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from .layout_rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution, resizing
+from .layout_rules import CARRY_BLOCKS, RULES, Desired, LayoutRule, Operand, Plan, convolution, resizing
 
 Layouts = DataLayout | tuple["Layouts", ...] | None
 """The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""
@@ -81,7 +81,7 @@ class ConvertLayout(Pass):
 
 
 def convert_function(
-    func: relax.FuncOp, choose: Callable[[Operator], Desired], rules: Mapping[str, Rule] = RULES
+    func: relax.FuncOp, choose: Callable[[Operator], Desired], rules: Mapping[str, LayoutRule] = RULES
 ) -> None:
     """Bring the operators of one function into the layouts that `choose` has for each convolution, in place."""
     blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
@@ -124,7 +124,7 @@ def _parsed(name: str, text: str) -> DataLayout:
 class _Converter:
     """Rewrites the bindings of one dataflow block, in order, in place."""
 
-    def __init__(self, choose: Callable[[Operator], Desired], rules: Mapping[str, Rule]):
+    def __init__(self, choose: Callable[[Operator], Desired], rules: Mapping[str, LayoutRule]):
         self.choose = choose
         self.rules = rules
         self.moved: dict[SSAValue, tuple[SSAValue, Layouts]] = {}

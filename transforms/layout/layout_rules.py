@@ -48,7 +48,7 @@ class Plan:
     attrs: Attrs = field(default_factory=dict[str, Any])
 
 
-Rule = Callable[[Operator, Sequence[Operand], Desired], Plan | None]
+LayoutRule = Callable[[Operator, Sequence[Operand], Desired], Plan | None]
 """`(operator, tensor operands, desired layouts)` -> the plan; None where all have to be as the program had them."""
 
 
@@ -320,12 +320,12 @@ def scatter_nd(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | 
     return Plan([data.layout, None, follow(data.layout, updates.rank)], [data.layout])
 
 
-CARRY_BLOCKS: frozenset[Rule] = frozenset(
+CARRY_BLOCKS: frozenset[LayoutRule] = frozenset(
     (elementwise, broadcast, agreeing, convolution, pooling, reduction, normalized, concatenation, split)
 )
 """Rules that take tensors in blocks, where a dimension stands in two places."""
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, LayoutRule] = {
     **{cls.name: elementwise for cls in UNARY.values()},
     "relax.astype": elementwise,
     "relax.nn.dropout": dropout,
@@ -361,7 +361,7 @@ RULES: dict[str, Rule] = {
 }
 """Operators that carry layouts. All others get and give what the program had."""
 
-MORE_RULES: dict[str, Rule] = {
+MORE_RULES: dict[str, LayoutRule] = {
     **RULES,
     "relax.clip": elementwise,
     "relax.nn.leakyrelu": elementwise,

@@ -11,7 +11,7 @@ from ...topi import special
 from .legalize_rules import (
     RULES,
     Emit,
-    Rule,
+    LegalizeRule,
     constant_scalar,
     operand,
     result_dims,
@@ -36,11 +36,11 @@ def _square(x: Any) -> Any:
     return topi.multiply(x, x)
 
 
-def _unary(function: Callable[..., Any], name: str) -> Rule:
+def _unary(function: Callable[..., Any], name: str) -> LegalizeRule:
     return lambda op: Emit(function, (op.args[0],), name)
 
 
-def _binary(function: Callable[..., Any], name: str) -> Rule:
+def _binary(function: Callable[..., Any], name: str) -> LegalizeRule:
     def apply(op: Operator) -> Emit:
         x1, x2 = operand(op, "x1"), operand(op, "x2")
         right = scalar_or_value(x2)
@@ -89,7 +89,7 @@ def where(op: Operator) -> Emit:
     return Emit(topi.where, (operand(op, "condition"), operand(op, "x1"), operand(op, "x2")), "where")
 
 
-def _filled(value: int, name: str) -> Rule:
+def _filled(value: int, name: str) -> LegalizeRule:
     return lambda op: Emit(topi.full, (result_dims(op), result_tensor(op).element, value), name)
 
 

@@ -57,7 +57,7 @@ from . import (  # noqa: F401
     windows,
 )
 from .groups import join_in_groups
-from .legalize_rules import BUILDERS, Emit, Rule, known_shape, rule_of
+from .legalize_rules import BUILDERS, Emit, LegalizeRule, known_shape, rule_of
 from .on_handles import rule_on_handles
 from .requirements import extent_check
 from .target_forms import target_forms
@@ -162,7 +162,7 @@ class _Legalizer:
         self.custom: dict[str, CustomRule] = dict(options.customize_legalize_map or {})
         self.skipped = set(options.skip_ops)
         self.warn = options.enable_warning
-        self.forms: Mapping[str, Rule] = FORMS if options.tvm_forms else target_forms(options.target)
+        self.forms: Mapping[str, LegalizeRule] = FORMS if options.tvm_forms else target_forms(options.target)
         self.tvm_forms = options.tvm_forms
         for known in (self.custom, self.skipped):
             for name in known:

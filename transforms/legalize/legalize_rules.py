@@ -32,7 +32,7 @@ class Emit:
     opaque: bool = False
 
 
-Rule = Callable[[Operator], Emit | None]
+LegalizeRule = Callable[[Operator], Emit | None]
 """From an operator to what computes it; None where the operator has to stay."""
 
 
@@ -63,21 +63,21 @@ class Builder(Protocol):
 BUILDERS: dict[str, Callable[[Builder, Operator], SSAValue | None]] = {}
 """Rules of operators that become other Relax operations, by name: `(builder, op) -> value`; None leaves it as it is."""
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, LegalizeRule] = {}
 """The rule of each operator, by the operator's name."""
 
 
-def rule(name: str) -> Callable[[Rule], Rule]:
+def rule(name: str) -> Callable[[LegalizeRule], LegalizeRule]:
     """Make the decorated function the rule of the operator `name`."""
 
-    def define(function: Rule) -> Rule:
+    def define(function: LegalizeRule) -> LegalizeRule:
         RULES[name] = function
         return function
 
     return define
 
 
-def rule_of(op: Operator) -> Rule | None:
+def rule_of(op: Operator) -> LegalizeRule | None:
     """The rule of an operator: that of the table, else what the operator's class itself brings."""
     found = RULES.get(op.name)
     return _computed if found is None and op.brings("compute") else found

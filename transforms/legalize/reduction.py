@@ -7,14 +7,14 @@ from typing import Any
 
 from ... import topi
 from ...dialects.relax.operator import Operator
-from .legalize_rules import RULES, Emit, Rule, operand, rule
+from .legalize_rules import RULES, Emit, LegalizeRule, operand, rule
 
 
-def _reduction(function: Callable[..., Any], name: str) -> Rule:
+def _reduction(function: Callable[..., Any], name: str) -> LegalizeRule:
     return lambda op: Emit(function, (operand(op, "x"), op.attr("axis"), op.attr("keepdims")), name)
 
 
-def _along_axis(function: Callable[..., Any], name: str) -> Rule:
+def _along_axis(function: Callable[..., Any], name: str) -> LegalizeRule:
     return lambda op: Emit(function, (operand(op, "x"), op.attr("axis")), name)
 
 

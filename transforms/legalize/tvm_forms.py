@@ -33,12 +33,12 @@ from ...ir.rewriting.edit import insert_before, replace_op
 from ...te.tensor import Tensor
 from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize
-from .legalize_rules import Emit, Rule, operand, result_dims, result_tensor, scalar_or_value
+from .legalize_rules import Emit, LegalizeRule, operand, result_dims, result_tensor, scalar_or_value
 from .normalization import group_norm, instance_norm
 from .reduction import layer_norm
 
 
-def _positions(function: Callable[..., Any], name: str) -> Rule:
+def _positions(function: Callable[..., Any], name: str) -> LegalizeRule:
     return lambda op: Emit(function, (operand(op, "x"), op.attr("axis"), op.attr("keepdims")), name)
 
 
@@ -76,7 +76,7 @@ def _concatenate(*tensors: Tensor, axis: int) -> Tensor:
     return topi.concatenate(tensors, axis)
 
 
-def _quantization(function: Callable[..., Any], name: str) -> Rule:
+def _quantization(function: Callable[..., Any], name: str) -> LegalizeRule:
     """Scales and zero points that are constants become part of the function."""
 
     def rule(op: Operator) -> Emit:
@@ -86,7 +86,7 @@ def _quantization(function: Callable[..., Any], name: str) -> Rule:
     return rule
 
 
-def _rounding_first(rule: Rule) -> Rule:
+def _rounding_first(rule: LegalizeRule) -> LegalizeRule:
     """A norm of 16 bits that is rounded before gamma and beta are applied."""
 
     def rounding(op: Operator) -> Emit | None:
@@ -96,7 +96,7 @@ def _rounding_first(rule: Rule) -> Rule:
     return rounding
 
 
-FORMS: dict[str, Rule] = {
+FORMS: dict[str, LegalizeRule] = {
     "relax.nn.layer_norm": _rounding_first(layer_norm),
     "relax.nn.group_norm": _rounding_first(group_norm),
     "relax.nn.instance_norm": _rounding_first(instance_norm),

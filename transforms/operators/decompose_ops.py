@@ -16,7 +16,7 @@ from ...dialects.relax.types import ShapeType, free_symbolic_vars
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import fresh_suffix
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.driver import Emit, Rule, apply_rules
+from ...ir.rewriting.driver import Emit, OpRule, apply_rules
 from ...ir.rewriting.edit import set_type
 from ...ir.rewriting.infer import refine_struct_info
 from ..tir.walk import values_of
@@ -60,7 +60,7 @@ class DecomposeOpsForTraining(Pass):
         _decompose(op, self.func_name, rules)
 
 
-def _decompose(module: ModuleOp, func_name: str | None, rules: dict[str, Rule]) -> None:
+def _decompose(module: ModuleOp, func_name: str | None, rules: dict[str, OpRule]) -> None:
     for func in relax_functions(module, func_name):
         shapes = _Shapes(func)
         apply_rules(module, {**rules, "relax.tensor_to_shape": shapes.rule}, [func])

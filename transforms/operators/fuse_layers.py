@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.relax.operator import Operator
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.driver import Emit, Rule, apply_rules
+from ...ir.rewriting.driver import Emit, OpRule, apply_rules
 from .gelu_form import read_gelu
 from .normalization_form import centered, normalized, scaled
 
@@ -42,7 +42,7 @@ def _gelu(op: Operator, emit: Emit) -> SSAValue | None:
     return None if gelu is None else emit(gelu.name, gelu.value)
 
 
-def _first(*rules: Callable[[Operator, Emit], SSAValue | None]) -> Rule:
+def _first(*rules: Callable[[Operator, Emit], SSAValue | None]) -> OpRule:
     """The value of the first rule that has one."""
 
     def rule(op: Operator, emit: Emit) -> SSAValue | None:
@@ -51,7 +51,7 @@ def _first(*rules: Callable[[Operator, Emit], SSAValue | None]) -> Rule:
     return rule
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, OpRule] = {
     "relax.divide": _first(normalized, _gelu),
     "relax.multiply": _first(normalized, scaled, _gelu),
     "relax.add": _first(centered, _gelu),

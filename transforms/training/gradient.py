@@ -29,7 +29,7 @@ from . import elementwise, linear_algebra, manipulation, nn, reduction, windows 
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks
 from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
-from .gradient_rules import CONSTANT, GRADIENTS, Rule, Site
+from .gradient_rules import CONSTANT, GRADIENTS, GradientRule, Site
 from .on_handles import rule_on_handles
 from .te_gradients import te_gradient
 
@@ -226,7 +226,7 @@ class _Backward:
         for given, gradients in zip(op.args, made, strict=False):
             self._add_all(given, gradients)
 
-    def _rule(self, operator: str) -> Rule | None:
+    def _rule(self, operator: str) -> GradientRule | None:
         """What a program registered before what this package has."""
         if registered(operator, GRADIENT) is MISSING:
             return GRADIENTS.get(operator.removeprefix("relax."))

@@ -75,9 +75,9 @@ class Site:
         return UnsupportedError(f"{self.op.name} has no gradient {reason}")
 
 
-Rule = Callable[[Site], Gradients]
+GradientRule = Callable[[Site], Gradients]
 
-GRADIENTS: dict[str, Rule] = {}
+GRADIENTS: dict[str, GradientRule] = {}
 """The rule of each operator, by its name without `relax.`."""
 
 CONSTANT: frozenset[str] = frozenset(
@@ -96,10 +96,10 @@ CONSTANT: frozenset[str] = frozenset(
 """Operators through which no gradient flows: what they give does not change with their arguments, or only in steps."""
 
 
-def gradient(*names: str) -> Callable[[Rule], Rule]:
+def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
     """Make the decorated function the rule of operators, named without `relax.`."""
 
-    def define(rule: Rule) -> Rule:
+    def define(rule: GradientRule) -> GradientRule:
         GRADIENTS.update(dict.fromkeys(names, rule))
         return rule
 

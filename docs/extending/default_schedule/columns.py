@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tirax.schedule.cpu.analysis.stages import Update, constant_slope, element_type, update_of
 from tirax.schedule.cpu.library.microkernel import StagePlan, accumulate, begin, element_bits, strips
-from tirax.schedule.cpu.policy.rules import Rule, register_rule
+from tirax.schedule.cpu.policy.rules import StageRule, register_rule
 from tirax.schedule.loop_builder import Iter
 
 
@@ -63,4 +63,4 @@ def tile(plan, strip, outer):
     strip.vectors(end)
 
 
-register_rule(Rule("columns", plan_columns, emit_columns, decides=("vectors",)), before="register_tiles")
+register_rule(StageRule("columns", plan_columns, emit_columns, decides=("vectors",)), before="register_tiles")

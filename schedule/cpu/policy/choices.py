@@ -20,7 +20,7 @@ from ..analysis.remarks import collect_remarks
 from ..analysis.stages import analyse, function_name, remembered_slopes
 from ..library.epilogue import Epilogue
 from ..library.fuse_iters import merged
-from .rules import RULES, AnyRule, P, Rule
+from .rules import RULES, AnyRule, P, StageRule
 
 logger = logging.getLogger("tirax.schedule")
 """Told which rules of one's own write which blocks (info); which of tirax's do, and why others do not fit (debug)."""
@@ -33,7 +33,7 @@ class Decision(Generic[P]):
     With `other` this holds for sizes from `least` on that are known when it runs, and `other` for smaller ones.
     """
 
-    rule: Rule[P]
+    rule: StageRule[P]
     plan: P
     roots: Sequence[Operation]
     block: str
@@ -143,7 +143,7 @@ def _fitting(rules: Mapping[str, AnyRule], whole: Epilogue, machine: Machine) ->
     return f"these do: {', '.join(fitting)}" if fitting else "no rule does"
 
 
-def _decision(rule: Rule[P], plan: P, epilogue: Epilogue, least: int, other: AnyDecision | None) -> Decision[P]:
+def _decision(rule: StageRule[P], plan: P, epilogue: Epilogue, least: int, other: AnyDecision | None) -> Decision[P]:
     consumer = None if plan.leaves_epilogue else epilogue.consumer
     roots = [epilogue.stage.root] if consumer is None else [epilogue.stage.root, consumer.root]
     then = None if consumer is None else consumer.block.name_hint

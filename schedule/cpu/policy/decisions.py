@@ -19,11 +19,11 @@ from ..kernels.attention import emit_attention, plan_attention
 from ..library.epilogue import Epilogue, find_epilogue
 from ..library.inline import pays_inlined
 from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, log_nest
-from .rules import NESTS, Nest, P, Rule, rules
+from .rules import NESTS, Nest, P, StageRule, rules
 
 INLINE = "inline"
 
-_ATTENTION = Rule("attention", lambda epilogue, machine: None, emit_attention, ("queries", "keys"))
+_ATTENTION = StageRule("attention", lambda epilogue, machine: None, emit_attention, ("queries", "keys"))
 """For five stages at once: it is looked for before all others."""
 
 
@@ -91,7 +91,7 @@ class Decisions:
             return None
         return Decision(nest.rule, self._followed(nest.rule, plan, block), [root], block)
 
-    def _followed(self, rule: Rule[P], plan: P, block: str) -> P:
+    def _followed(self, rule: StageRule[P], plan: P, block: str) -> P:
         """A plan with the numbers that the sequence has for the next stage of a block."""
         op = self._take(block)
         if op is None:

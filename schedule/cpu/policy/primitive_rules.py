@@ -33,18 +33,18 @@ from ..analysis.plan import Machine, Plan
 from ..analysis.remarks import reject
 from ..analysis.stages import analyse, function_name
 from ..library.epilogue import Epilogue
-from .rules import Rule
+from .rules import StageRule
 
 Function = Callable[[Any, Any], object]
 """Given a schedule and a block."""
 
 
-def rule_of_function(name: str, function: Function) -> Rule:
+def rule_of_function(name: str, function: Function) -> StageRule:
     """A rule that fits where `function(sch, block)` takes a step and none of its steps is refused."""
-    return Rule(name, lambda epilogue, machine: _planned(epilogue, function), _emit)
+    return StageRule(name, lambda epilogue, machine: _planned(epilogue, function), _emit)
 
 
-def rule_of_trace(name: str, trace: Trace | str) -> Rule:
+def rule_of_trace(name: str, trace: Trace | str) -> StageRule:
     """A rule that does what a trace says, or its MLIR text, to blocks of the names that stand in it.
 
     Where the trace names a function, the blocks have to be of that function. Raises where the text is no trace.
@@ -61,7 +61,7 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
             return reject(f"its trace is of the function {', '.join(map(str, functions))}")
         return _planned(epilogue, lambda sch, block: steps.apply_to_schedule(sch))
 
-    return Rule(name, plan, _emit)
+    return StageRule(name, plan, _emit)
 
 
 @dataclass

@@ -42,7 +42,7 @@ P = TypeVar("P", bound=Plan)
 
 
 @dataclass(frozen=True)
-class Rule(Generic[P]):
+class StageRule(Generic[P]):
     """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan.
 
     `decides` are the fields of its plans that may be other ones: numbers, names, lists of numbers with their iterators.
@@ -58,27 +58,27 @@ class Rule(Generic[P]):
     least: int = 1
 
 
-AnyRule = Rule[Any]
+AnyRule = StageRule[Any]
 
 
 _TILE = ("lanes", "vectors", "rows", "order")
 _LANES = ("tile", "lanes", "chains")
 _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes", "strips")
 RULES: tuple[AnyRule, ...] = (
-    Rule("block_products", plan_block_products, emit_block_products, ("tile",)),
-    Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
-    Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
-    Rule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
-    Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
-    Rule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
-    Rule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
-    Rule("strided_register_tiles", partial(plan_register_tiles, allowed=STEPS), emit_register_tiles, _TILE),
-    Rule("gathering_register_tiles", partial(plan_register_tiles, allowed=None), emit_register_tiles, _TILE),
-    Rule("short_vector_reduction", plan_vector_reduction, emit_vector_reduction, _LANES),
-    Rule("transpose", plan_transpose, emit_transpose, ("size",)),
-    Rule("split_iter", plan_split_iter, emit_split_iter),
-    Rule("interleave", plan_interleave, emit_interleave),
-    Rule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
+    StageRule("block_products", plan_block_products, emit_block_products, ("tile",)),
+    StageRule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
+    StageRule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
+    StageRule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
+    StageRule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
+    StageRule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
+    StageRule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
+    StageRule("strided_register_tiles", partial(plan_register_tiles, allowed=STEPS), emit_register_tiles, _TILE),
+    StageRule("gathering_register_tiles", partial(plan_register_tiles, allowed=None), emit_register_tiles, _TILE),
+    StageRule("short_vector_reduction", plan_vector_reduction, emit_vector_reduction, _LANES),
+    StageRule("transpose", plan_transpose, emit_transpose, ("size",)),
+    StageRule("split_iter", plan_split_iter, emit_split_iter),
+    StageRule("interleave", plan_interleave, emit_interleave),
+    StageRule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
 )
 """tirax's own rules, in the order in which they are tried."""
 
@@ -87,7 +87,7 @@ _added = Additions[tuple[AnyRule, str | None]]()
 """Rules, and in front of which rule they are."""
 
 
-def register_rule(rule: Rule[P], *, before: str | None = None) -> Rule[P]:
+def register_rule(rule: StageRule[P], *, before: str | None = None) -> StageRule[P]:
     """Put a rule of one's own into the table, in front of the rule `before`, else in front of all; gives the rule.
 
     Raises `TiraxError` where there is a rule of that name, `NameLookupError` where there is none called `before`.
@@ -143,7 +143,7 @@ N = TypeVar("N", bound=NestPlan)
 class Nest(Generic[N]):
     """A rule for nests of loops, or for blocks of statements."""
 
-    rule: Rule[N]
+    rule: StageRule[N]
     plan: Callable[[Operation, Machine], N | None]
 
     @staticmethod
@@ -154,7 +154,7 @@ class Nest(Generic[N]):
         *decides: str,
     ) -> Nest[N]:
         """The rule of this name; it fits no stage."""
-        return Nest(Rule(name, lambda epilogue, machine: None, emit, decides), plan)
+        return Nest(StageRule(name, lambda epilogue, machine: None, emit, decides), plan)
 
 
 NESTS: tuple[Nest[Any], ...] = (

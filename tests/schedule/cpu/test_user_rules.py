@@ -12,7 +12,7 @@ from tirax.lowering.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.schedule import Schedule
 from tirax.schedule.cpu.kernels.register_tiles import emit_register_tiles, plan_register_tiles
 from tirax.schedule.cpu.policy.primitive_rules import rule_of_function, rule_of_trace
-from tirax.schedule.cpu.policy.rules import RULES, Rule, added_rules, register_rule, rules, unregister_rule
+from tirax.schedule.cpu.policy.rules import RULES, StageRule, added_rules, register_rule, rules, unregister_rule
 from tirax.tuning.passes import MetaScheduleApplyDatabase
 from tirax.tvm_api import meta_schedule as ms
 from tirax.tvm_api.script import ir as I
@@ -77,7 +77,7 @@ def small_tiles(finish, machine):
 
 
 def test_a_pair_of_functions():
-    with added_rules(Rule("small", small_tiles, emit_register_tiles), before="panels"):
+    with added_rules(StageRule("small", small_tiles, emit_register_tiles), before="panels"):
         assert planned()[0].startswith('sched.rule "small" on "matmul" then "compute" {')
         assert "rows = 2" in planned()[0]
         assert "tir.for unrolled" in after("default-schedule")
@@ -127,7 +127,7 @@ def test_what_is_no_trace():
 
 def test_the_place_in_the_table():
     one, two, three = (
-        Rule(name, lambda finish, machine: None, emit_register_tiles) for name in ("one", "two", "three")
+        StageRule(name, lambda finish, machine: None, emit_register_tiles) for name in ("one", "two", "three")
     )
     register_rule(one)
     try:
@@ -149,7 +149,7 @@ def test_the_place_in_the_table():
 
 
 def test_a_sequence_may_name_the_rule():
-    with added_rules(Rule("never first", plan_register_tiles, emit_register_tiles), before="pointwise"):
+    with added_rules(StageRule("never first", plan_register_tiles, emit_register_tiles), before="pointwise"):
         text = after("plan-schedule").replace('"register_tiles" on', '"never first" on')
         assert "sched.sequence" not in run(text, "default-schedule")
     with pytest.raises(NameLookupError, match="unknown rule 'never first'"):
@@ -166,7 +166,7 @@ def test_a_tuned_schedule_wins():
     asked = []
     database, mine = (
         ms.Database.create(tuned),
-        Rule("mine", lambda finish, machine: asked.append(finish), emit_register_tiles),
+        StageRule("mine", lambda finish, machine: asked.append(finish), emit_register_tiles),
     )
     with database:
         scheduled = MetaScheduleApplyDatabase(target="llvm")(Sequential(make_passes(OPTIMIZE))(Module))
@@ -206,7 +206,7 @@ def test_what_a_rule_made_is_not_found_in_the_cache(tmp_path, monkeypatch):
     build(Module)
     for _ in range(2):
         asked.clear()
-        with added_rules(Rule("asked", plan, emit_register_tiles)):
+        with added_rules(StageRule("asked", plan, emit_register_tiles)):
             build(Module)
         assert asked == ["matmul"]
     asked.clear()

@@ -8,9 +8,9 @@ import pytest
 
 from tirax.script import parse_mlir
 from tirax.tools.reduce import numbers
-from tirax.tools.reduce.search import Rule, gist, shrunk
+from tirax.tools.reduce.search import ReductionRule, gist, shrunk
 
-DROP: Rule[str] = Rule(len, lambda text, start, size: text[:start] + text[start + size :])
+DROP: ReductionRule[str] = ReductionRule(len, lambda text, start, size: text[:start] + text[start + size :])
 
 
 @pytest.mark.parametrize("ahead", [1, 3])

@@ -15,7 +15,7 @@ from ....dialects.dtypes import dtype_of
 from ....dialects.relax import memory
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.driver import Emit, Rule, apply_to
+from ....ir.rewriting.driver import Emit, OpRule, apply_to
 
 _BYTE = dtype_of("uint8")
 _PACKED = {
@@ -45,7 +45,7 @@ class LowerRuntimeBuiltin(Pass):
         apply_to(op, {name: partial(_lower, rule) for name, rule in _RULES.items()})
 
 
-def _lower(rule: Rule, op: relax.Operator, emit: Emit) -> SSAValue | None:
+def _lower(rule: OpRule, op: relax.Operator, emit: Emit) -> SSAValue | None:
     if isinstance(op.parent_op(), relax.DataflowOp):
         message = f"{op.name} would have effects in a dataflow block"
         raise TiraxError(message, location=location_of(op), hint="run to-non-dataflow before")
@@ -74,7 +74,7 @@ def _left(op: relax.Operator, emit: Emit) -> SSAValue:
     raise TiraxError("a tensor is not in storage yet", location=location_of(op), hint="run lower-alloc-tensor before")
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, OpRule] = {
     **dict.fromkeys(_PACKED, _packed),
     memory.AllocTensor.name: _left,
     memory.AllocStorage.name: _storage,
