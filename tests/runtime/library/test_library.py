@@ -244,6 +244,80 @@ def test_a_program_in_c(path, folder):
     ]
 
 
+FAILING = """
+#include "short.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+static long left = -1; /* allocations before the one that fails; -1: none does */
+static bool fails(void) {
+  if (left < 0 || left-- > 0) return false;
+  errno = ENOMEM;
+  return true;
+}
+void *malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
+void *realloc(void *old, size_t size) { return fails() ? NULL : __libc_realloc(old, size); }
+void *aligned_alloc(size_t to, size_t size) { return fails() ? NULL : __libc_memalign(to, size); }
+void *calloc(size_t count, size_t size) {
+  void *memory = fails() ? NULL : __libc_malloc(count * size);
+  return memory == NULL ? NULL : memset(memory, 0, count * size);
+}
+
+enum { N = 300, K = 64 };
+static float x[N * K], w[K * N], expected[N * N];
+int main(void) {
+  alarm(60);
+  int64_t shape[] = {N, K}, other[] = {K, N};
+  DLTensor X = {x, {kDLCPU, 0}, 2, {2, 32, 1}, shape, 0, 0}, W = {w, {kDLCPU, 0}, 2, {2, 32, 1}, other, 0, 0};
+  for (int i = 0; i < N * K; i++) x[i] = i % 5 - 2, w[i] = i % 3 - 1;
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < N; j++)
+      for (int k = 0; k < K; k++) expected[i * N + j] += x[i * K + k] * w[k * N + j];
+  int failed = 0, wrong = 0, unnamed = 0;
+  for (long n = 0, done = 0; !done; n++) {
+    some_release_memory(); /* what earlier calls kept would serve this one */
+    DLManagedTensor *result = NULL;
+    left = n;
+    int status = some_main(&X, &W, &result);
+    done = left >= 0;
+    left = -1;
+    failed += status != 0;
+    unnamed += status != 0 && strstr(some_error(), "memory") == NULL;
+    if (status != 0) continue;
+    wrong += memcmp(result->dl_tensor.data, expected, sizeof expected) != 0;
+    result->deleter(result);
+  }
+  printf("%d %d %d\\n", failed > 1, wrong, unnamed);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's names for what malloc is by default")
+def test_any_allocation_may_fail(tmp_path):
+    """Each allocation of a call in turn is refused: the call is an error, or right without it."""
+    program = """
+    @R.function
+    def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        with R.dataflow():
+            h = R.concat((x, x), axis=1)
+            v = R.concat((w, R.zeros_like(w)), axis=0)
+            y = R.matmul(h, v)
+            s = R.sort(y, axis=1)
+            z = R.add(y, R.subtract(s, s))
+            R.output(z)
+        return z
+"""
+    library = tmp_path / "libshort.so"
+    executable = build(parse_source(HEAD + program), "llvm -num-cores=2")
+    executable.export_library(library, header=tmp_path / "short.h", name="some")
+    assert run_c(tmp_path, FAILING, library) == "1 0 0\n"
+
+
 UNASKED = """\
 #include "some.h"
 #include <stdio.h>
