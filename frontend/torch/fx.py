@@ -19,6 +19,7 @@ from ..importing.names import Names
 from ..importing.random_numbers import Seed
 from ..importing.report import Status
 from .arguments import dtype_name, operator_name
+from .emitter import cast_to, dtype_of
 from .fx_functions import DropoutLeftOut, FxEmitter, function_row, table_row
 from .fx_modules import module_argument, module_row
 from .graph import CustomConverter, GraphReader, NotKnown
@@ -140,13 +141,13 @@ class FxReader(GraphReader):
         return convert(self.emitter, *args, **kwargs)
 
     def _changed(self, node: Any, name: str, value: Any) -> Any:
-        """The value of a call; where that changes its operand, the operand's node stands for it from here on."""
+        """The value of a call; where that changes its operand, its node stands for it, with the same dtype."""
         changes = _is_in_place(name) or node.kwargs.get("inplace") is True or name in _OPERATORS_IN_PLACE
         if changes and node.args and type(node.args[0]).__name__ == "Node" and isinstance(value, Expr):
             operand = node.args[0]
             if self._name(operand) in _VIEWS or any(self._name(u) in _VIEWS for u in operand.users if u is not node):
                 raise UnsupportedError("a tensor that has views is changed in place")
-            self.env[operand] = value
+            value = self.env[operand] = self._bound(cast_to(value, dtype_of(self.env[operand])))
         return value
 
     # Modules and attributes.

@@ -164,14 +164,24 @@ def div(e: Emitter, x: Any, other: Any, rounding_mode: str | None = None) -> Exp
     if rounding_mode == "floor":
         return floor_divide(e, x, other)
     of_numbers = not isinstance(other, Expr) or not rank_of(other)
-    return (_with_number(_truncated_quotient) if of_numbers else _truncated_quotient)(e, x, other)
+    build = _with_number(_truncated_quotient) if of_numbers else _truncated_quotient
+    return build(e, _dividend(e, x, other), other)
 
 
 @row("floor_divide")
-@_with_number
 def floor_divide(e: Emitter, x: Any, other: Any) -> Expr:
     """floor(x / other)"""
+    return _floored_quotient(e, _dividend(e, x, other), other)
+
+
+@_with_number
+def _floored_quotient(e: Emitter, x: Any, other: Any) -> Expr:
     return R.floor_divide(*operands(e, x, other))
+
+
+def _dividend(e: Emitter, x: Any, other: Any) -> Expr:
+    """A number as a tensor, which is rounded to 16 bits: only one that divides is not."""
+    return x if isinstance(x, Expr) else e.tensor(x, common_dtype([x, other]))
 
 
 def _truncated_quotient(e: Emitter, x: Any, other: Any) -> Expr:

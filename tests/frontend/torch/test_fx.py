@@ -298,6 +298,21 @@ def test_changes_in_place_are_seen():
         np.testing.assert_allclose(y, expected.numpy(), rtol=1e-5)
 
 
+def test_changes_in_place_keep_the_dtype():
+    class Model(nn.Module):
+        def forward(self, x, n):
+            y = x.half()
+            y.add_(x)
+            n.add_(n.to(torch.int64))
+            return y, n
+
+    x, n = torch.randn(3, 3), torch.tensor([3, 2**30], dtype=torch.int32)
+    outputs = run(from_fx(fx.symbolic_trace(Model()), info(x, n)), x, n)
+    for y, expected in zip(outputs, Model()(x, n.clone()), strict=True):
+        assert np.asarray(y).dtype.name == str(expected.dtype).removeprefix("torch.")
+        np.testing.assert_allclose(np.asarray(y), expected.numpy(), rtol=2e-3)
+
+
 def test_a_view_that_is_changed_is_refused():
     class Model(nn.Module):
         def forward(self, x):
