@@ -9,7 +9,7 @@ from ....topi.linear_algebra import determinant
 from ..node import Node
 from ..single import in_single
 from ..table import MICROSOFT, converter, rows, simple
-from ..values import Value, op
+from ..values import Value, as_value, op
 from .activations import activation
 from .convolution import shifted, zero_point
 
@@ -17,7 +17,13 @@ rows(simple("matmul"), "MatMul")
 
 
 @converter("Gemm")
-def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Expr:
+def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Any:
+    """What is scaled is rounded to 16 bits afterwards: the product alone may be too large for them."""
+    is_scaled = any(node.attr(name) not in (None, 1.0) for name in ("alpha", "beta"))
+    return (in_single(_gemm) if is_scaled else _gemm)(node, a, b, c)
+
+
+def _gemm(node: Node, a: Value, b: Value, c: Value | None) -> Expr:
     left = op("permute_dims", a) if node.attr("transA") else a
     right = op("permute_dims", b) if node.attr("transB") else b
     product = _scaled(op("matmul", left, right), node.attr("alpha"))
@@ -28,7 +34,7 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Expr:
 def fused_gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Expr:
     attrs = {"alpha": node.attr("activation_alpha"), "beta": node.attr("activation_beta")}
     apply = activation(node, node.attr("activation"), *(v for v in attrs.values() if v is not None))
-    return apply(node.emit(gemm(node, a, b, c)))
+    return apply(node.emit(as_value(gemm(node, a, b, c)).expr))
 
 
 def _scaled(x: Value | Expr, factor: float | None) -> Any:

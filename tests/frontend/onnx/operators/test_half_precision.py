@@ -87,6 +87,7 @@ def recurrent(gates):
 STEPS = {
     "RNN": recurrent(1), "GRU": recurrent(3), "LSTM": recurrent(4),
     "Det": ([(3, 5, 5)], {}, 1), "DFT": ([(1, 16, 2)], {}, 1), "STFT": ([(1, 48, 1), (), (16,), ()], {}, 1),
+    "Gemm": ([(8, 64), (64, 8), (8,)], {"alpha": 0.3, "beta": 0.7}, 1),
     "Sum": ([(50,), (50,), (50,)], {}, 1), "Mean": ([(50,), (50,), (50,)], {}, 1),
 }  # fmt: skip
 """Shapes of operands, () of one of the integers 8 and 16; attributes; the number of outputs."""
@@ -119,3 +120,11 @@ def test_steps_keep_float32(name: str) -> None:
             np.maximum(np.abs(rounded), np.float16(2.0**-8))
         )
         assert units.max() <= 0.51, (name, units.max())
+
+
+def test_a_product_beyond_float16_is_scaled_into_it() -> None:
+    node = helper.make_node("Gemm", ["a", "b"], ["y"], alpha=0.01)
+    shapes = {"a": (TensorProto.FLOAT16, (2, 100)), "b": (TensorProto.FLOAT16, (100, 3))}
+    main = build(from_onnx(model_of([node], shapes, ["y"])))["main"]
+    found = main(np.full((2, 100), 100, "float16"), np.full((100, 3), 100, "float16")).numpy()
+    np.testing.assert_array_equal(found, np.full((2, 3), 10_000, "float16"))
