@@ -8,10 +8,11 @@ from typing import Any
 from xdsl.dialects.builtin import Float16Type, f32, i32, i64
 from xdsl.ir import Attribute
 
+from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, add, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..te.broadcast import Indices, broadcast_shapes, element_of, over_axes
+from ..te.broadcast import Indices, broadcast_shapes, broadcasting, element_of, over_axes
 from ..te.tensor import Tensor, compute
 from . import reduction as rd
 from .linear_algebra import parameter
@@ -29,6 +30,22 @@ def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
 def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The position of the least value, -1 of none. NaN is like any other value."""
     return rd.arg_reduce(rd.TVM_ARGMIN, x, axis, keepdims)
+
+
+def _floor_of_quotient(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    x, y = tx.match_types(a, b)
+    return tx.floor(tx.div(x, y)) if is_float(x.type) else tx.floordiv(x, y)
+
+
+def _less_quotients(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    x, y = tx.match_types(a, b)
+    return x - tx.floor(tx.div(x, y)) * y if is_float(x.type) else tx.floormod(x, y)
+
+
+floor_divide = broadcasting("floor_divide", _floor_of_quotient)
+"""Of floats floor(a / b), whose quotient may be rounded up to the next integer."""
+floor_mod = broadcasting("floor_mod", _less_quotients)
+"""Of floats a - floor(a / b) * b."""
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -40,7 +40,9 @@ def _unary(function: Callable[..., Any], name: str) -> LegalizeRule:
     return lambda op: Emit(function, (op.args[0],), name)
 
 
-def _binary(function: Callable[..., Any], name: str) -> LegalizeRule:
+def binary(function: Callable[..., Any], name: str) -> LegalizeRule:
+    """The rule of an operator of two tensors, or of a tensor and a scalar."""
+
     def apply(op: Operator) -> Emit:
         x1, x2 = operand(op, "x1"), operand(op, "x2")
         right = scalar_or_value(x2)
@@ -55,7 +57,7 @@ RULES.update({f"relax.nn.{n}": _unary(getattr(topi.nn, n), n) for n in _ACTIVATI
 RULES.update({f"relax.{n}": _unary(getattr(special, n), n) for n in _SPECIAL.split()})
 RULES["relax.square"] = _unary(_square, "tir_square")
 RULES["relax.erf"] = _unary(topi.erf, "erf")
-RULES.update({f"relax.{n}": _binary(getattr(topi, n), n) for n in _BINARY.split()})
+RULES.update({f"relax.{n}": binary(getattr(topi, n), n) for n in _BINARY.split()})
 
 
 @rule("relax.clip")

@@ -4,6 +4,8 @@ max:     with T.init(): y = -inf        ->  y = the least finite number
 pools:   padding of -inf                ->  of the least finite number
 mean:    x / 10.0                       ->  x * 0.1
 argmax:  NaN is the greatest            ->  NaN is like any other value; of no values the position is -1
+floor_divide of floats: x // y          ->  floor(x / y)
+floor_mod of floats: x % y              ->  x - floor(x / y) * y
 where:   select(c, x, y)                ->  select(int64(0) < int64(c), x, y)
 reshape: x[i // 12, i // 4 % 3, i % 4]  ->  x[i % 24 // 12, i % 12 // 4, i % 4]
 concat:  n <= i                         ->  0 <= i - n
@@ -33,6 +35,7 @@ from ...ir.rewriting.edit import insert_before, replace_op
 from ...te.tensor import Tensor
 from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize
+from .elementwise import binary
 from .legalize_rules import Emit, LegalizeRule, operand, result_dims, result_tensor, scalar_or_value
 from .normalization import group_norm, instance_norm
 from .reduction import layer_norm
@@ -100,6 +103,8 @@ FORMS: dict[str, LegalizeRule] = {
     "relax.nn.layer_norm": _rounding_first(layer_norm),
     "relax.nn.group_norm": _rounding_first(group_norm),
     "relax.nn.instance_norm": _rounding_first(instance_norm),
+    "relax.floor_divide": binary(topi.floor_divide, "floor_divide"),
+    "relax.floor_mod": binary(topi.floor_mod, "floor_mod"),
     "relax.argmax": _positions(topi.argmax, "argmax"),
     "relax.argmin": _positions(topi.argmin, "argmin"),
     "relax.where": _where,

@@ -18,6 +18,7 @@ from ...topi import elementwise as _elementwise
 from ...topi.broadcast import *  # noqa: F403
 from ...topi.elementwise import *  # noqa: F403  # pyright: ignore[reportAssignmentType]  # three stand below
 from ...topi.fast_math import fast_erf, fast_exp, fast_tanh
+from ...topi.tvm_forms import floor_divide, floor_mod  # noqa: F401  # instead of those of broadcast
 
 atan2 = _broadcasting("atan2", _atan2)
 log_add_exp = _broadcasting("log_add_exp", _logaddexp)

@@ -37,6 +37,8 @@ SAME = {
     "argmax": "R.argmax(x, axis=0)",
     "argmax_all": "R.argmax(x, keepdims=True)",
     "argmin": "R.argmin(x, axis=1)",
+    "floor_divide": "R.floor_divide(x, R.const(0.75, 'float32'))",
+    "floor_mod": "R.floor_mod(x, R.const(0.75, 'float32'))",
     "where": "R.where(R.greater(x, R.const(0, 'float32')), x, R.const(1, 'float32'))",
     "reshape": "R.reshape(x, (n * 2, 3))",
     "reshape_first": "R.reshape(x, (2, n, 3))",
@@ -89,6 +91,17 @@ def test_division_by_a_number_is_a_product():
     np.testing.assert_allclose(run(forms, x), x / 3, rtol=2e-7)
     for other in ("R.const(0, 'float32')", "R.const(float('inf'), 'float32')"):
         assert "tir.div" in str(legal(f"R.divide(x, {other})")[1])
+
+
+def test_floor_divisions_of_floats_round_the_quotient():
+    for operator, number in (("floor_divide", 10), ("floor_mod", 1 - 10 * np.float32(0.1))):
+        exact, forms = legal(f"R.{operator}(x, R.const(0.1, 'float32'))")
+        x = np.ones((1, 6), "float32")
+        np.testing.assert_array_equal(
+            run(exact, x), {"floor_divide": np.floor_divide, "floor_mod": np.mod}[operator](x, np.float32(0.1))
+        )
+        np.testing.assert_allclose(run(forms, x), number, rtol=1e-6)
+        assert str(exact) != str(forms)
 
 
 def test_reshape_still_compares_extents():
