@@ -67,15 +67,15 @@ def assemble(
     what was begun with its kernels before.
     """
     from .host.convert import SITES, host_data
-    from .parts import Part, divide, lowered_text
+    from .parts import Part, divide, has_long_entry_point, lowered_text
 
     target = target or Target.host()
     data = host_data(op)
     check_calls(op)
 
     lowering = make_passes(passes, target.text)
-    profiled = {"fewest": 1} if SITES in op.attributes else {}  # kernels stay functions
-    parts = divide(op, **profiled) if passes else [Part(op)]
+    alone = {"fewest": 1} if SITES in op.attributes or has_long_entry_point(op) else {}  # kernels stay functions
+    parts = divide(op, **alone) if passes else [Part(op)]
     exported = frozenset(name for part in parts for name in part.exported)
 
     def text_of(number: int) -> str:

@@ -12,7 +12,8 @@ from ..hardware import build_threads
 from ..target import Target
 
 _ENTRY = "define ptr @entry_"
-_LONG = 10_000
+_KERNEL = "define internal i32 @kernel."
+_LONG, _VERY_LONG = 10_000, 40_000
 """Lines of LLVM text."""
 
 
@@ -47,7 +48,14 @@ class Compiler:
     def _compile(self, text: str) -> bytes:
         from .machine import compile_object
 
+        if _only_calls(text):
+            return compile_object(text, self._target, self._opt_level, run_passes=False, codegen_level=0)
         return compile_object(text, self._target, _level(text, self._opt_level))
+
+
+def _only_calls(text: str) -> bool:
+    """Whether a part is entry points alone, so long that the square of their blocks, which LLVM takes, is too much."""
+    return _ENTRY in text and _KERNEL not in text and text.count("\n") > _VERY_LONG
 
 
 def _level(text: str, opt_level: int) -> int:

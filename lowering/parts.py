@@ -15,11 +15,13 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
 from ..dialects import tir
+from ..dialects.quick import operations
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.passes.transform import PassContext, new_context
 from ..runtime import abi, result_pool, stack, thread_pool
 from ..runtime.profiling import recorder
+from .host.symbols import ENTRY_PREFIX
 from .kernel_parts import FEWEST_PARTS, KERNELS_IN_A_PART, kernels_by_part
 from .llvm_text import print_llvm
 from .run import run_passes
@@ -42,6 +44,10 @@ _OWN_SYMBOLS = frozenset(
     )
 )
 """What code that tirax writes is linked with: CPython's interface as entry points use it, memory, the runtime."""
+
+
+_LONG = 20_000
+"""Operations of entry points."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,12 @@ def lowered_text(part: Part, passes: Sequence[Any], elsewhere: Collection[str] =
         text = print_llvm(part.module)
     where.notify("lowered", part.module)
     return text
+
+
+def has_long_entry_point(op: ModuleOp) -> bool:
+    """Whether entry points are so long that kernels are compiled without them, at another level."""
+    entries = [f for f in op.ops if isinstance(f, func.FuncOp) and f.sym_name.data.startswith(ENTRY_PREFIX)]
+    return sum(len(operations(f)) for f in entries) > _LONG
 
 
 def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[Part]:
