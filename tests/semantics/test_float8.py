@@ -61,9 +61,9 @@ def test_conversions(name: str) -> None:
             ("interpreted", x, interpret(module, f"{a}_{b}", [x])),
             ("folded", _few(x), interpret(folded, f"{a}_{b}", [])),
         ):
-            found, expected = np.asarray(got), args.astype(numpy_dtype(b))
-            wrong = differences(found, expected)
-            assert not wrong.any(), (a, b, how, args[wrong][:5], found[wrong][:5], expected[wrong][:5])
+            result, expected = np.asarray(got), args.astype(numpy_dtype(b))
+            wrong = differences(result, expected)
+            assert not wrong.any(), (a, b, how, args[wrong][:5], result[wrong][:5], expected[wrong][:5])
 
 
 def _few(x: Any) -> Any:

@@ -94,8 +94,8 @@ def test_pages_and_lengths_outside():
             attend(query, keys, values, wrong, np.array([100], np.int32))
     of_all = expected(query, keys, values, table[0])(PAGES * 64)
     for start, exact in ((PAGES * 64, of_all), (2**31 - 1, of_all), (-5, 0 * of_all), (-(2**31), 0 * of_all)):
-        found = attend(query, keys, values, table, np.array([start], np.int32)).numpy()
-        np.testing.assert_allclose(found[0], exact, rtol=0, atol=2e-6)
+        result = attend(query, keys, values, table, np.array([start], np.int32)).numpy()
+        np.testing.assert_allclose(result[0], exact, rtol=0, atol=2e-6)
     assert not attend(query, keys, values, table[:, :0], np.zeros(1, np.int32)).numpy().any()
     for pool, starts in ((values[:, :3], 1), (values[:1], 1), (values, 2), (values, 0)):
         with pytest.raises(ShapeError):

@@ -143,10 +143,10 @@ def test_rows(dtype: str) -> None:
     model = Several(functions)
     module = from_exported_program(torch.export.export(model, tuple(args)))
     results = interpret(module, "main", list(map(array_of, args)))
-    found = iter(results)
+    parts = iter(results)
     count = 0
     for (i, name), expected in zip(functions, model(*args), strict=True):
         for part in [expected] if isinstance(expected, torch.Tensor) else expected:
             label = f"{name} of {dtype}, {EXTENTS[i]}"
-            count += check(label, ROWS[name], args[i], np.asarray(next(found)), part)
-    assert next(found, None) is None and count > 500
+            count += check(label, ROWS[name], args[i], np.asarray(next(parts)), part)
+    assert next(parts, None) is None and count > 500

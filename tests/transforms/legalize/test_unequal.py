@@ -175,5 +175,5 @@ def test_starts_outside_begin_and_end_where_there_is_something(starts: list[int]
     x = np.random.default_rng(0).normal(size=(1, 5, 2, 4)).astype("float32")
     for q, k in ((starts, [0, 5][: len(starts)]), ([0, 5][: len(starts)], starts)):
         arguments = [x, x, x, np.array(q, "int32"), np.array(k, "int32")]
-        found = build(module)["main"](*arguments).numpy()
-        np.testing.assert_allclose(found, interpret(module, "main", arguments), rtol=1e-5, atol=1e-6)
+        result = build(module)["main"](*arguments).numpy()
+        np.testing.assert_allclose(result, interpret(module, "main", arguments), rtol=1e-5, atol=1e-6)

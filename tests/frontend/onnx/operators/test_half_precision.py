@@ -103,17 +103,17 @@ def test_steps_keep_float32(name: str) -> None:
     sizes = {
         n: np.array(8 * (i + 1) // 2, "int64") for i, (n, s) in enumerate(zip(names, shapes, strict=True)) if not s
     }
-    given = {n: a for n, a in zip(names, operands, strict=True) if n not in sizes}
+    feeds = {n: a for n, a in zip(names, operands, strict=True) if n not in sizes}
     results = [f"y{i}" for i in range(outputs)]
     node = helper.make_node(name, names, results, **attributes)
 
     def model(dtype: int):
-        return model_of([node], {n: (dtype, a.shape) for n, a in given.items()}, results, sizes)
+        return model_of([node], {n: (dtype, a.shape) for n, a in feeds.items()}, results, sizes)
 
-    wide = {n: a.astype("float32") for n, a in given.items()}
+    wide = {n: a.astype("float32") for n, a in feeds.items()}
     exact = ReferenceEvaluator(model(TensorProto.FLOAT)).run(None, wide)
-    found = build(from_onnx(model(TensorProto.FLOAT16)))["main"](*given.values())
-    for got, expected in zip(found if outputs > 1 else [found], exact, strict=True):
+    outcome = build(from_onnx(model(TensorProto.FLOAT16)))["main"](*feeds.values())
+    for got, expected in zip(outcome if outputs > 1 else [outcome], exact, strict=True):
         array, rounded = np.asarray(got), expected.astype("float16")
         assert array.dtype == "float16" and array.shape == rounded.shape
         units = np.abs(array.astype("float32") - expected) / np.spacing(
@@ -126,5 +126,5 @@ def test_a_product_beyond_float16_is_scaled_into_it() -> None:
     node = helper.make_node("Gemm", ["a", "b"], ["y"], alpha=0.01)
     shapes = {"a": (TensorProto.FLOAT16, (2, 100)), "b": (TensorProto.FLOAT16, (100, 3))}
     main = build(from_onnx(model_of([node], shapes, ["y"])))["main"]
-    found = main(np.full((2, 100), 100, "float16"), np.full((100, 3), 100, "float16")).numpy()
-    np.testing.assert_array_equal(found, np.full((2, 3), 10_000, "float16"))
+    outcome = main(np.full((2, 100), 100, "float16"), np.full((100, 3), 100, "float16")).numpy()
+    np.testing.assert_array_equal(outcome, np.full((2, 3), 10_000, "float16"))
