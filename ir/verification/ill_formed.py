@@ -19,7 +19,7 @@ class IllFormedError(VerifyError):
 
 
 class UndefinedVariable(IllFormedError):
-    """A variable that is used is defined."""
+    """Every used variable is defined."""
 
     rule = "undefined-variable"
 
@@ -37,31 +37,31 @@ class UsedBeforeDefinition(IllFormedError):
 
 
 class VariableOutOfScope(IllFormedError):
-    """What a branch or a local function binds is used in it alone."""
+    """A variable bound in a branch or a local function is used only there."""
 
     rule = "variable-out-of-scope"
 
 
 class DataflowVariableOutside(IllFormedError):
-    """What a dataflow block binds is used outside of it only where the block outputs it."""
+    """A variable bound in a dataflow block is used outside only if the block outputs it."""
 
     rule = "dataflow-variable-outside"
 
 
 class VariableOfAnotherFunction(IllFormedError):
-    """Functions share no parameters and variables."""
+    """Functions share no parameters or variables."""
 
     rule = "variable-of-another-function"
 
 
 class NestedCall(IllFormedError):
-    """Arguments are variables, constants and the like (normal form): a call that is one is bound first."""
+    """Arguments are variables, constants and other leaves (normal form): a nested call is bound first."""
 
     rule = "nested-call"
 
 
 class UndefinedSymbolicVariable(IllFormedError):
-    """A symbolic variable is an extent of a parameter or of a match_cast by itself before an expression uses it."""
+    """A symbolic variable is an extent on its own in a parameter or match_cast before an expression uses it."""
 
     rule = "undefined-symbolic-variable"
 
@@ -73,13 +73,13 @@ class SymbolicVariableDType(IllFormedError):
 
 
 class MissingResult(IllFormedError):
-    """A function ends with its result, so does a branch, and a dataflow block with its outputs."""
+    """A function or a branch ends with its result, a dataflow block with its outputs."""
 
     rule = "missing-result"
 
 
 class ControlFlowInDataflow(IllFormedError):
-    """There are no branches and no further dataflow blocks in a dataflow block."""
+    """A dataflow block contains no branches and no other dataflow blocks."""
 
     rule = "control-flow-in-dataflow"
 
@@ -91,19 +91,19 @@ class ImpureCallInDataflow(IllFormedError):
 
 
 class ImpureCallInPureFunction(IllFormedError):
-    """Calls in a pure function are pure, unless its attribute `relax.force_pure` says that they do no harm."""
+    """Calls in a pure function are pure, unless its attribute `relax.force_pure` declares them harmless."""
 
     rule = "impure-call-in-pure-function"
 
 
 class ForcePureOnImpure(IllFormedError):
-    """Only a function that is declared to be pure has the attribute `relax.force_pure`."""
+    """Only a function declared pure has the attribute `relax.force_pure`."""
 
     rule = "force-pure-on-impure"
 
 
 class DuplicateFunction(IllFormedError):
-    """A module has one function of a name."""
+    """Names of functions are unique in a module."""
 
     rule = "duplicate-function"
 
@@ -121,31 +121,31 @@ class GlobalSymbolOnPrivate(IllFormedError):
 
 
 class UnknownFunction(IllFormedError):
-    """A function that is called or mentioned is in the module."""
+    """Every called or referenced function is in the module."""
 
     rule = "unknown-function"
 
 
 class WrongKindOfFunction(IllFormedError):
-    """`call_tir` calls tensor functions, a call of a function a Relax function."""
+    """`call_tir` calls a tensor function, an ordinary call a Relax function."""
 
     rule = "wrong-kind-of-function"
 
 
 class CallArity(IllFormedError):
-    """A call has as many arguments as its callee parameters: of `call_tir` inputs, outputs and `tir_vars`."""
+    """A call has one argument per parameter of its callee: for `call_tir` inputs, outputs and `tir_vars`."""
 
     rule = "call-arity"
 
 
 class CallArguments(IllFormedError):
-    """Arguments and outputs of a call can be of the struct info of its callee's parameters."""
+    """Arguments and outputs of a call are compatible with the struct info of its callee's parameters."""
 
     rule = "call-arguments"
 
 
 class InplaceOutput(IllFormedError):
-    """An output of `call_tir_inplace` has the shape and dtype of the input that it is written into, one output each."""
+    """An output of `call_tir_inplace` has the shape and dtype of the input that it overwrites; no two share one."""
 
     rule = "inplace-output"
 
@@ -157,25 +157,25 @@ class StructInfoMissing(IllFormedError):
 
 
 class StructInfoNotBase(IllFormedError):
-    """The struct info that is declared covers what is inferred."""
+    """The declared struct info covers the inferred one."""
 
     rule = "struct-info-not-base"
 
 
 class OperatorArguments(IllFormedError):
-    """The arguments and attributes of an operator fit it, and it is in the normal form that is registered for it."""
+    """The arguments and attributes of an operator are valid, and it is in its registered normal form."""
 
     rule = "operator-arguments"
 
 
 class ImpossibleCast(IllFormedError):
-    """A match_cast may succeed."""
+    """A match_cast can succeed."""
 
     rule = "impossible-cast"
 
 
 class TupleIndex(IllFormedError):
-    """The index of a field is less than the number of the tuple's fields."""
+    """A tuple index is less than the number of fields."""
 
     rule = "tuple-index"
 
@@ -187,7 +187,7 @@ class ConditionNotBool(IllFormedError):
 
 
 class OperationRefused(IllFormedError):
-    """Everything else that the verifiers of operations ask for."""
+    """All other checks of the operations' verifiers pass."""
 
     rule = "operation-refused"
 
@@ -245,7 +245,7 @@ STRUCT_INFO_RULES = frozenset(
 
 UNWRITABLE: dict[str, str] = {
     "functions share a symbolic variable": "the name of a symbolic variable is scoped to its function",
-    "a symbolic variable is defined twice": "where an extent of its name comes again, it is compared",
+    "a symbolic variable is defined twice": "a further extent with its name is compared",
     "a function is called by an expression": "the callee of a call is a name or an SSA value",
 }
 """Rules of TVM that no module of tirax can break, each with the reason."""
