@@ -1,4 +1,4 @@
-"""`tirax`: compiles programs, runs them, and says what is in an executable and on this machine."""
+"""`tirax`: compiles and runs programs, and inspects models, executables and this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .guard import OK, ArgumentParser, run_guarded
 from .tirax_opt import AddPasses, sizes
 
-_PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, a model (.onnx, .pt2)"
+_PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, or a model (.onnx, .pt2)"
 
 _EPILOG = """\
 examples:
@@ -30,57 +30,59 @@ def command_line() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-v", "--version", action="store_true", help="versions of tirax and of what it stands on")
+    parser.add_argument("-v", "--version", action="store_true", help="print the versions of tirax and its dependencies")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    run = commands.add_parser("run", help="compile a program, call a function and show the result")
+    run = commands.add_parser("run", help="compile a program, call a function and print the result")
     _add_compile_options(run, f"{_PROGRAMS}, or an executable")
     add = run.add_argument
     _add_arguments(add)
-    add("--output", type="path", metavar="FILE.npz", help="write the results to a file")
+    add("--output", type="path", metavar="FILE.npz", help="save the results to a file")
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
-    add("--time", action="store_true", help="measure how long a call takes")
+    add("--time", action="store_true", help="measure the time of a call")
     add(
         "--profile",
         nargs="?",
         const="-",
         type="path",
         metavar="FILE",
-        help="where a call's time goes: a table, or a file .json, .trace.json (Chrome trace), .csv, .svg (roofline)",
+        help="profile a call: print a table, or write .json, .trace.json (Chrome trace), .csv, .svg (roofline)",
     )
 
     _add_build(commands)
-    import_ = commands.add_parser("import", help="a model as a program: MLIR text beside a file of its weights")
+    import_ = commands.add_parser("import", help="convert a model to MLIR text and a weights file")
     import_.add_argument("file", help="a model: .onnx, .pt2")
-    import_.add_argument("-o", "--output", type="path", required=True, metavar="FILE.mlir", help="the text to write")
+    import_.add_argument("-o", "--output", type="path", required=True, metavar="FILE.mlir", help="the output text")
     import_.add_argument(
-        "--weights", type="path", metavar="FILE.safetensors", help="the file of weights (named after the text)"
+        "--weights", type="path", metavar="FILE.safetensors", help="the weights file (default: named after the text)"
     )
     _add_shape_option(import_)
 
-    inspect = commands.add_parser("inspect", help="what is in a model or an executable")
+    inspect = commands.add_parser("inspect", help="show the contents of a model or an executable")
     inspect.add_argument(
-        "file", help="a model (.onnx, .pt2, .gguf), or an executable that build or Executable.save wrote"
+        "file", help="a model (.onnx, .pt2, .gguf), or an executable saved by build or Executable.save"
     )
-    inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for what has none")
-    graph = commands.add_parser("graph", help="a program as a graph, for Graphviz or Model Explorer")
+    inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for unsupported operators")
+    graph = commands.add_parser("graph", help="export a program as a graph for Graphviz or Model Explorer")
     graph.add_argument("file", help=_PROGRAMS)
-    output = "a .dot file, or .json for Model Explorer (DOT on stdout)"
+    output = "a .dot file, or .json for Model Explorer (default: DOT on stdout)"
     graph.add_argument("-o", "--output", type="path", metavar="FILE", help=output)
-    graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run before")
+    graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run first")
     _add_shape_option(graph)
-    gui = commands.add_parser("gui", help="look at a program between passes: xDSL's workbench for the terminal")
+    gui = commands.add_parser("gui", help="explore passes in xDSL's workbench for the terminal")
     gui.add_argument("file", nargs="?", help="a .mlir or .py file")
-    gui.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to begin with")
-    new = commands.add_parser("new", help="a package to start from: extensions of tirax, with tests")
-    new.add_argument("kind", choices=["plugin"], help="what to write")
+    gui.add_argument("-p", "--passes", default="", metavar="PASSES", help="initial passes")
+    new = commands.add_parser("new", help="create a package of tirax extensions, with tests")
+    new.add_argument("kind", choices=["plugin"], help="the kind of package")
     new.add_argument("name", help="the name of the package")
-    new.add_argument("--in", dest="folder", type="path", default=".", metavar="FOLDER", help="where to write it (here)")
+    new.add_argument(
+        "--in", dest="folder", type="path", default=".", metavar="FOLDER", help="the parent folder (default: .)"
+    )
     _add_fault_commands(commands)
     _add_explain(commands)
     _add_chat(commands)
-    commands.add_parser("env", help="versions, the target of this machine, the object cache")
-    cache = commands.add_parser("cache", help="the cache of compiled objects")
-    cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
+    commands.add_parser("env", help="show versions, this machine's target, and the object cache")
+    cache = commands.add_parser("cache", help="manage the cache of compiled objects")
+    cache.add_argument("action", choices=["show", "clear"], help="show its location and size, or remove all objects")
     return parser
 
 
@@ -94,89 +96,96 @@ def _add_build(commands: Any) -> None:
         type="path",
         required=True,
         metavar="FILE",
-        help="what to write: an executable, or a library .so, .a, .o",
+        help="the output: an executable, or a library (.so, .a, .o)",
     )
-    add("--header", type="path", metavar="FILE.h", help="the C header of a library, to write")
-    add("--name", metavar="NAME", help="what the functions of a library are called after (the file)")
+    add("--header", type="path", metavar="FILE.h", help="write the C header of a library")
+    add("--name", metavar="NAME", help="prefix of a library's functions (default: the file name)")
     add(
-        "--weights", type="path", metavar="FILE", help="the file of a library's weights, to be mapped (they are inside)"
+        "--weights",
+        type="path",
+        metavar="FILE",
+        help="put a library's weights in a memory-mapped file (default: embed)",
     )
 
 
 def _add_explain(commands: Any) -> None:
-    explain = commands.add_parser("explain", help="an HTML of what every pass makes of a program, down to assembly")
+    explain = commands.add_parser("explain", help="write an HTML page of every pass and level, down to assembly")
     explain.register("type", "sizes", sizes)
     _add_compile_options(explain, _PROGRAMS)
     add = explain.add_argument
-    add("-o", "--output", type="path", required=True, metavar="FILE.html", help="the HTML to write")
+    add("-o", "--output", type="path", required=True, metavar="FILE.html", help="the output page")
     _add_arguments(add)
-    add("--no-run", dest="run", action="store_false", help="do not call the program, so that there are no times")
-    add("--check-each", action="store_true", help="compare what is computed before and after every pass")
+    add("--no-run", dest="run", action="store_false", help="do not run the program (no times)")
+    add("--check-each", action="store_true", help="compare results before and after every pass")
     add(
         "--check-sizes",
         type="sizes",
         default=(2, 5, 1, 0),
         metavar="N,N",
-        help="what symbolic sizes are then (2,5,1,0)",
+        help="values of symbolic sizes in these comparisons (default: 2,5,1,0)",
     )
 
 
 def _add_chat(commands: Any) -> None:
-    chat = commands.add_parser("chat", help="talk with a language model")
+    chat = commands.add_parser("chat", help="chat with a language model")
     add = chat.add_argument
     add("model", help="a .gguf file, or a folder with config.json and *.safetensors")
-    add("--prompt", metavar="TEXT", help="answer this, and end (what is typed is answered)")
-    add("--system", metavar="TEXT", help="what the model is told before the conversation")
-    add("--raw", action="store_true", help="no chat template: the model goes on with the text as it is")
-    add("--max-tokens", type=int, metavar="N", help="end an answer behind so many tokens (with the context)")
+    add("--prompt", metavar="TEXT", help="answer this prompt and exit (default: interactive)")
+    add("--system", metavar="TEXT", help="system prompt")
+    add("--raw", action="store_true", help="no chat template: complete the text as it is")
+    add("--max-tokens", type=int, metavar="N", help="maximum tokens to generate (default: until the context is full)")
+    add("--stop", action="append", default=[], metavar="TEXT", help="stop before this text; can be repeated")
+    add("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0: greedy (default: 0)")
+    add("--top-k", type=int, default=0, metavar="K", help="sample from the K most likely tokens; 0: all (default: 0)")
     add(
-        "--stop", action="append", default=[], metavar="TEXT", help="end an answer before this text, too; several times"
+        "--top-p",
+        type=float,
+        default=1.0,
+        metavar="P",
+        help="nucleus sampling: smallest set of total probability P (default: 1)",
     )
-    add("--temperature", type=float, default=0.0, metavar="T", help="draw tokens by logits / T; 0: the likeliest (0)")
-    add("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest tokens; 0: from all (0)")
-    add("--top-p", type=float, default=1.0, metavar="P", help="draw from the fewest with probability P together (1)")
-    add("--seed", type=int, default=0, metavar="N", help="the same number draws the same tokens (0)")
-    add("--threads", type=int, metavar="N", help="threads of kernels (one a core)")
-    add("--context", type=int, metavar="N", help="positions of the conversation (the model's, 8192 at most)")
-    add("--cache-dtype", default="float16", metavar="DTYPE", help="of keys and values: float16 or float32 (float16)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed of sampling (default: 0)")
+    add("--threads", type=int, metavar="N", help="number of threads (default: one per core)")
+    add("--context", type=int, metavar="N", help="context length (default: the model's, at most 8192)")
+    add("--cache-dtype", default="float16", metavar="DTYPE", help="KV cache: float16 or float32 (default: float16)")
     add(
         "--activation",
         default="int8",
         metavar="DTYPE",
-        help="float32: do not round what is multiplied by blocks (int8)",
+        help="type of activations multiplied by quantized weights: int8 or float32 (default: int8)",
     )
-    add("--stats", action="store_true", help="print tokens a second on stderr")
+    add("--stats", action="store_true", help="print tokens per second on stderr")
 
 
 def _add_arguments(add: Any) -> None:
-    add("--func", metavar="NAME", help="the function to call (main, or the only one)")
+    add("--func", metavar="NAME", help="the function to call (default: main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
-    add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
-    add("--seed", type="count", default=0, help="of random inputs (0)")
+    add("--sizes", action="append", default=[], metavar="N=4,M=8", help="values of symbolic sizes (default: 4)")
+    add("--seed", type="count", default=0, help="seed of random inputs (default: 0)")
 
 
 def _add_fault_commands(commands: Any) -> None:
-    reduce = commands.add_parser("reduce", help="a small program with the fault that a large one has")
+    reduce = commands.add_parser("reduce", help="shrink a failing program to a minimal one")
     _add_fault_options(reduce)
     add = reduce.add_argument
     add(
         "--predicate",
         metavar="NAME",
-        help="the fault that passes (default-cpu) have with it: crash, verify-error, meaning-changes, native-differs, "
-        "numpy-differs, slower",
+        help="the fault to preserve, with the passes (default: default-cpu): crash, verify-error, meaning-changes, "
+        "native-differs, numpy-differs, slower",
     )
     add(
-        "--command", dest="command_line", metavar="'CMD {}'", help="a command that ends with 0 where the fault is there"
+        "--command", dest="command_line", metavar="'CMD {}'", help="a command that exits with 0 if the fault is present"
     )
-    add("-o", "--output", type="path", metavar="FILE", help="the .mlir or .py file to write (stdout)")
-    add("--seconds", type=float, default=300.0, help="time for all of it (300)")
-    add("--than", metavar="PASSES|TIME", help="slower than what: pipelines or passes, or a time such as 200us")
-    add("--ratio", type=float, default=2.0, help="how many times as slow as that (2)")
-    add("--tolerance", type=float, default=1e-3, help="of numpy-differs, relative and absolute (0.001)")
-    add("-j", "--jobs", type=int, metavar="N", help="how many programs to try at once (one a core)")
-    add("--limit", type=float, default=60.0, metavar="SECONDS", help="time for one program (60)")
+    add("-o", "--output", type="path", metavar="FILE", help="the .mlir or .py file to write (default: stdout)")
+    add("--seconds", type=float, default=300.0, help="total time limit (default: 300)")
+    add("--than", metavar="PASSES|TIME", help="for slower, the reference: pipelines or passes, or a time such as 200us")
+    add("--ratio", type=float, default=2.0, help="for slower, the minimum slowdown (default: 2)")
+    add("--tolerance", type=float, default=1e-3, help="for numpy-differs, relative and absolute (default: 0.001)")
+    add("-j", "--jobs", type=int, metavar="N", help="parallel attempts (default: one per core)")
+    add("--limit", type=float, default=60.0, metavar="SECONDS", help="time limit of each attempt (default: 60)")
 
-    bisect = commands.add_parser("bisect", help="the first pass after which a program computes something else")
+    bisect = commands.add_parser("bisect", help="find the first pass that changes a program's results")
     _add_fault_options(bisect)
 
 
@@ -185,27 +194,29 @@ def _add_fault_options(parser: argparse.ArgumentParser) -> None:
     passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}
     add = parser.add_argument
     add("file", help="a .mlir or .py (TVMScript) file; file.py:NAME; a model (.onnx, .pt2)")
-    add("-f", "--format", choices=["mlir", "py", "tvmscript"], help="language of the input (by its extension)")
-    add("-p", "--passes", metavar="PASSES", help="passes to run, as for tirax-opt", **passes)
-    add("--pipeline", metavar="NAME", help="a pipeline to run", **passes)
-    add("--sizes", type="sizes", default=(2, 5, 1, 0), metavar="N,N", help="what symbolic sizes are (2,5,1,0)")
+    add("-f", "--format", choices=["mlir", "py", "tvmscript"], help="input language (default: by extension)")
+    add("-p", "--passes", metavar="PASSES", help="passes to run, in the syntax of tirax-opt", **passes)
+    add("--pipeline", metavar="NAME", help="run a named pipeline", **passes)
+    add(
+        "--sizes", type="sizes", default=(2, 5, 1, 0), metavar="N,N", help="values of symbolic sizes (default: 2,5,1,0)"
+    )
 
 
 def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("file", help=what)
-    parser.add_argument("--target", metavar="TARGET", help="what to compile for (this machine)")
+    parser.add_argument("--target", metavar="TARGET", help="the target (default: this machine)")
     parser.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run before the pipeline")
     parser.add_argument("--pipeline", default="default-cpu", metavar="NAME", help="see tirax-opt --list-pipelines")
     parser.add_argument(
         "--allow-extern", action="append", default=[], metavar="NAME", help="a C function that the program may call"
     )
-    parser.add_argument("--timing", action="store_true", help="print how long each stage took")
+    parser.add_argument("--timing", action="store_true", help="print the time of each stage")
     _add_shape_option(parser)
 
 
 def _add_shape_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--shape", action="append", default=[], metavar="X=1,3,h,w", help="another shape of a model's input"
+        "--shape", action="append", default=[], metavar="X=1,3,h,w", help="override the shape of a model's input"
     )
 
 

@@ -13,8 +13,8 @@ from .guard import OK, ArgumentParser, run_guarded
 def command_line() -> argparse.ArgumentParser:
     """The options of `tirax-lsp`."""
     parser = ArgumentParser(prog="tirax-lsp", description="A language server for MLIR text and TVMScript.")
-    parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout, which is done anyway")
-    parser.add_argument("-v", "--version", action="store_true", help="versions of tirax and of what it stands on")
+    parser.add_argument("--stdio", action="store_true", help="communicate over stdin and stdout (the default)")
+    parser.add_argument("-v", "--version", action="store_true", help="print the versions of tirax and its dependencies")
     return parser
 
 

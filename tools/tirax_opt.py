@@ -1,4 +1,4 @@
-"""`tirax-opt`: reads a program, runs passes over it, writes it in any form. `docs/tirax-opt.md` is its manual.
+"""`tirax-opt`: reads a program, runs passes over it, writes it in any format. `docs/tirax-opt.md` is its manual.
 
 This module holds the command line alone, so that `--help` imports no compiler; `driver` does the work.
 """
@@ -13,9 +13,9 @@ from typing import Any
 from .guard import ArgumentParser, UsageError, count, run_guarded
 
 _EPILOG = """\
-A pass is written name{option=value option=value,value}; names and options take - or _. -p and --pipeline may be
-given several times and run in the order of the command line. All that is not the output goes to stderr.
-Exit codes: 0 done, 1 an error in the program, 2 an error in the command line.
+Pass syntax: name{option=value option=value,value}; names and options accept - or _. -p and --pipeline can be
+repeated and run in command-line order. Everything except the output goes to stderr.
+Exit codes: 0 success, 1 an error in the program, 2 an error in the command line.
 """
 
 
@@ -62,33 +62,31 @@ def command_line() -> argparse.ArgumentParser:
     add(
         "input_file",
         nargs="?",
-        help="a .mlir or .py (TVMScript) file, file.py:NAME for one of its modules; stdin by default",
+        help="a .mlir or .py (TVMScript) file, or file.py:NAME for one of its modules (default: stdin)",
     )
-    add(
-        "-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)"
-    )
-    add("-o", "--output-file", type="path", metavar="FILE", help="write to FILE, all of it or nothing")
-    add("-t", "--target", default="mlir", help="form of the output: mlir, tvmscript, llvm, asm, obj, or one of xDSL's")
-    add("-v", "--version", nargs=0, action=_Version, help="versions of tirax and of what it stands on")
+    add("-f", "--format", metavar="LANG", help="input language: mlir, py or tvmscript (default: by extension)")
+    add("-o", "--output-file", type="path", metavar="FILE", help="write to FILE, atomically (default: stdout)")
+    add("-t", "--target", default="mlir", help="output: mlir (default), tvmscript, llvm, asm, obj, or one of xDSL's")
+    add("-v", "--version", nargs=0, action=_Version, help="print the versions of tirax and its dependencies")
 
     group = parser.add_argument_group("passes")
     passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}
     group.add_argument("-p", "--passes", metavar="PASSES", help="passes to run: 'name{option=value},name'", **passes)
-    group.add_argument("--pipeline", metavar="NAME", help="run a pipeline that has a name", **passes)
+    group.add_argument("--pipeline", metavar="NAME", help="run a named pipeline", **passes)
     group.add_argument(
         "--insert",
         action="append",
         default=[],
         metavar="after=PASS:PASSES",
-        help="run passes after the last pass of a name too, or before the first one: before=PASS:PASSES",
+        help="insert passes after the last PASS, or before the first one: before=PASS:PASSES",
     )
-    group.add_argument("--stop-after", metavar="PASS", help="leave out the passes after the first one of this name")
-    group.add_argument("--dump-pass-pipeline", help="print the passes that run, as -p takes them", **flag)
+    group.add_argument("--stop-after", metavar="PASS", help="stop after the first PASS")
+    group.add_argument("--dump-pass-pipeline", help="print the resulting pipeline in the syntax of -p", **flag)
     group.add_argument("--disable-verify", help="do not verify the module after each pass", **flag)
-    group.add_argument("--list-passes", help="passes with their options", **flag)
-    group.add_argument("--list-pipelines", help="pipelines and their passes", **flag)
-    group.add_argument("--list-dialects", help="dialects", **flag)
-    group.add_argument("--list-targets", help="targets with their options", **flag)
+    group.add_argument("--list-passes", help="list passes with their options", **flag)
+    group.add_argument("--list-pipelines", help="list pipelines and their passes", **flag)
+    group.add_argument("--list-dialects", help="list dialects", **flag)
+    group.add_argument("--list-targets", help="list targets with their options", **flag)
 
     _add_watching(parser)
     _add_checking(parser)
@@ -99,10 +97,10 @@ def command_line() -> argparse.ArgumentParser:
         "--elide-constants",
         type="bytes",
         metavar="BYTES",
-        help="leave out contents of constants that are larger; none: of no constant (on a terminal and stderr: 1024)",
+        help="omit the contents of larger constants; none: print all (default on a terminal and stderr: 1024)",
     )
-    group.add_argument("--print-debuginfo", help="print where operations come from", **flag)
-    group.add_argument("--allow-unregistered-dialect", help="read operations of unknown dialects", **flag)
+    group.add_argument("--print-debuginfo", help="print source locations", **flag)
+    group.add_argument("--allow-unregistered-dialect", help="accept operations of unknown dialects", **flag)
     return parser
 
 
@@ -113,34 +111,34 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--print-ir-before", help="print the IR before these passes", **names)
     group.add_argument("--print-ir-after", help="print the IR after these passes", **names)
     group.add_argument("--print-ir-after-all", help="print the IR after every pass", **flag)
-    group.add_argument("--print-ir-diff", help="print what each pass changed", **flag)
+    group.add_argument("--print-ir-diff", help="print the changes of each pass", **flag)
     group.add_argument(
         "--print-ir-dir", type="path", metavar="DIR", help="write the IR after every pass to a file in DIR"
     )
-    group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
     group.add_argument(
-        "--explain", help="say why operators are not fused, and why rules of the default schedule do not fit", **flag
+        "--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="format of the printed IR (default: mlir)"
     )
-    group.add_argument("--timing", help="print how long each pass took", **flag)
+    group.add_argument("--explain", help="explain why operators are not fused and schedule rules do not fit", **flag)
+    group.add_argument("--timing", help="print the time of each pass", **flag)
 
 
 def _add_checking(parser: argparse.ArgumentParser) -> None:
     flag: dict[str, Any] = {"action": "store_true"}
     group = parser.add_argument_group("checking")
     group.add_argument(
-        "--run-reproducer", help="read options from lines // configuration: … of the input, or of its folder", **flag
+        "--run-reproducer", help="read options from // configuration: … lines of the input or folder", **flag
     )
     group.add_argument("--verify-diagnostics", help="check errors against comments: // expected-error {{...}}", **flag)
-    group.add_argument("--split-input-file", help="treat pieces between lines // ----- one by one", **flag)
     group.add_argument(
-        "--check-each", help="compare what the program computes before and after every pass, stop at a change", **flag
+        "--split-input-file", help="split the input at // ----- lines and process each piece separately", **flag
     )
+    group.add_argument("--check-each", help="compare results before and after every pass; stop at a difference", **flag)
     group.add_argument(
         "--check-sizes",
         type="sizes",
         default=(2, 5, 1, 0),
         metavar="N,N",
-        help="what symbolic sizes are in these comparisons (2,5,1,0)",
+        help="values of symbolic sizes in these comparisons (default: 2,5,1,0)",
     )
 
 
