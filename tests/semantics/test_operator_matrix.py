@@ -6,7 +6,7 @@ on which numpy has no value (the greatest of no elements) is passed over.
 
 All pairs of operator, kind of dtype and kind of shape are there, not all triples: what a shape is known to be changes
 loops, what a dtype is changes their bodies. An operator has its first dtype in each kind of shape, every other float,
-bool and three integers of eight in one, which differ from operator to operator; and what is symbolic runs at 0, too,
+bool and one integer of eight in one, which differs from operator to operator; and what is symbolic runs at 0, too,
 without being built again. At less than full strength an operator has each kind of shape, each in another dtype; so has
 one on each element, whose dtypes are those of test_arithmetic.py, at full strength.
 """
@@ -84,7 +84,7 @@ def _chosen(case: Case) -> list[tuple[str, str, ModuleOp]]:
     dtypes = list(dict.fromkeys(v[0] for v in variants))
     first = crc32(case[0].encode())
     if is_full() and case[0] not in OF_ELEMENTS:
-        passed_over = {INTEGERS[(first + i) % len(INTEGERS)] for i in range(5)} - {dtypes[0]}
+        passed_over = {INTEGERS[(first + i) % len(INTEGERS)] for i in range(7)} - {dtypes[0]}
         kind_of = {d: kinds[(first + i) % len(kinds)] for i, d in enumerate(dtypes) if d not in passed_over}
         return [v for v in variants if v[0] == dtypes[0] or v[1] == kind_of.get(v[0])]
     of_kind = [[v for v in variants if v[1] == kind] for kind in kinds]
