@@ -104,10 +104,19 @@ def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _power(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """x to the y"""
-    if is_float(op.call_args[0].type):
-        return emit.pure(math.PowFOp, args[:2], args[0].type, {"fastmath": NO_FLAGS})
-    return _integer_power(emit, op, *args[:2])
+    """x to the y; x * x, 1 / x, and x * x * x (within 1 ulp) where x has more than 16 bits"""
+    x, y = args[:2]
+    if not is_float(op.call_args[0].type):
+        return _integer_power(emit, op, x, y)
+    match constant_of(op.call_args[1]):
+        case 2:
+            return emit.binary(arith.MulfOp, x, x)
+        case -1:
+            return emit.binary(arith.DivfOp, emit.constant(1.0, x.type), x)
+        case 3 if bit_width(element_type(x.type)) > 16:
+            return emit.binary(arith.MulfOp, emit.binary(arith.MulfOp, x, x), x)
+        case _:
+            return emit.pure(math.PowFOp, (x, y), x.type, {"fastmath": NO_FLAGS})
 
 
 def _integer_power(emit: Emitter, op: Call, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -137,6 +137,21 @@ def test_clip(dtype: str) -> None:
         check(f"clip to {low}, {high}, interpreted", row, (x,), np.asarray(interpret(module, f"f{k}", [x])), exact)
 
 
+EXPONENTS = (-2, -1, 0, 1, 2, 3, 4, 0.5, 1.5)
+
+
+@thinned("dtype", FLOATS, 2)
+def test_power_of_a_constant(dtype: str) -> None:
+    """Some are products or quotients: within the bound of any power all the same."""
+    head = "from tvm.script import ir as I, relax as R\n@I.ir_module\nclass Module:\n"
+    texts = [f"R.power(x, R.const({y}, {dtype!r}))" for y in EXPONENTS]
+    module = parse_source(head + "".join(_function(f"f{k}", dtype, "x", text) for k, text in enumerate(texts)))
+    executable, x, row = build(module, opt_level=1).jit(), values(dtype), BINARY["power"]
+    for k, y in enumerate(EXPONENTS):
+        exact = expected(row, x, np.full_like(x, y))
+        check(f"power of {y}", row, (x,), executable[f"f{k}"](x).numpy(), exact)
+
+
 FOLDED = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floor_divide", "floormod": "floor_mod",
           "truncmod": "mod", "min": "minimum", "max": "maximum", "eq": "equal", "ne": "not_equal", "lt": "less",
           "ge": "greater_equal"}  # fmt: skip
