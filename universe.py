@@ -213,7 +213,7 @@ def load_plugin(entry: EntryPoint) -> Any:
 
 
 @cache
-def whole_universe() -> Universe:
+def full_universe() -> Universe:
     """What tirax, xDSL and plug-ins (the entry points `xdsl.universe`) bring. Raises `PluginError`."""
     for entry in entry_points(group="xdsl.universe"):
         if not isinstance(load_plugin(entry), Universe):

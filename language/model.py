@@ -13,11 +13,11 @@ import numpy as np
 from ..frontend.language import LanguageModelFile, TransformerConfig, load_language_model
 from ..frontend.language.tokenizers import Tokenizer
 from ..runtime.kv_cache import PAGE_SIZE, PagedKVCache
-from .apart import Settings, compile_apart, decoder_of
 from .compiled import CompiledDecoder
 from .sampling import Sampling
 from .session import ContextOverflowError, Session
 from .stopping import Writer
+from .subprocess_compile import Settings, compile_in_subprocess, decoder_of
 from .weights import prepared
 
 Array = np.ndarray[Any, Any]
@@ -61,7 +61,7 @@ class LanguageModel:
         decoder = decoder_of(file, settings)
         weights = prepared(file.config, file.weights, decoder.formats)
         return LanguageModel(
-            file, CompiledDecoder(decoder, weights, target, partial(compile_apart, file.path, settings))
+            file, CompiledDecoder(decoder, weights, target, partial(compile_in_subprocess, file.path, settings))
         )
 
     @property

@@ -13,10 +13,10 @@ from ..ir.passes.transform import PassContext, module_op, new_context, no_gc
 from ..ir.verification.dominance import check_dominance
 from ..runtime.executable import Executable
 from ..target import Target
-from .apart import build_apart
 from .build_cache import described_entry, entry_of
 from .pipelines import HOST, LOWERING, PIPELINES, TO_HOST, make_passes, pipeline_passes
 from .run import run_passes
+from .subprocess_build import build_in_subprocess
 from .timings import Timings, stage
 from .tracing import traced
 
@@ -42,7 +42,7 @@ def build(
     `target` is this machine by default. `params` are bound to parameters of `main` by name first. `pipeline` is a name
     of `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; what it leaves of relax and tir is
     lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is always native. `opt_level` is
-    LLVM's. What the cache of executables may hold is compiled in a process of its own where `apart` (`apart.py`).
+    LLVM's. `apart` compiles what the cache of executables may hold in another process (`subprocess_build.py`).
 
     Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
     `VerifyError`, `TargetError`.
@@ -56,7 +56,7 @@ def build(
         executable = None if entry is None else entry.load()
         if executable is None and apart and entry is not None:
             with stage("apart"):
-                build_apart(op, str(pipeline), resolved.text, opt_level)
+                build_in_subprocess(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
         if executable is None and entry is not None:
             executable = _build(clone(op), pipeline, resolved, opt_level, profiled=False)

@@ -1,4 +1,4 @@
-"""A process that builds a module for another one, which finds the executable in the cache (`apart.py`).
+"""A process that builds a module for another one, which finds the executable in the cache (`subprocess_build.py`).
 
 python -m tirax.lowering.build_text PIPELINE TARGET LEVEL < module.mlir
 """

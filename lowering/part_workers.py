@@ -24,7 +24,7 @@ from xdsl.ir import Operation
 from ..dialects.quick import operations
 from ..hardware import build_threads
 from ..target import Target
-from .apart import python_process
+from .subprocess_build import python_process
 
 _MOST = 3
 """Workers: each takes about 100 MiB."""

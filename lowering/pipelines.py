@@ -143,11 +143,11 @@ def make_passes(names: Sequence[str], target: str = "llvm") -> list[Any]:
 
     Raises `NameLookupError`.
     """
-    from ..universe import TIRAX_UNIVERSE, whole_universe
+    from ..universe import TIRAX_UNIVERSE, full_universe
 
     passes: list[Any] = []
     for name in names:
-        factory = TIRAX_UNIVERSE.all_passes.get(name) or whole_universe().all_passes.get(name)
+        factory = TIRAX_UNIVERSE.all_passes.get(name) or full_universe().all_passes.get(name)
         if factory is None:
             raise unknown_name("pass", name, TIRAX_UNIVERSE.all_passes)
         kind: Any = factory()

@@ -138,7 +138,7 @@ def least_of(e: SymExpr, ends: Mapping[Var, tuple[SymExpr, SymExpr]]) -> SymExpr
     return e
 
 
-def tell_apart(
+def are_disjoint(
     first: Sequence[SymExpr | None], second: Sequence[SymExpr | None], nests: Sequence[Sequence[tir.ForOp]]
 ) -> bool:
     """Whether different iterations of two nests of loops, which are alike, use different elements at these indices.
@@ -254,7 +254,7 @@ def require_some_steps(producers: Iterable[tir.BlockOp], loop: tir.ForOp) -> Non
                 fail("the loop may have no iteration: a producer reduces nothing then", loop, producer, found=extent)
 
 
-def require_steps_apart(block: tir.BlockOp, loops: Iterable[tir.ForOp]) -> None:
+def require_disjoint_steps(block: tir.BlockOp, loops: Iterable[tir.ForOp]) -> None:
     """Refuse a loop over points and steps at once where there may be no steps: it has no points then, either."""
     mixed = [lp for lp in loops if {IterKind.SPATIAL, IterKind.REDUCE} <= kinds_driven(block, lp)]
     steps = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE]

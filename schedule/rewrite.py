@@ -76,7 +76,7 @@ def lift_root(state: st.State, func: tir.FuncOp) -> None:
         implicit_root(state, root)
 
 
-def take_nest(loops: Sequence[tir.ForOp], body: Block) -> None:
+def splice_nest(loops: Sequence[tir.ForOp], body: Block) -> None:
     """Move what loops in each other do to the end of `body`, the expressions between the loops, too."""
     for outer, below in zip(loops, [*loops[1:], None], strict=True):
         move_operations(outer.body.block, body, below)
@@ -86,7 +86,7 @@ def merge_nest(loops: Sequence[tir.ForOp], into: Sequence[tir.ForOp]) -> None:
     """Let other loops in each other do, behind what they do, what `loops` did; these are no more."""
     for old, new in zip(loops, into, strict=True):
         old.loop_var.replace_all_uses_with(new.loop_var)
-    take_nest(loops, into[-1].body.block)
+    splice_nest(loops, into[-1].body.block)
     erase_with_tree(loops[0])
 
 

@@ -16,7 +16,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, nesting_checked, register_text, suggestion
 from ..ir.text import TextParser
-from ..universe import whole_universe
+from ..universe import full_universe
 
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
@@ -119,7 +119,7 @@ class LocatedParser(TextParser):
 def reading_context(allow_unregistered: bool = False) -> Context:
     """A context with all dialects of tirax, xDSL and plug-ins, each loaded when it is first read."""
     ctx = Context(allow_unregistered=allow_unregistered)
-    for name, factory in whole_universe().all_dialects.items():
+    for name, factory in full_universe().all_dialects.items():
         ctx.register_dialect(name, factory)
     return ctx
 

@@ -21,7 +21,7 @@ from ..ir.passes.transform import naming_pass
 from ..ir.verification.verify import Verifier
 from ..lowering.host.symbols import KERNEL_PREFIX
 from ..script.mlir_text import reading_context
-from ..universe import whole_universe
+from ..universe import full_universe
 from .bisect_schedule import first_wrong_step
 from .checking import MeaningCheck, interpreted, plain_name, save_reproducer
 from .driver import all_passes
@@ -140,7 +140,7 @@ class Stages:
 
 def bisect(options: Namespace) -> int:
     """Print the first pass that is wrong, the function, and how to go on; or that none is."""
-    passes = all_passes(options.steps or (_PIPELINE,), whole_universe().all_passes)
+    passes = all_passes(options.steps or (_PIPELINE,), full_universe().all_passes)
     stages = Stages(passes, options.sizes)
     module = program_of(options.file, options.format)
     Verifier().verify(module)

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ..diagnostics import unknown_name
 from ..runtime import Executable
-from ..universe import whole_universe
+from ..universe import full_universe
 from .guard import UsageError, as_usage, report, schedule_notes
 from .internal_errors import reproducing
 from .progress import Progress
@@ -64,7 +64,7 @@ def own_passes(options: Namespace) -> Sequence[ModulePass]:
     """The passes of `-p`. Raises `UsageError`."""
     from .driver import all_passes
 
-    return all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
+    return all_passes([("passes", options.passes)] if options.passes else (), full_universe().all_passes)
 
 
 def read_source(options: Namespace) -> ModuleOp:

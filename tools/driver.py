@@ -19,7 +19,7 @@ from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects.relax.data import elided_contents, printed_for
-from ..universe import whole_universe
+from ..universe import full_universe
 from .guard import FAILED, OK, as_usage, report, schedule_notes
 from .internal_errors import reproducing
 from .outputs import OWN_TARGETS, emit, folder_of, join_pieces, make_target, write_output
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     """Do what the options say and return the exit code. Raises `TiraxError`."""
     from ..ir.passes.transform import no_gc
 
-    universe = whole_universe()
+    universe = full_universe()
     listing = _listing(options, universe)
     if listing is not None:
         print(listing)

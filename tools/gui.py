@@ -13,7 +13,7 @@ from typing import Any
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..diagnostics import TiraxError
-from ..universe import whole_universe
+from ..universe import full_universe
 from .source import read_program
 from .steps import steps_of
 
@@ -27,7 +27,7 @@ def workbench(path: str | None = None, passes: str = "") -> Any:
         app = import_module("xdsl.interactive.app")
     except ImportError as error:
         raise TiraxError(f"the workbench needs a package: {error}", hint="pip install 'tirax[gui]'") from error
-    universe = whole_universe()
+    universe = full_universe()
     steps: Sequence[Any] = steps_of([("passes", passes)] if passes else [], universe.all_passes)
     program = None if path is None else read_program(path)
     text = None if program is None else program.text if program.format == "mlir" else str(program.parse())

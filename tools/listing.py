@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.universe import XDSL_UNIVERSE
 
-from ..universe import TIRAX_UNIVERSE, passes_by_room, whole_universe
+from ..universe import TIRAX_UNIVERSE, full_universe, passes_by_room
 from .outputs import OWN_TARGETS
 from .specs import ALIASES, option_texts
 
@@ -44,7 +44,7 @@ def passes_text() -> str:
     """Our passes and those of plug-ins with what they do and their options, then the names of xDSL's."""
     from ..lowering.pipelines import pipelines_of
 
-    ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, whole_universe().all_passes
+    ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, full_universe().all_passes
     lines: list[str] = []
     for room, names in passes_by_room().items():
         lines.append(f"passes of {room}/ (* is in no pipeline):")
@@ -70,7 +70,7 @@ def pipelines_text() -> str:
 
 def dialects_text() -> str:
     """Our dialects and those of plug-ins with their numbers of operations and attributes, then the names of xDSL's."""
-    ours, others, known = TIRAX_UNIVERSE.all_dialects, XDSL_UNIVERSE.all_dialects, whole_universe().all_dialects
+    ours, others, known = TIRAX_UNIVERSE.all_dialects, XDSL_UNIVERSE.all_dialects, full_universe().all_dialects
     plugins = _of_plugins(known, ours, others)
     lines: list[str] = []
     for head, names in (("dialects:", sorted(ours)), ("dialects of plug-ins:", plugins)):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..diagnostics import TiraxError
 from ..dialects.relax import OPERATORS
-from ..universe import whole_universe
+from ..universe import full_universe
 from .guard import UsageError
 
 SKELETON = Path(__file__).parent / "plugin_skeleton"
@@ -47,7 +47,7 @@ def check_name(name: str) -> None:
         expected = "a module's name of lower-case letters, digits and underscores that is no keyword"
         raise UsageError("this cannot be the name of a package", expected=expected, found=repr(name))
     namespaces = {part for operator in OPERATORS for part in operator.split(".")[:-1]}
-    if name in whole_universe().all_dialects or name in namespaces:
+    if name in full_universe().all_dialects or name in namespaces:
         raise UsageError(f"'{name}' is a dialect or a group of operators already", hint="another name")
     if name in ("test", "tests") or find_spec(name) is not None:
         raise UsageError(f"'{name}' is a module of Python or of an installed package", hint="another name")

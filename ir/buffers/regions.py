@@ -505,7 +505,7 @@ def addresses(block: Block) -> tuple[Accessed, Accessed]:
     return detector.reads.dims, detector.writes.dims
 
 
-def accessed_apart(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
+def accesses_by_kind(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
     """As `accessed` of the body of a block, and the buffers whose addresses escape, which are in the third part alone.
 
     What the init writes is not read.

@@ -65,7 +65,7 @@ def set_type(value: SSAValue, new: Attribute) -> None:
     value._type = new  # pyright: ignore[reportPrivateUsage]
 
 
-def take_over(old: SSAValue, new: SSAValue) -> None:
+def replace_value(old: SSAValue, new: SSAValue) -> None:
     """Let `new` stand wherever `old` does, under its name."""
     set_name(new, name_of(old))
     replace_uses(old, new)

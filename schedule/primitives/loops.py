@@ -46,7 +46,7 @@ def split(
     body = variables[-1].body.block
     total = _total(variables, sizes, body.add_op)
     loop.loop_var.replace_all_uses_with(total)
-    rw.take_nest([loop], body)
+    rw.splice_nest([loop], body)
     if not disable_predication and not _covers_exactly(sizes, extent):
         _limit_branches(variables, sizes, extent)
         for block in st.blocks_below(variables[-1]):
@@ -153,7 +153,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     places = unfused(st.loop_expr(fused), extents)
     for loop, extent, place in reversed(list(zip(loops, extents, places, strict=True))):
         loop.loop_var.replace_all_uses_with(build(Const(0, dtype) if extent.constant == 1 else place, dtype))
-    rw.take_nest(loops, body)
+    rw.splice_nest(loops, body)
     rw.replace_op(loops[0], fused)
     _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
     return fused

@@ -112,7 +112,7 @@ def _aligned(first: Chain, second: Chain) -> bool:
     """Whether iterations use of each other's buffers only what the same iteration of the other nest does."""
     (reads_a, writes_a), (reads_b, writes_b) = (accessed(c[-1].body.block) for c in (first, second))
     return all(
-        checks.tell_apart(_points(x[buffer]), _points(y[buffer]), (first, second))
+        checks.are_disjoint(_points(x[buffer]), _points(y[buffer]), (first, second))
         for x, y in ((writes_a, reads_b), (reads_a, writes_b), (writes_a, writes_b))
         for buffer in _shared(x, y)
     )

@@ -47,7 +47,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
     _check_once(block, inside)
-    checks.require_steps_apart(block, inside)
+    checks.require_disjoint_steps(block, inside)
     init_block = _init_nest(block, init, inside, rw.before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)

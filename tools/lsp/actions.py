@@ -16,9 +16,9 @@ from ...ir.passes.transform import naming_pass, no_gc
 from ...ir.verification.verify import verify_module
 from ...script import print_script
 from ...script.mlir_text import reading_context
-from ...universe import TIRAX_UNIVERSE, pass_names, whole_universe
+from ...universe import TIRAX_UNIVERSE, full_universe, pass_names
 from ..specs import make_pass, parse_specs
-from .asked import SCRIPT, Text
+from .queries import SCRIPT, Text
 from .reading import Piece
 
 KIND = "refactor.rewrite.tirax"
@@ -39,7 +39,7 @@ def passes_at(text: Text, line: int) -> list[str]:
     piece = text.reading.piece_at(line)
     if piece is None or piece.program not in text.reading.modules:
         return []
-    known = whole_universe().all_passes
+    known = full_universe().all_passes
     plugins = sorted(known.keys() - TIRAX_UNIVERSE.all_passes.keys() - XDSL_UNIVERSE.all_passes.keys())
     return [*plugins, *pass_names(of_tir=isinstance(piece.op, tir.FuncOp))]
 
@@ -52,7 +52,7 @@ def run_pass(text: Text, line: int, spec: str) -> list[Edit]:
         raise TiraxError("no pass can run here", expected="a function of a program without errors")
     after = module.clone()
     with no_gc():
-        for p in (make_pass(s, whole_universe().all_passes) for s in parse_specs(spec, "pass")):
+        for p in (make_pass(s, full_universe().all_passes) for s in parse_specs(spec, "pass")):
             with naming_pass(p):
                 p.apply(reading_context(), after)
             verify_module(after, after=p.name)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .asked import SCRIPT, Text, head_of
 from .entries import Entry, attribute_entries, dialect_names, operation_entries, script_entries
+from .queries import SCRIPT, Text, head_of
 from .reading import Piece
 
 _TYPED = re.compile(r"[%@!#^]?[\w$.]*$")

@@ -19,7 +19,7 @@ from ...script.parser import relax_calls, tir_buffers, tir_calls, tir_unsupporte
 from ...script.parser.relax_parser import RelaxParser
 from ...script.parser.relax_types import STRUCT_INFO_CALLS
 from ...script.parser.tir_parser import TirParser
-from ...universe import whole_universe
+from ...universe import full_universe
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _described(letter: str, texts: Mapping[str, str]) -> dict[str, Entry]:
 @cache
 def dialect_of(name: str) -> Dialect | None:
     """The dialect of a name: tirax's, xDSL's or a plug-in's."""
-    factory = whole_universe().all_dialects.get(name)
+    factory = full_universe().all_dialects.get(name)
     return None if factory is None else factory()
 
 
@@ -177,4 +177,4 @@ def attribute_entries(dialect: str) -> Mapping[str, Entry]:
 
 def dialect_names() -> list[str]:
     """The dialects of tirax, xDSL and plug-ins."""
-    return sorted(whole_universe().all_dialects)
+    return sorted(full_universe().all_dialects)

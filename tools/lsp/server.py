@@ -1,4 +1,4 @@
-"""The protocol (pygls) around what `asked`, `complete` and `actions` say.
+"""The protocol (pygls) around what `queries`, `complete` and `actions` say.
 
 A text is read when it is first asked about after a change; problems are told when nothing was typed for a moment. The
 text is the editor's, never the file's. Nothing of a Python file is run.
@@ -17,9 +17,9 @@ from pygls.uris import to_fs_path
 
 from ..guard import message_of
 from .actions import KIND, Edit, passes_at, run_pass
-from .asked import MLIR, SCRIPT, Text
 from .complete import completions
 from .mlir_reader import MlirReader
+from .queries import MLIR, SCRIPT, Text
 from .reading import Place, Problem, Reading
 from .script_reader import PROGRAM, ScriptReader
 

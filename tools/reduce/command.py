@@ -16,7 +16,7 @@ from ...diagnostics import TiraxError, unknown_name
 from ...hardware import usable_cores
 from ...ir.verification.verify import Verifier
 from ...lowering.pipelines import PIPELINES
-from ...universe import whole_universe
+from ...universe import full_universe
 from ..driver import all_passes
 from ..guard import OK, UsageError, as_usage, report
 from ..models import program_of
@@ -87,7 +87,7 @@ def _question(options: Namespace) -> Question:
     to_native = options.predicate in _NATIVE and not any(kind == "pipeline" for kind, _ in steps)
     if to_native or not steps:
         steps.append(_PIPELINE)
-    passes = all_passes(steps, whole_universe().all_passes)
+    passes = all_passes(steps, full_universe().all_passes)
     limit = None if options.than is None else limit_of(options.than)
     than = () if limit is not None or options.than is None else _named(options.than)
     return Question(passes, options.sizes, than, limit, options.ratio, options.tolerance)
@@ -99,7 +99,7 @@ def _named(text: str) -> tuple[ModulePass, ...]:
         ("pipeline", spec.name) if spec.name in PIPELINES else ("passes", str(spec))
         for spec in parse_specs(text, "--than")
     ]
-    return all_passes(steps, whole_universe().all_passes)
+    return all_passes(steps, full_universe().all_passes)
 
 
 def _known() -> str:

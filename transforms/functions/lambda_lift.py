@@ -18,7 +18,7 @@ from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before, replace_op, take_over
+from ...ir.rewriting.edit import erase, insert_before, replace_op, replace_value
 from ..bindings.to_non_dataflow import dissolve
 from .private import caller_of
 
@@ -177,7 +177,7 @@ def _refer_to(op: relax.ClosureOp, name: str, inside: set[Operation]) -> None:
     if op.result.first_use is not None:
         reference = relax.FunctionRefOp(name, op.result.type)
         insert_before(op, reference)
-        take_over(op.result, reference.result)
+        replace_value(op.result, reference.result)
 
 
 def _replace_call(call: relax.CallValueOp, name: str, captured: list[SSAValue], variables: list[Var]) -> None:

@@ -17,7 +17,7 @@ from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
 from ...ir.functions.symbolic_vars import mentioned_in
 from ...ir.names import NameSupply, fresh_suffix, function_names, make_unique
-from ...ir.rewriting.edit import insert_before, take_over
+from ...ir.rewriting.edit import insert_before, replace_value
 from .graph import BindingGraph, operands_of
 
 PRIMITIVE = "Primitive"
@@ -170,7 +170,7 @@ def _take_over(
         leaving = [dataflow.outputs[u.index] for u in old.uses if u.operation is dataflow.output_op]
         leaving = [outer for outer in leaving if name_of(outer) == name_of(old)]
         new = call if len(outputs) == 1 else relax.TupleGetItemOp(call.result, fields[old])
-        take_over(old, writer.add(new, "gv" if leaving else "lv", *leaving))
+        replace_value(old, writer.add(new, "gv" if leaving else "lv", *leaving))
 
 
 def _bind_constants(func: relax.FuncOp, args: Sequence[SSAValue | tuple[SSAValue, int]]) -> set[int]:

@@ -56,13 +56,13 @@ from . import (  # noqa: F401
     scan,
     windows,
 )
+from .broadcast_unknown_extents import fill_operands
 from .groups import join_in_groups
 from .legalize_rules import BUILDERS, Emit, LegalizeRule, known_shape, rule_of
 from .on_handles import rule_on_handles
 from .requirements import extent_check
 from .target_forms import target_forms
 from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
-from .unequal import fill_operands
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
 """`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to leave it."""

@@ -20,7 +20,7 @@ from ...dialects.names import set_name
 from ...dialects.relax.indexing import broadcast_indices
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
-from .unequal import repeated
+from .broadcast_unknown_extents import repeated
 
 Dims = tuple[SymExpr, ...]
 Pairs = Iterable[tuple[SymExpr, SymExpr]]

@@ -21,7 +21,7 @@ from ...handles.array import Array
 from ...handles.tir.buffers import Buffer, Param, Stmt
 from ...handles.tir.domains import BufferRegion, Range
 from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
-from ...ir.buffers.regions import Accessed, accessed_apart
+from ...ir.buffers.regions import Accessed, accesses_by_kind
 from ...ir.functions.effects import first_effect
 from ...ir.origins import origin
 from ...ir.verification.verify import verify_module
@@ -247,12 +247,12 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
 
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
-    return Array(_regions(_among(found, buffer_var_map)) for found in accessed_apart(cast(tir.BlockOp, _op(block))))
+    return Array(_regions(_among(found, buffer_var_map)) for found in accesses_by_kind(cast(tir.BlockOp, _op(block))))
 
 
 def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
-    read, written, hidden = (_among(f, buffer_var_map) for f in accessed_apart(cast(tir.BlockOp, _op(block))))
+    read, written, hidden = (_among(f, buffer_var_map) for f in accesses_by_kind(cast(tir.BlockOp, _op(block))))
     return Array(_regions({**found, **hidden}) for found in (read, written))
 
 

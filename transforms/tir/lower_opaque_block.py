@@ -25,7 +25,7 @@ from ...dialects.sym.expr import SymExpr
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inline_before, inserter, take_over
+from ...ir.rewriting.edit import inline_before, inserter, replace_value
 from .walk import bound_expr, erase_with_tree, functions
 
 PRAGMA = "pragma_"
@@ -81,7 +81,7 @@ def _allocate(alloc: tir.AllocBufferOp) -> None:
     insert(memory := tir.AllocateOp(extents, t.dtype, t.scope.data))
     set_name(memory.result, name_of(alloc.result))
     insert(buffer := tir.DeclBufferOp(memory.result, t))
-    take_over(alloc.result, buffer.result)
+    replace_value(alloc.result, buffer.result)
     erase_with_tree(alloc)
 
 

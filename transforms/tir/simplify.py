@@ -42,19 +42,19 @@ from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import plant
 from ...ir.rewriting.edit import inline_before, inserter
-from .known_contents import KnownContents
+from .value_propagation import KnownContents
 from .walk import (
     bind_loop,
     bind_threads,
     bound_expr,
     erase_with_tree,
     functions,
+    inline_branch,
     integer_type,
     is_empty,
     is_scheduled,
     may_initialize,
     remove_dead,
-    take_side,
 )
 
 _INDEX_TYPES = (i1, i32, i64)
@@ -147,7 +147,7 @@ def _simplify_if(branch: tir.IfOp) -> None:
     """`if true {S} else {T}` -> `S`; a condition without effect on anything -> nothing."""
     decided = sym_expr_of(branch.cond).constant
     if decided is not None:
-        take_side(branch, bool(decided))
+        inline_branch(branch, bool(decided))
     elif is_empty(branch.then_region) and is_empty(branch.else_region):
         erase_with_tree(branch)
 
@@ -351,7 +351,7 @@ class _Simplifier:
                     self.block(region.block)
                     self.contents = outside
         if known is not None:
-            take_side(op, known)
+            inline_branch(op, known)
         elif self.contents is not None and ways[0] is not None and ways[1] is not None:
             self.contents.join(term_of(op.cond), ways[0], ways[1])
 

@@ -28,7 +28,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter, take_over
+from ...ir.rewriting.edit import inserter, replace_value
 from .pointer_value_type_rewrite import own_memory, rewrite_value_types
 from .tagged_memory import merge_tagged
 from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_bits
@@ -95,7 +95,7 @@ def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
         insert(memory := tir.AllocateOp(t.dims, t.dtype, t.scope.data))
         insert(buffer := tir.DeclBufferOp(memory.result, t))
         set_name(memory.result, name_of(op.result))
-        take_over(op.result, buffer.result)
+        replace_value(op.result, buffer.result)
         erase_with_tree(op)
         found.append(buffer)
     return found
@@ -111,7 +111,7 @@ def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:
             continue
         insert = inserter(memory)
         insert(alloc := tir.AllocBufferOp(t, declared=True))
-        take_over(buffer.result, alloc.result)
+        replace_value(buffer.result, alloc.result)
         erase_with_tree(buffer)
         if memory.result.first_use is not None:
             insert(data := tir.BufferDataOp(alloc.result))

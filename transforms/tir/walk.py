@@ -74,7 +74,7 @@ def may_initialize(loop: tir.ForOp) -> bool:
     return any(isinstance(op, tir.InitOp) for op in operations(loop))
 
 
-def take_side(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
+def inline_branch(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
     """What one side of a branch does, or computes, in place of the branch."""
     region = op.then_region if holds else op.else_region
     block = region.first_block

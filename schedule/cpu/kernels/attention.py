@@ -392,7 +392,7 @@ class _Tile:
             body(self.piece, loops.value(begin, dtype), size)
             self.piece = None
 
-        mk.whole_and_rest(loops, replace(self.attention.column, extent=extent), _ASKED, piece, "piece")
+        mk.full_and_tail(loops, replace(self.attention.column, extent=extent), _ASKED, piece, "piece")
 
     def _asked_scores(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
         """The scores of a piece, while memory brings keys of a later one and the values of this one."""

@@ -25,7 +25,7 @@ from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, element_type, results_of
-from ..library.microkernel import whole_and_rest
+from ..library.microkernel import full_and_tail
 from .argreduce import are_in_place
 
 
@@ -104,7 +104,7 @@ def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
         def tile(first: SymExpr, count: SymExpr) -> None:
             _Tile(loops, plan, where, loops.value(first, plan.lane.dtype), count).emit()
 
-        whole_and_rest(loops, plan.lane, plan.width, tile, "j_tile")
+        full_and_tail(loops, plan.lane, plan.width, tile, "j_tile")
 
     loops.nest(outer, {}, tiles)
 

@@ -33,7 +33,7 @@ from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, address, constant_slope, element_type, is_expression, loads_below, tree
-from ..library.microkernel import Strip, under, whole_and_rest, whole_vectors
+from ..library.microkernel import Strip, full_and_tail, under, whole_vectors
 
 _WIDTH = 512
 """So many totals stand side by side: lines enough that memory is read in runs, and no more than a part of the cache."""
@@ -214,7 +214,7 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
         loops.vectors(lane, count, begin)
         loops.loop(scan.along.extent, step, dtype=scan.along.dtype, name="k")
 
-    whole_and_rest(loops, lane, plan.width, block, "j_tile")
+    full_and_tail(loops, lane, plan.width, block, "j_tile")
 
 
 @dataclass
@@ -236,7 +236,7 @@ class _Row:
             masked = count.constant != lanes
             self._step(Strip(loops, along, loops.value(begin, along.dtype), lanes, masked))
 
-        whole_and_rest(loops, along, lanes, step, "k_tile")
+        full_and_tail(loops, along, lanes, step, "k_tile")
 
     def _set_total(self, value: SSAValue) -> None:
         self.loops.store(value, self.total, [self.loops.const(0, i64)])

@@ -21,7 +21,7 @@ from ....dialects.sym.expr import Op, SymExpr, Var
 from ....dialects.tir import ForKind
 from ....ir.affine.values import sym_expr_of
 from ....transforms.tir.walk import is_pure
-from ...checks import tell_apart
+from ...checks import are_disjoint
 from ...rewrite import merge_nest
 from .compute_at_first_use import compute_at_first_use
 
@@ -91,7 +91,7 @@ def _buffers(loop: tir.ForOp) -> set[SSAValue]:
 
 def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
-    return tell_apart(_place(buffer, first), _place(buffer, second), ([first], [second]))
+    return are_disjoint(_place(buffer, first), _place(buffer, second), ([first], [second]))
 
 
 def _place(buffer: SSAValue, loop: tir.ForOp) -> list[SymExpr | None]:

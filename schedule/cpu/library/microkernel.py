@@ -120,7 +120,7 @@ def in_blocks(
     loops.loop(count - whole * BLOCK, lambda v: step(whole * BLOCK + Var(v, dtype)), dtype=dtype, name=name)
 
 
-def whole_and_rest(
+def full_and_tail(
     loops: LoopBuilder, it: Iter, size: int, body: Callable[[SymExpr, SymExpr], object], name: str
 ) -> None:
     """Pieces of a size, then what is left as one: `body` is given where a piece begins, and how much there is."""

@@ -13,7 +13,7 @@ from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const, SymExpr, Var, eq, floordiv, floormod, le, lt, minimum, ne
 from tirax.ir.affine.values import Materializer, sym_expr_of
-from tirax.ir.buffers.regions import accessed, accessed_apart, accessed_by, infer_regions, relaxed
+from tirax.ir.buffers.regions import accessed, accessed_by, accesses_by_kind, infer_regions, relaxed
 from tirax.script import parse_source, print_script
 
 HEAD = """
@@ -220,7 +220,7 @@ def _block(body: str) -> tir.BlockOp:
 
 def _names(body: str) -> list[list[str | None]]:
     """What the block reads, writes, and hands on."""
-    return [[name_of(b) for b in found] for found in accessed_apart(_block(body))]
+    return [[name_of(b) for b in found] for found in accesses_by_kind(_block(body))]
 
 
 def test_what_an_init_writes_is_not_read() -> None:

@@ -1,11 +1,11 @@
 """The entry points of pyproject.toml lead to what they name."""
 
 from tirax.dialects.relax import OPERATORS
-from tirax.universe import whole_universe
+from tirax.universe import full_universe
 
 
 def test_all_is_found_by_its_name():
-    universe = whole_universe()
+    universe = full_universe()
     assert "relax.acme.shrink" in OPERATORS
     assert {"acme-cancel-negatives", "acme-double-by-adding", "lower-acme"} <= set(universe.all_passes)
     assert [op.name for op in universe.all_dialects["acme"]().operations] == ["acme.reverse", "acme.blend"]

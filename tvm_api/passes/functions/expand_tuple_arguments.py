@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects import relax
 from ....dialects.names import name_of, set_name
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.edit import erase, insert_before, take_over
+from ....ir.rewriting.edit import erase, insert_before, replace_value
 from ....transforms.functions.private import PrivateFunction, caller_of, clean_up, private_functions, replace_call
 
 
@@ -48,7 +48,7 @@ def _expand(private: PrivateFunction) -> None:
     for call in private.calls:
         args = [field for arg in call.args for field in _fields(call, arg)]
         new = replace_call(call, args, call.result.type)
-        take_over(call.result, new.result)
+        replace_value(call.result, new.result)
         erase(call)
     for param in list(private.func.params):
         if isinstance(param.type, TupleType):
@@ -80,7 +80,7 @@ def _expand_param(func: relax.FuncOp, param: SSAValue) -> None:
     first = block.first_op
     assert first is not None
     block.insert_op_before(whole, first)
-    take_over(param, whole.result)
+    replace_value(param, whole.result)
     block.erase_arg(param)  # pyright: ignore[reportArgumentType]
     for field in fields:
         if isinstance(field.type, TupleType):

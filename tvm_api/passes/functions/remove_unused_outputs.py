@@ -13,7 +13,7 @@ from ....dialects.names import set_name
 from ....dialects.relax.types import is_base_of, tuple_type
 from ....ir.names import NameSupply, function_names, variable_names
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.edit import erase, insert_before, take_over
+from ....ir.rewriting.edit import erase, insert_before, replace_value
 from ....ir.rewriting.infer import infer_users, refine_result
 from ....transforms.functions.private import PrivateFunction, caller_of, clean_up, private_functions, replace_call
 
@@ -106,7 +106,7 @@ def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp, names:
         else:
             bind = relax.TupleGetItemOp(new.result, used.index(item.index.data))
         insert_before(item, bind)
-        take_over(item.result, bind.result)
+        replace_value(item.result, bind.result)
         if fields:
             set_name(bind.result, fields[used.index(item.index.data)])
         erase(item)

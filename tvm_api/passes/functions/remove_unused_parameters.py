@@ -14,7 +14,7 @@ from ....dialects.relax.types import free_symbolic_vars
 from ....dialects.sym.expr import SymExpr
 from ....ir.functions.symbolic_vars import definable_vars, mentioned_by_body
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.edit import erase, insert_before, take_over
+from ....ir.rewriting.edit import erase, insert_before, replace_value
 from ....transforms.functions.private import (
     PrivateFunction,
     bind_variables,
@@ -80,5 +80,5 @@ def _shorten(call: relax.CallOp, kept: list[bool], extra: list[SymExpr]) -> None
         insert_before(call, value)
         args.append(value.result)
     new = replace_call(call, args, call.result.type)
-    take_over(call.result, new.result)
+    replace_value(call.result, new.result)
     erase(call)

@@ -32,7 +32,7 @@ from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.copy import copied_tree
 from ....ir.rewriting.edit import inline_before, inserter
-from ....transforms.tir.walk import erase_with_tree, functions, remove_dead, take_side
+from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
 
 
 class HoistedConditionals(IntFlag):
@@ -274,7 +274,7 @@ def _decided(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
         if isinstance(op, _LOGIC):
             _fold(op)
         elif isinstance(op, tir.IfThenElseOp) and (side := sym_expr_of(op.cond).constant) is not None:
-            take_side(op, bool(side))
+            inline_branch(op, bool(side))
     for op in reversed(list(copy.walk())):
         _clean(op)
     if known.result.first_use is None:
@@ -294,7 +294,7 @@ def _fold(op: tir.BinaryExpr) -> None:
 def _clean(op: Operation) -> None:
     """Remove a branch that is decided, and a statement in which nothing is left to do."""
     if isinstance(op, tir.IfOp) and (side := sym_expr_of(op.cond).constant) is not None:
-        take_side(op, bool(side))
+        inline_branch(op, bool(side))
     elif isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.AttrOp) and all(map(_does_nothing, op.regions)):
         erase_with_tree(op)
 

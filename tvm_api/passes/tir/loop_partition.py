@@ -24,7 +24,15 @@ from ....ir.affine.values import Materializer, sym_expr_of
 from ....ir.buffers.regions import Ends, relaxed
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.edit import inline_before, inserter
-from ....transforms.tir.walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, remove_dead, take_side
+from ....transforms.tir.walk import (
+    bind_loop,
+    bound_expr,
+    erase_with_tree,
+    functions,
+    inline_branch,
+    is_empty,
+    remove_dead,
+)
 
 HINT = "pragma_loop_partition_hint"
 _Branch = tir.IfOp | tir.IfThenElseOp
@@ -127,7 +135,7 @@ class _Partitioner:
             copy = cast(_Branch, copies[branch])
             known = 1 if holds else self.analyzer.simplify(sym_expr_of(_plain(copy.cond)[0])).constant
             if known is not None:
-                take_side(copy, bool(known))
+                inline_branch(copy, bool(known))
         return part
 
 

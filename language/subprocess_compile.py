@@ -1,6 +1,6 @@
 """Language models whose functions another process compiles: it reads what the file says of the model, and no weights.
 
-    python -m tirax.language.apart FILE KIND < settings, as JSON
+    python -m tirax.language.subprocess_compile FILE KIND < settings, as JSON
 
 Making the program of a model takes as much memory as its tokenizer does, which would stay with the process that talks.
 """
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 
 from ..frontend.language import LanguageModelFile, load_language_model
 from ..frontend.nn.llm.decoder import Decoder, Formats, layout_of
-from ..lowering.apart import run_apart
+from ..lowering.subprocess_build import run_in_subprocess
 from ..target import Target
 from .compiled import CompiledDecoder
 from .weights import formats_of
@@ -38,12 +38,12 @@ def decoder_of(file: LanguageModelFile, settings: Settings) -> Decoder:
     return Decoder(file.config, layout_of(file.config, settings.page_size, settings.cache_dtype), formats)
 
 
-def compile_apart(path: str, settings: Settings, kind: str) -> None:
+def compile_in_subprocess(path: str, settings: Settings, kind: str) -> None:
     """Have another process compile a kind (`compiled.KINDS`) of functions of a file, which are in the cache then.
 
     Where it cannot, they are not there: nothing is raised.
     """
-    run_apart(__name__, (os.path.abspath(path), kind), json.dumps(asdict(settings)))
+    run_in_subprocess(__name__, (os.path.abspath(path), kind), json.dumps(asdict(settings)))
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 
-def build_apart(op: ModuleOp, pipeline: str, target: str, opt_level: int) -> None:
+def build_in_subprocess(op: ModuleOp, pipeline: str, target: str, opt_level: int) -> None:
     """Have another process build a module that has a place in the cache of executables, where it is then.
 
-    Raises nothing, as `run_apart`.
+    Raises nothing, as `run_in_subprocess`.
     """
     out = StringIO()
     Printer(out).print_op(op)
-    run_apart("tirax.lowering.build_text", (pipeline, target, str(opt_level)), out.getvalue())
+    run_in_subprocess("tirax.lowering.build_text", (pipeline, target, str(opt_level)), out.getvalue())
 
 
 _RUN = """
@@ -45,7 +45,7 @@ def python_process(module: str, arguments: Sequence[str]) -> tuple[list[str], di
     return [sys.executable, "-P", "-c", _RUN, module, *arguments], {**os.environ, "PYTHONPATH": path}
 
 
-def run_apart(module: str, arguments: Sequence[str], text: str = "") -> None:
+def run_in_subprocess(module: str, arguments: Sequence[str], text: str = "") -> None:
     """Run a module of Python in another process, with a text to read, in silence: what it makes is in the cache then.
 
     Where there can be no other process, or it fails, nothing is there: who builds it here is told why.

@@ -9,7 +9,7 @@ from test_build_cache import built, check, own_cache
 
 from tirax.diagnostics import TiraxError
 from tirax.lowering import build as building
-from tirax.lowering.apart import python_process
+from tirax.lowering.subprocess_build import python_process
 from tirax.target import Target
 
 __all__ = ["own_cache"]
