@@ -4,12 +4,15 @@
 // RUN: tirax-opt --list-targets | filecheck %s --check-prefix=TARGETS
 // RUN: tirax-opt --version | filecheck %s --check-prefix=VERSION
 
-// PASSES:      adjust-matmul-order *
+// PASSES:      passes of transforms/
+// PASSES:      apply-dpl-patterns *
 // PASSES:      fold-constant
 // PASSES-NEXT:   {{.+}}
 // PASSES-NEXT:   max_bytes: int|None = none
 // PASSES:      fuse-ops
 // PASSES:        fuse_opt_level: int = -1
+// PASSES:      passes of tvm_api/
+// PASSES:      adjust-matmul-order *
 // PASSES:      short names:
 // PASSES:        legalize = legalize-ops
 // PASSES:      passes of xDSL:
