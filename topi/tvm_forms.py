@@ -32,19 +32,19 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
     return rd.arg_reduce(rd.TVM_ARGMIN, x, axis, keepdims)
 
 
-def _floor_of_quotient(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+def _floor_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     x, y = tx.match_types(a, b)
     return tx.floor(tx.div(x, y)) if is_float(x.type) else tx.floordiv(x, y)
 
 
-def _less_quotients(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+def _floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     x, y = tx.match_types(a, b)
     return x - tx.floor(tx.div(x, y)) * y if is_float(x.type) else tx.floormod(x, y)
 
 
-floor_divide = broadcasting("floor_divide", _floor_of_quotient)
+floor_divide = broadcasting("floor_divide", _floor_divide)
 """Of floats floor(a / b), whose quotient may be rounded up to the next integer."""
-floor_mod = broadcasting("floor_mod", _less_quotients)
+floor_mod = broadcasting("floor_mod", _floor_mod)
 """Of floats a - floor(a / b) * b."""
 
 

@@ -85,7 +85,7 @@ def floating(e: Emitter, *values: Any) -> list[Expr]:
 def in_single(convert: Callable[..., Any], rounds: bool = False, keeps_right: bool = False) -> Callable[..., Any]:
     """A row that computes what has 16 bits in float32 and rounds each result once, as PyTorch's kernels do.
 
-    Operands of other dtypes, such as indices, stay as they are; with `rounds` they are rounded to the 16 bits first.
+    Operands of other dtypes, such as indices, are not changed; with `rounds` they are rounded to the 16 bits first.
     Numbers of Python are not, nor is with `keeps_right` the last operand where it has no dimensions.
     """
 

@@ -151,13 +151,13 @@ class _Given(SymbolicNodes):
 
     def var(self, e: Var) -> PrimExpr:
         given = _GIVEN.get(e)
-        if given is not None and not _is_read(self.owner):
+        if given is not None and not _was_parsed(self.owner):
             return TirVar.of(given)
         return super().var(e) if e.value is not None else SizeVar(str(e.name), e.dtype, self.owner)
 
 
-def _is_read(value: SSAValue | None) -> bool:
-    """Whether a value is of a program that was read from text: its variables are no other program's of their names."""
+def _was_parsed(value: SSAValue | None) -> bool:
+    """Whether a program was parsed from text: then its variables are its own, whatever Python holds of their names."""
     if value is None:
         return False
     return location_of(value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()) is not None

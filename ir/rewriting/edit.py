@@ -66,7 +66,7 @@ def set_type(value: SSAValue, new: Attribute) -> None:
 
 
 def replace_value(old: SSAValue, new: SSAValue) -> None:
-    """Let `new` stand wherever `old` does, under its name."""
+    """Replace all uses of `old` by `new`, which takes its name."""
     set_name(new, name_of(old))
     replace_uses(old, new)
 

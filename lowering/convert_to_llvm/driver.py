@@ -1,4 +1,4 @@
-"""`convert-to-llvm`: everything that stands in functions becomes the llvm dialect.
+"""`convert-to-llvm`: lower the bodies of functions to the llvm dialect.
 
 For each function: structured control flow to blocks (`scf.py`), the types of all values converted in place, then each
 operation replaced by the rule for its class. Nothing is searched twice, and no pattern rewriter is used: xDSL's type

@@ -409,7 +409,7 @@ _WIDE = ("float16", "bfloat16", "float32", "float64")
 
 @lru_cache(maxsize=1)
 def _saturates() -> bool:
-    """Whether the PyTorch that is there gives the greatest number: older ones give NaN."""
+    """Whether the installed PyTorch converts what is too large to the largest number; older versions give NaN."""
     import torch
 
     return not torch.tensor(1e3).to(torch.float8_e4m3fn).float().isnan().item()

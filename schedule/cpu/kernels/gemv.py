@@ -73,7 +73,7 @@ def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | No
     if tiles is None:
         return None
     if tiles.row is not None or tiles.panels is not None:
-        return reject("what is read is used by several rows, or stands in panels")
+        return reject("the operand is used by several rows, or is packed in panels")
     if epilogue.stage.init is None:
         return reject("it does not say what it begins with")
     inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]

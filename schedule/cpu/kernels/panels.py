@@ -149,10 +149,10 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
         return reject("an inner extent that is summed over is not known")
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if panels_of(stage, lane, lanes) is not None:
-        return reject("the operand stands in panels already")
+        return reject("the operand is packed in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows, machine):
-        return reject("panels do not pay: few rows use them, or the operand is fast to read as it stands")
+        return reject("panels do not pay: few rows use them, or the operand is fast to read in place")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
     if group is not None and width is not None:

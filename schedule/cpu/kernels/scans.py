@@ -78,19 +78,19 @@ def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
         return reject("it is no running sum or product: one total, which a loop updates and stores")
     loads = loads_below(scan.term)
     lanes = machine.vector_bits // max(8, bit_width(scan.dtype), *(_bits(op) for op in loads), _bits(scan.store))
-    apart = "it is not read along memory as it is stored"
+    reason = "it is not read along memory as it is stored"
     if lanes < 2:
         return reject("elements are as wide as a vector")
     if not loads:
         return reject("what is added is not read from a buffer")
     if constant_slope(scan.store, scan.along) == 1:
         fits = all(constant_slope(op, scan.along) == 1 for op in loads)
-        return ScanPlan(scan, root, None, lanes, lanes) if fits else reject(apart)
+        return ScanPlan(scan, root, None, lanes, lanes) if fits else reject(reason)
     for it in scan.outer:
         if it.extent.constant != 1 and constant_slope(scan.store, it) == 1:
             fits = all(constant_slope(op, it) in (0, 1) for op in loads)
             tile = it, lanes, min(_WIDTH, it.extent.constant or _WIDTH)
-            return ScanPlan(scan, root, *tile) if fits else reject(apart)
+            return ScanPlan(scan, root, *tile) if fits else reject(reason)
     return reject("no iterator goes along the memory that is stored to")
 
 

@@ -72,7 +72,7 @@ def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | Non
     if lane is None:
         return reject(_NO_LANE)
     if base is None:
-        return reject("no index takes that iterator apart, into pieces long enough for vectors")
+        return reject("no index splits that iterator into pieces long enough for vectors")
     return SplitIterPlan(stage, lane, base)
 
 

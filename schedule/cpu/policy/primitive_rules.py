@@ -45,7 +45,7 @@ def rule_of_function(name: str, function: Function) -> StageRule:
 
 
 def rule_of_trace(name: str, trace: Trace | str) -> StageRule:
-    """A rule that does what a trace says, or its MLIR text, to blocks of the names that stand in it.
+    """A rule that replays a trace, or its MLIR text, on blocks with the names used in it.
 
     Where the trace names a function, the blocks have to be of that function. Raises where the text is no trace.
     """

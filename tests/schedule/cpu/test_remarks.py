@@ -90,7 +90,7 @@ def test_statements_tell_too(caplog):
             ("R.sum(x, axis=[1])", {"x": (30, 5)}), "R.sum(x, axis=[1])", {"x": (30, 8)},
         ),
         (
-            "row_streams", "what is read is used by several rows, or stands in panels",
+            "row_streams", "the operand is used by several rows, or is packed in panels",
             ("R.matmul(x, w)", {"x": (7, 4000), "w": (4000, 4000)}),
             "R.matmul(x, w)", {"x": (1, 4000), "w": (4000, 4000)},
         ),
@@ -100,7 +100,7 @@ def test_statements_tell_too(caplog):
             "R.matmul(x, w)", {"x": (1, 4000), "w": (4000, 4000)},
         ),
         (
-            "panels", "panels do not pay: few rows use them, or the operand is fast to read as it stands",
+            "panels", "panels do not pay: few rows use them, or the operand is fast to read in place",
             ("R.matmul(x, w)", {"x": (7, 2000), "w": (2000, 2000)}),
             "R.matmul(x, w)", {"x": (4000, 2000), "w": (2000, 2000)},
         ),

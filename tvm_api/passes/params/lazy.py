@@ -122,7 +122,7 @@ GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
 
 @dataclass(frozen=True)
 class LazyGetInput(Pass):
-    """The weights of public functions, those after the first `num_input` parameters, are asked for where they are used.
+    """Fetch the weights of public functions, the parameters after the first `num_input`, where they are used.
 
     f(x, w) {… w …}  ->  f(x, fget_param) {… w = match_cast(fget_param(0, "w")); w …}
 

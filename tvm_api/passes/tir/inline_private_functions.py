@@ -1,4 +1,4 @@
-"""`tir-inline-private-functions`: the bodies of private tensor functions stand where they are called.
+"""`tir-inline-private-functions`: inline private tensor functions into their callers.
 
 tir.func private @g(%h: !tir.handle<f32>, %i: i32) {           %B = tir.decl_buffer %data : …
   %B = tir.decl_buffer %h : …                           ->     tir.store %x, %B[%k]
