@@ -100,15 +100,12 @@ _PASSES: dict[str, str] = {
     "unroll-loop": "transforms.tir.unroll_loop:UnrollLoop",
     "promote-buffers-to-stack": "transforms.tir.promote_buffers_to_stack:PromoteBuffersToStack",
     "unroll-marked-loops": "transforms.tir.unroll_marked_loops:UnrollMarkedLoops",
-    "simplify": "transforms.tir.simplify:Simplify",
     "simplify-scheduled": "transforms.tir.simplify:SimplifyScheduled",
     "vectorize-loop": "transforms.tir.vectorize_loop:VectorizeLoop",
     "vectorize-for-target": "transforms.tir.vectorize_loop:VectorizeForTarget",
     "bf16-storage-legalize": "transforms.tir.storage_legalize:BF16StorageLegalize",
     "fp8-storage-legalize": "transforms.tir.storage_legalize:FP8StorageLegalize",
-    "storage-rewrite": "transforms.tir.storage_rewrite:StorageRewrite",
-    "share-buffers": "transforms.tir.storage_rewrite:ShareBuffers",
-    "pointer-value-type-rewrite": "transforms.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
+    "share-buffers": "transforms.tir.share_buffers:ShareBuffers",
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
     "verify-memory": "transforms.tir.verify_memory:VerifyMemory",
     "lower-asserts": "transforms.tir.asserts:LowerAsserts",
@@ -180,6 +177,9 @@ _TVM_PASSES: dict[str, str] = {
     "tir-inline-private-functions": "tvm_api.passes.tir.inline_private_functions:InlinePrivateFunctions",
     "hoist-expression": "tvm_api.passes.tir.hoist_expression:HoistExpression",
     "hoist-if-then-else": "tvm_api.passes.tir.hoist_expression:HoistIfThenElse",
+    "simplify": "tvm_api.passes.tir.simplify:Simplify",
+    "storage-rewrite": "tvm_api.passes.tir.storage_rewrite:StorageRewrite",
+    "pointer-value-type-rewrite": "tvm_api.passes.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
 }
 """Passes of TVM's API that no pipeline of tirax runs."""
 

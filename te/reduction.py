@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
@@ -11,8 +11,6 @@ from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
 from ..dialects.dtypes import is_float
-from ..handles.arith.analyzer import Analyzer
-from ..handles.tir.domains import Range
 from ..handles.tir.prim_expr import (
     ExprLike,
     PrimExpr,
@@ -20,7 +18,6 @@ from ..handles.tir.prim_expr import (
     add,
     const,
     convert,
-    from_sym,
     if_then_else,
     max_value,
     maximum,
@@ -80,14 +77,6 @@ class Reduce:
     def initial(self) -> Values:
         """What an element holds before the first point."""
         return self.combiner.identity(self.types) if self.init is None else self.init
-
-    def simplified_by(self, analyzer: Analyzer) -> Reduce:
-        """The reduction of simpler sources; what the axes run over is known of them from here on."""
-        for axis in self.axes:
-            analyzer.bind(axis, Range.from_min_extent(from_sym(axis.min), from_sym(axis.extent)))
-        sources = tuple(map(analyzer.canonical_simplify, self.sources))
-        init = None if self.init is None else tuple(map(analyzer.canonical_simplify, self.init))
-        return replace(self, sources=sources, init=init)
 
     def __tirax_parts__(self) -> tuple[Any, ...]:
         """What it is made of: two reductions of equal parts are equal."""

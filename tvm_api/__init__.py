@@ -62,7 +62,7 @@ provide(
     __name__,
     {
         "arith": {
-            "handles.arith.analyzer": """
+            "tvm_api.handles.arith.analyzer": """
                 Analyzer ConstIntBound ConstraintScope Extension IntSet IntervalSet ModularSet ProofStrength
                 estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound neg_inf pos_inf
                 union_lower_bound

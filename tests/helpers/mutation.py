@@ -54,7 +54,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "tvm_api/passes/bindings/topological_sort.py": ("tests/transforms/bindings",),
     "ir/rewriting/dead_bindings.py": _BINDINGS,
     "ir/equality.py": ("tests/ir/test_equality.py",),
-    "ir/affine/iter_map.py": ("tests/ir/affine", "tests/handles/arith/test_analyzer.py"),
+    "ir/affine/iter_map.py": ("tests/ir/affine", "tests/tvm_api/handles/arith/test_analyzer.py"),
     "ir/buffers/regions.py": ("tests/ir/buffers", "tests/script/test_parser_tir.py"),
     "transforms/fusion/groups.py": (
         "tests/transforms/fusion/test_groups.py",

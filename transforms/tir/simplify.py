@@ -1,15 +1,15 @@
-"""Three passes that simplify: index arithmetic by what is known (`simplify`), control flow that is decided.
+"""Two passes that simplify: index arithmetic by what is known, and control flow that is decided.
 
-`simplify` writes index arithmetic as short as the ranges of loop variables allow, and decided branches go:
+`simplify-scheduled` writes index arithmetic as short as the ranges of loop variables allow, and decided branches go:
 
     for %i to 8 {
       if %i < 8 {store %x, %A[(%i * 4 + 3) floordiv 4]}     ->     for %i to 8 {store %x, %A[%i]}
     }
 
 Inside of a branch, and of a block with a predicate, what the condition says is known, too, and so is what was asserted
-or promised (`T.assume`) before. `simplify-scheduled` is `simplify` of the functions that a schedule was given to
-(`tir.is_scheduled`): layouts that a schedule changes leave `lane // 16` and `lane % 16` in indices, which would be
-gathers. What the default schedule writes has no such indices, and proving that costs a tenth of a build.
+or promised (`T.assume`) before. Only functions that a schedule was given to (`tir.is_scheduled`) are simplified:
+layouts that a schedule changes leave `lane // 16` and `lane % 16` in indices, which would be gathers. What the default
+schedule writes has no such indices, and proving that costs a tenth of a build.
 
 `tir-simplify` knows nothing of ranges: loops of one or no iteration, decided branches and dead values go.
 """
@@ -26,23 +26,16 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import is_float
 from ...dialects.names import name_of
 from ...dialects.quick import operations
-from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64, logical_not
-from ...handles.arith.analyzer import Analyzer as Rewriting
-from ...handles.arith.rewrite import Extension, RewriteSimplifier
-from ...handles.arith.terms import Term, const, expression_of, raw, substituted, term_of
-from ...handles.tir.prim_expr import PrimExpr, same_tree
+from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.bounds import bind_bounds, extents_of_buffers
 from ...ir.functions.symbolic_vars import mentioned_by
-from ...ir.passes.transform import Pass, configured
-from ...ir.rewriting.copy import plant
+from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
-from .value_propagation import KnownContents
 from .walk import (
     bind_loop,
     bind_threads,
@@ -63,45 +56,6 @@ _FLOORED = {"truncdiv": "floordiv", "truncmod": "floormod"}
 
 
 @dataclass(frozen=True)
-class Simplify(Pass):
-    """Simplify expressions to TVM's normal forms, remove branches that are decided and stores of what is there already.
-
-    The options are the extensions of the analyzer's `rewrite_simplify`; `PassContext(config={"tir.Simplify": {…}})`
-    gives them, too.
-    """
-
-    name = "simplify"
-    transitively_prove_inequalities: bool = False
-    convert_boolean_to_and_of_ors: bool = False
-    apply_constraints_to_boolean_branches: bool = False
-    propagate_knowns_to_prove_conditional: bool = False
-    """Follow what buffers hold from stores and promises to conditions."""
-    propagate_knowns_to_simplify_expressions: bool = False
-    """The same, to what is stored."""
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = configured(self, "tir.Simplify")
-        for func in functions(op):
-            simplifier = _Simplifier(func, options.extensions)
-            simplifier.follow(options)
-            simplifier.block(func.body.block)
-            remove_dead(func)
-
-    @property
-    def extensions(self) -> Extension:
-        """What is asked for beyond the rules."""
-        chosen = {
-            Extension.TransitivelyProveInequalities: self.transitively_prove_inequalities,
-            Extension.ConvertBooleanToAndOfOrs: self.convert_boolean_to_and_of_ors,
-            Extension.ApplyConstraintsToBooleanBranches: self.apply_constraints_to_boolean_branches,
-        }
-        found = Extension.NoExtensions
-        for extension, on in chosen.items():
-            found |= extension if on else Extension.NoExtensions
-        return found
-
-
-@dataclass(frozen=True)
 class SimplifyScheduled(Pass):
     """Simplify integer expressions and branches of scheduled functions."""
 
@@ -109,7 +63,7 @@ class SimplifyScheduled(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in filter(is_scheduled, functions(op)):
-            _Simplifier(func).block(func.body.block)
+            Simplifier(func).block(func.body.block)
             remove_dead(func)
 
 
@@ -152,21 +106,17 @@ def _simplify_if(branch: tir.IfOp) -> None:
         erase_with_tree(branch)
 
 
-class _Simplifier:
-    """Simplifies one function: to the normal forms of `rewrite_simplify` where `extensions` of it are given."""
+class Simplifier:
+    """Simplifies one function."""
 
-    def __init__(self, func: tir.FuncOp, extensions: Extension | None = None) -> None:
+    EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (tir.BinaryExpr, tir.NotOp)
+    """The operations whose values are simplified where they are used."""
+
+    def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
         if func.private:  # those of others a call from Relax does not check
             bind_bounds(func, self.analyzer, extents_of_buffers(func))
         self._know_extents(func)
-        self.rules: Rewriting | None = None
-        if extensions is not None:
-            self.rules = Rewriting()
-            self.rules.known, self.rules.enabled_extensions = self.analyzer, extensions
-        self.lets: dict[SSAValue, Term] = {}
-        self.contents: KnownContents | None = None
-        self.inlines = False
         for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
             dtype, name = integer_type(param), name_of(param)
             if dtype is not None and dtype != i1 and name is not None:
@@ -180,16 +130,6 @@ class _Simplifier:
         for dim in dict.fromkeys(d for d in dims if d.constant is None and not isinstance(d, Var)):
             self.analyzer.assume(OPS["le"](Const(0, dim.dtype), dim))
 
-    def follow(self, options: Simplify) -> None:
-        """Follow what buffers hold, where an option asks for it."""
-        self.inlines = options.propagate_knowns_to_simplify_expressions
-        if self.inlines or options.propagate_knowns_to_prove_conditional:
-            self.contents = KnownContents(self._holds)
-
-    def _holds(self, condition: Term) -> bool:
-        rules = cast(Rewriting, self.rules)
-        return bool(RewriteSimplifier(rules).simplified(condition).number) or rules.can_prove(expression_of(condition))
-
     def block(self, block: Block) -> None:
         """Simplify the operations of a block; what is learnt of its values is known to its end."""
         with self.analyzer.scope():
@@ -198,22 +138,17 @@ class _Simplifier:
 
     def _operation(self, op: Operation) -> None:
         self._operands(op)
-        special = self._SPECIAL.get(type(op))
+        special = self.SPECIAL.get(type(op))
         if special is not None:
             special(self, op)
         elif op.regions:
-            self._unfollowed(op)
+            self.bodies(op)
 
-    def _unfollowed(self, op: Operation) -> None:
-        """What is in a statement that runs any number of times; what it stores is not known behind it."""
-        contents = self.contents
-        if contents is not None:
-            contents.forget_stores(op)
+    def bodies(self, op: Operation) -> None:
+        """Simplify what is in a statement that runs any number of times."""
         for region in op.regions:
             for block in region.blocks:
-                self.contents = None if contents is None else contents.copy()
                 self.block(block)
-        self.contents = contents
 
     def _operands(self, op: Operation) -> None:
         if isinstance(op, tir.BinaryExpr | tir.NotOp):  # a part of an expression: simplified where that is used
@@ -226,16 +161,14 @@ class _Simplifier:
     def _simplified(self, value: SSAValue, user: Operation) -> SSAValue:
         """A shorter form of an integer expression in front of its user; itself where there is none."""
         dtype = integer_type(value)
-        if dtype is None or not isinstance(value.owner, tir.BinaryExpr | tir.NotOp | ValueOp):
-            return value
-        if isinstance(value.owner, ValueOp) and (self.rules is None or isinstance(value.owner.expr.data, Var)):
+        if dtype is None or not isinstance(value.owner, self.EXPRESSIONS):
             return value
         given = sym_expr_of(value)
-        if not _is_index(given):
-            return value
-        known = self._decision(given)
-        if self.rules is not None and dtype == i1:
-            return self._normal(value, user, self.rules, known)
+        return self.shorter(value, given, dtype, user) if _is_index(given) else value
+
+    def shorter(self, value: SSAValue, given: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
+        """`given`, the expression of a value, in as few operations as what is known allows."""
+        known = self.decision(given)
         found = self.analyzer.simplify(given.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
         block = Block()
         new = Materializer(block.add_op)(found, dtype)
@@ -244,40 +177,7 @@ class _Simplifier:
         inline_before(block, user)
         return new
 
-    def _normal(self, value: SSAValue, user: Operation, rules: Rewriting, known: bool | None) -> SSAValue:
-        """The normal form of a condition in front of its user, or what is known of it."""
-        term = term_of(value)
-        found = const(known, i1) if known is not None else RewriteSimplifier(rules).simplified(term)
-        if found.op != "const" and self._by_lets(found, rules) is not None:
-            found = const(self._by_lets(found, rules) or 0, i1)
-        if found is term:
-            return value
-        block = Block()
-        new = plant(expression_of(found).ssa, block, {})
-        inline_before(block, user)
-        return new
-
-    def _by_lets(self, condition: Term, rules: Rewriting) -> int | float | None:
-        """What a condition is where the values of names are put into it; None where that decides nothing."""
-        for name, value in self.lets.items():
-            condition = substituted(condition, term_of(name), value)
-        return RewriteSimplifier(rules).simplified(condition).number
-
-    def _let(self, op: tir.LetOp) -> None:
-        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions.
-
-        A name that a buffer is declared with stays, as in TVM.
-        """
-        if self.rules is None or any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses):
-            return
-        value = term_of(op.value)
-        if value.op in ("const", "leaf"):
-            op.result.replace_all_uses_with(op.value)
-            erase_with_tree(op)
-        elif isinstance(op.result.type, IntegerType):
-            self.lets[op.result] = value
-
-    def _decision(self, condition: SymExpr) -> bool | None:
+    def decision(self, condition: SymExpr) -> bool | None:
         """Whether a condition holds for certain, or does not; None where that is not known."""
         if condition.dtype != i1 or not _is_index(condition):
             return None
@@ -291,38 +191,17 @@ class _Simplifier:
         if _is_index(condition):
             self.analyzer.assume(condition)
 
-    def _store(self, op: tir.StoreOp) -> None:
-        if self.contents is not None and self.inlines:
-            self._inline(op, self.contents)
+    def store(self, op: tir.StoreOp) -> None:
         if _keeps(op):
             erase_with_tree(op)
-        elif self.contents is not None:
-            self.contents.store(op)
 
-    def _inline(self, op: tir.StoreOp, contents: KnownContents) -> None:
-        """What is stored, with what is known in the place of elements."""
-        value = term_of(op.value)
-        known = contents.resolved(value)
-        if known is not value:
-            block = Block()
-            simplified = RewriteSimplifier(cast(Rewriting, self.rules)).simplified(known)
-            op.operands[0] = plant(expression_of(simplified).ssa, block, {})
-            inline_before(block, op)
-
-    def _loop(self, op: tir.ForOp) -> None:
+    def loop(self, op: tir.ForOp) -> None:
         bind_loop(self.analyzer, op)
-        contents = self.contents
-        if contents is None:
-            self.block(op.body.block)
-            return
-        behind = contents.enter(op)
-        entered = contents.facts
         self.block(op.body.block)
-        contents.leave(op, behind, entered)
 
     def _launch(self, op: tir.LaunchThreadOp) -> None:
         bind_threads(self.analyzer, op)
-        self._unfollowed(op)
+        self.bodies(op)
 
     def _tir_block(self, op: tir.BlockOp) -> None:
         for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
@@ -330,96 +209,63 @@ class _Simplifier:
         with self.analyzer.scope():
             if op.predicate is not None:
                 self._learn(sym_expr_of(op.predicate))
-            self._unfollowed(op)
+            self.bodies(op)
 
-    def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
-        condition = sym_expr_of(_meant(op.cond))
-        known = self._decision(condition)
-        if known is None and op.cond in self.lets and self.rules is not None:
-            number = self._by_lets(term_of(op.cond), self.rules)
-            known = None if number is None else bool(number)
-        if known is None and self.contents is not None:
-            known = self._by_contents(term_of(op.cond), self.contents)
-        ways = self._ways(op, known)
-        for region, holds in ((op.then_region, True), (op.else_region, False)):
-            if region.first_block is not None and known is None and isinstance(op.cond.owner, tir.LetOp):
-                _say(op.cond, region.block, holds)
-            if region.first_block is not None and known in (None, holds):
-                with self.analyzer.scope():
-                    self._learn(condition if holds else logical_not(condition))
-                    outside, self.contents = self.contents, ways[0 if holds else 1]
-                    self.block(region.block)
-                    self.contents = outside
+    def branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
+        condition = sym_expr_of(condition_of(op))
+        known = self.decision(condition)
+        for holds in (True, False):
+            self.side(op, condition, holds, known)
         if known is not None:
             inline_branch(op, known)
-        elif self.contents is not None and ways[0] is not None and ways[1] is not None:
-            self.contents.join(term_of(op.cond), ways[0], ways[1])
 
-    def _by_contents(self, condition: Term, contents: KnownContents) -> bool | None:
-        """What a condition is by what buffers hold; None where that decides nothing."""
-        resolved = contents.resolved(condition)
-        if resolved is condition:
-            return None
-        if self._holds(resolved):
-            return True
-        return False if self._holds(raw("not", resolved)) else None
-
-    def _ways(
-        self, op: tir.IfOp | tir.IfThenElseOp, known: bool | None
-    ) -> tuple[KnownContents | None, KnownContents | None]:
-        """What is known at the beginning of both sides of a branch: a decided one is no branch."""
-        if self.contents is None or known is not None:
-            return self.contents, self.contents
-        taken, other = self.contents.copy(), self.contents.copy()
-        taken.assume(term_of(op.cond))
-        other.assume(raw("not", term_of(op.cond)))
-        return taken, other
+    def side(self, op: tir.IfOp | tir.IfThenElseOp, condition: SymExpr, holds: bool, known: bool | None) -> None:
+        """Simplify one side of a branch, unless it goes; in it the condition holds, or does not."""
+        region = op.then_region if holds else op.else_region
+        if region.first_block is None or known not in (None, holds):
+            return
+        if known is None and isinstance(op.cond.owner, tir.LetOp):
+            _say(op.cond, region.block, holds)
+        with self.analyzer.scope():
+            self._learn(condition if holds else logical_not(condition))
+            self.block(region.block)
 
     def _select(self, op: tir.SelectOp) -> None:
-        known = self._decision(sym_expr_of(op.cond)) if op.cond.type == i1 else None
+        known = self.decision(sym_expr_of(op.cond)) if op.cond.type == i1 else None
         if known is not None:
             op.result.replace_all_uses_with(op.true_value if known else op.false_value)
 
-    def _conversion(self, op: tir.CastOp) -> None:
-        """A number converted to a type that holds it is one; what can be one integer only is that."""
+    def conversion(self, op: tir.CastOp) -> None:
+        """A number converted to a type that holds it is one."""
         source, t = op.value.owner, op.result.type
-        if self.rules is not None and t in (i32, i64) and is_float(op.value.type):
-            found = self.rules.const_int_bound(PrimExpr(op.result))
-            if found.min_value == found.max_value:
-                inserter(op)(number := tir.ConstOp(found.min_value, t))
-                op.result.replace_all_uses_with(number.result)
-                return
         if isinstance(source, tir.ConstOp) and t in (f32, f64) and isinstance(op.value.type, IntegerType):
             inserter(op)(known := tir.ConstOp(float(source.py_value), t))
             op.result.replace_all_uses_with(known.result)
 
     def _assertion(self, op: tir.AssertOp) -> None:
-        self._learn(sym_expr_of(op.cond))
-        self._promised(op.cond)
+        self.promised(op.cond)
 
-    def _promised(self, condition: SSAValue) -> None:
-        if self.contents is not None:
-            self.contents.assume(term_of(condition))
+    def promised(self, condition: SSAValue) -> None:
+        """A condition holds from here on."""
+        self._learn(sym_expr_of(condition))
 
     def _evaluate(self, op: tir.EvaluateOp) -> None:
         """What is promised holds from here on; a constant has no effect."""
         source = op.value.owner
         if isinstance(source, tir.CallExpr) and source.func.data == "assume":
-            self._learn(sym_expr_of(source.call_args[0]))
-            self._promised(source.call_args[0])
+            self.promised(source.call_args[0])
         elif isinstance(source, tir.ConstOp):
             erase_with_tree(op)
 
-    _SPECIAL: ClassVar[dict[type[Operation], Callable[[_Simplifier, Any], None]]] = {
-        tir.StoreOp: _store,
-        tir.LetOp: _let,
-        tir.ForOp: _loop,
+    SPECIAL: ClassVar[dict[type[Operation], Callable[[Simplifier, Any], None]]] = {
+        tir.StoreOp: store,
+        tir.ForOp: loop,
         tir.LaunchThreadOp: _launch,
         tir.BlockOp: _tir_block,
-        tir.IfOp: _branch,
-        tir.IfThenElseOp: _branch,
+        tir.IfOp: branch,
+        tir.IfThenElseOp: branch,
         tir.SelectOp: _select,
-        tir.CastOp: _conversion,
+        tir.CastOp: conversion,
         tir.AssertOp: _assertion,
         tir.EvaluateOp: _evaluate,
     }
@@ -463,10 +309,10 @@ class _Floored(Rebuild):
         return OPS[floored](*args)
 
 
-def _meant(condition: SSAValue) -> SSAValue:
-    """A condition without a note that it mostly holds."""
-    call = condition.owner
-    return call.call_args[0] if isinstance(call, tir.CallIntrinOp) and call.func.data == "likely" else condition
+def condition_of(op: tir.IfOp | tir.IfThenElseOp) -> SSAValue:
+    """The condition of a branch, without a note that it mostly holds."""
+    call = op.cond.owner
+    return call.call_args[0] if isinstance(call, tir.CallIntrinOp) and call.func.data == "likely" else op.cond
 
 
 def _keeps(op: tir.StoreOp) -> bool:

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, TypeVar
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i1, logical_and
 from ...dialects.sym.linear import conjuncts
-from ...handles.arith.ranges import ends_of, index_type, to_sym, to_view, variable
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
 from ...ir.affine import iter_map as maps
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError
 from ...ir.affine.subspace import Half, divide
+from .arith.ranges import ends_of, index_type, to_sym, to_view, variable
 
 _Part = maps.IterSum | maps.IterSplit | maps.IterMark
 

@@ -13,11 +13,11 @@ from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import linear
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, ge, lt
-from ...handles.arith.analyzer import IntervalSet, IntSet, domain_of
-from ...handles.arith.ranges import ends_of, to_sym, to_view, variable
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
 from ...handles.tir.prim_expr import Var as VarView
+from .arith.analyzer import IntervalSet, IntSet, domain_of
+from .arith.ranges import ends_of, to_sym, to_view, variable
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:

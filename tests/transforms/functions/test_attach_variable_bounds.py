@@ -9,7 +9,7 @@ from tirax.lowering.build import build
 from tirax.runtime.errors import ShapeError
 from tirax.runtime.executable import load_module
 from tirax.transforms.functions.attach_variable_bounds import AttachVariableBounds
-from tirax.transforms.tir.simplify import Simplify
+from tirax.tvm_api.passes.tir.simplify import Simplify
 from tirax.tvm_api.script import from_source
 
 SMALL = """

@@ -6,7 +6,7 @@ import pytest
 from tirax.dialects import tir
 from tirax.dialects.dtypes import lanes_of
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.transforms.tir.storage_rewrite import ShareBuffers
+from tirax.transforms.tir.share_buffers import ShareBuffers
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 

@@ -24,7 +24,6 @@ from ....dialects.names import name_of, set_name
 from ....dialects.quick import operations
 from ....dialects.relax.types import dims_attr
 from ....dialects.sym.expr import Const, SymExpr, product
-from ....handles.arith.analyzer import Analyzer
 from ....handles.tir.prim_expr import PrimExpr
 from ....ir.affine.values import Materializer, sym_expr_of
 from ....ir.locations import location_of
@@ -32,6 +31,7 @@ from ....ir.passes.transform import Pass
 from ....ir.rewriting.copy import copied, is_expression, plant
 from ....ir.rewriting.edit import inline_before, inserter, set_type
 from ....transforms.tir.walk import erase_with_tree, functions, remove_dead
+from ...handles.arith.analyzer import Analyzer
 
 _LONG = 16
 """So many threads are a loop, always."""

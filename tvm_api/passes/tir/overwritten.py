@@ -12,11 +12,11 @@ from ....dialects import tir
 from ....dialects.quick import operations
 from ....dialects.sym.analyzer import Analyzer
 from ....dialects.sym.expr import OPS, Const
-from ....handles.arith import analyzer as arith
-from ....handles.arith.ranges import to_sym
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import PrimExpr, const, from_sym, logical_and
 from ....transforms.tir.walk import bound_expr, erase_with_tree, is_pure
+from ...handles.arith import analyzer as arith
+from ...handles.arith.ranges import to_sym
 
 Box = list[arith.IntervalSet]
 

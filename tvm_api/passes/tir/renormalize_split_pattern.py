@@ -21,12 +21,12 @@ from ....dialects import tir
 from ....dialects.quick import operations
 from ....dialects.sym import ValueOp
 from ....dialects.sym.expr import i32, i64
-from ....handles.arith.rules import Binding, match, pattern_of
-from ....handles.arith.terms import Term, build, const, expression_of, raw, term_of
 from ....ir.passes.transform import Pass
 from ....ir.rewriting.copy import plant
 from ....ir.rewriting.edit import inline_before
 from ....transforms.tir.walk import functions, remove_dead
+from ...handles.arith.rules import Binding, match, pattern_of
+from ...handles.arith.terms import Term, build, const, expression_of, raw, term_of
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,6 @@ import pytest
 from strength import only_full
 
 from tirax.diagnostics import TiraxError
-from tirax.handles.arith import rewrite_rules
-from tirax.handles.arith.analyzer import Analyzer, ConstIntBound
-from tirax.handles.arith.rewrite import Extension, RewriteSimplifier
-from tirax.handles.arith.rules import rule_table
-from tirax.handles.arith.terms import expression_of, term_of
 from tirax.handles.equality import structural_equal
 from tirax.handles.tir import expr_kinds as k
 from tirax.handles.tir.intrinsics import bitwise_and, clz, shift_left, shift_right, vscale
@@ -29,6 +24,11 @@ from tirax.handles.tir.prim_expr import (
 )
 from tirax.handles.tir.prim_expr import truncdiv as tdiv
 from tirax.handles.tir.prim_expr import truncmod as tmod
+from tirax.tvm_api.handles.arith import rewrite_rules
+from tirax.tvm_api.handles.arith.analyzer import Analyzer, ConstIntBound
+from tirax.tvm_api.handles.arith.rewrite import Extension, RewriteSimplifier
+from tirax.tvm_api.handles.arith.rules import rule_table
+from tirax.tvm_api.handles.arith.terms import expression_of, term_of
 
 RULES = [rule for rules in rule_table().values() for rule in rules]
 VALUES = {
@@ -98,7 +98,7 @@ def test_each_rule_holds():
 
 
 def test_a_wrong_rule_is_found():
-    from tirax.handles.arith.rules import rules_of
+    from tirax.tvm_api.handles.arith.rules import rules_of
 
     for row in (
         "x // c1 * c1 -> x  if c1 > 0",

@@ -6,7 +6,6 @@ import random
 import pytest
 from strength import thinned
 
-from tirax.handles.arith.analyzer import Analyzer
 from tirax.handles.equality import structural_equal
 from tirax.handles.tir import expr_kinds as k
 from tirax.handles.tir.buffers import decl_buffer
@@ -24,6 +23,7 @@ from tirax.handles.tir.prim_expr import (
 )
 from tirax.handles.tir.prim_expr import truncdiv as tdiv
 from tirax.handles.tir.prim_expr import truncmod as tmod
+from tirax.tvm_api.handles.arith.analyzer import Analyzer
 
 BINARY = {
     k.Add: lambda a, b: a + b, k.Sub: lambda a, b: a - b, k.Mul: lambda a, b: a * b,

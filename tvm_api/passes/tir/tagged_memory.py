@@ -11,12 +11,12 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects import tir
-from ...dialects.dtypes import is_scalable, lanes_of, scalar_of
-from ...dialects.relax.types import dims_attr
-from ...dialects.sym.expr import Const
-from ...ir.rewriting.edit import inserter, set_type
-from .walk import erase_with_tree, memory_bits
+from ....dialects import tir
+from ....dialects.dtypes import is_scalable, lanes_of, scalar_of
+from ....dialects.relax.types import dims_attr
+from ....dialects.sym.expr import Const
+from ....ir.rewriting.edit import inserter, set_type
+from ....transforms.tir.walk import erase_with_tree, memory_bits
 
 _ALIGNED = 32
 """Each part begins at a multiple of so many bits."""

@@ -14,18 +14,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_dtype, is_scalable, lanes_of
-from ...dialects.quick import operations
-from ...dialects.relax.types import dims_attr
-from ...dialects.sym.expr import SymExpr
-from ...dialects.tir import BufferType, HandleType
-from ...dialects.tir.expressions import element_type
+from ....dialects import tir
+from ....dialects.dtypes import bit_width, is_dtype, is_scalable, lanes_of
+from ....dialects.quick import operations
+from ....dialects.relax.types import dims_attr
+from ....dialects.sym.expr import SymExpr
+from ....dialects.tir import BufferType, HandleType
+from ....dialects.tir.expressions import element_type
+from ....handles.tir.prim_expr import PrimExpr, from_sym
+from ....ir.passes.transform import Pass
+from ....ir.rewriting.edit import inserter, set_type
+from ....transforms.tir.walk import functions, remove_dead
 from ...handles.arith.analyzer import Analyzer, ModularSet
-from ...handles.tir.prim_expr import PrimExpr, from_sym
-from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter, set_type
-from .walk import functions, remove_dead
 
 _ANY_POINTER = (tir.CallExternOp, tir.CallPureExternOp, tir.CallPackedOp)
 """What takes an address without a word on what is there."""

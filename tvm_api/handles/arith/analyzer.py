@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import inf, isinf
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import SSAValue
 
-from ...diagnostics import TiraxError
-from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_scalable, is_unsigned
-from ...dialects.sym import analyzer as _sym
-from ...dialects.sym import int_set as _sets
-from ...dialects.sym.expr import OPS, Const, SymExpr, Var, i1
-from ...dialects.sym.rules import normal_condition
-from ...ir.affine.boxes import exact_box
-from ..tir import prim_expr
-from ..tir.domains import Range
-from ..tir.prim_expr import ExprLike, PrimExpr
+from ....diagnostics import TiraxError
+from ....dialects import tir
+from ....dialects.dtypes import bit_width, is_scalable, is_unsigned
+from ....dialects.sym import analyzer as _sym
+from ....dialects.sym import int_set as _sets
+from ....dialects.sym.expr import OPS, Const, SymExpr, Var, i1
+from ....dialects.sym.rules import normal_condition
+from ....handles.tir import prim_expr
+from ....handles.tir.domains import Range
+from ....handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
+from ....ir.affine.boxes import exact_box
+from ....te.reduction import Reduce
 from .bounds import EVERYTHING, Interval, bounds_of
 from .canonical import CanonicalSimplifier
 from .ranges import ends_of, to_sym, to_view, variable
@@ -221,15 +222,6 @@ class ConstraintScope:
         self._inside.__exit__(*error)
 
 
-@runtime_checkable
-class Simplifiable(Protocol):
-    """What is made of scalar expressions."""
-
-    def simplified_by(self, analyzer: Analyzer) -> Any:
-        """The same of simpler ones."""
-        ...
-
-
 class Analyzer:
     """What is known of variables, and what follows for expressions of them.
 
@@ -393,11 +385,17 @@ class Analyzer:
     def canonical_simplify(self, expr: Any, steps: int = 2) -> Any:
         """An equal expression in which sums of quotients and remainders are brought together (`canonical`).
 
-        A reduction of `te`, which is none, says itself how it is simplified.
+        Of a reduction of `te` the sources are simplified, and the analyzer learns the ranges of its axes.
         """
-        if not isinstance(expr, PrimExpr) and isinstance(expr, Simplifiable):
-            return expr.simplified_by(self)
+        if isinstance(expr, Reduce):
+            return self._reduction(expr)
         return CanonicalSimplifier(self)(prim_expr.convert(expr))
+
+    def _reduction(self, e: Reduce) -> Reduce:
+        for axis in e.axes:
+            self.bind(axis, Range.from_min_extent(from_sym(axis.min), from_sym(axis.extent)))
+        init = None if e.init is None else tuple(map(self.canonical_simplify, e.init))
+        return replace(e, sources=tuple(map(self.canonical_simplify, e.sources)), init=init)
 
     def is_constrained(self, expr: ExprLike) -> bool:
         """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""

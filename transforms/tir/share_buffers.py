@@ -1,4 +1,4 @@
-"""`share-buffers` and `storage-rewrite`: buffers that are not needed at the same time share memory, allocated once.
+"""`share-buffers`: buffers that are not needed at the same time share memory, allocated once.
 
     %B = alloc_buffer; S(%B); %C = alloc_buffer; T(%B, %C); %D = alloc_buffer; U(%C, %D)
       ->  %B = alloc_buffer; %C = alloc_buffer; S(%B); T(%B, %C); U(%C, %B)
@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.names import name_of, set_name
 from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, Var, terms_of
@@ -28,9 +27,6 @@ from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter, replace_value
-from .pointer_value_type_rewrite import own_memory, rewrite_value_types
-from .tagged_memory import merge_tagged
 from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_bits
 
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
@@ -47,33 +43,15 @@ class ShareBuffers(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            _drop_unused(func)
-            _share_buffers(func)
-            _share_below(func.body.block)
-            _hoist_memory(func)
+            share_memory(func)
 
 
-@dataclass(frozen=True)
-class StorageRewrite(Pass):
-    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
-
-    Buffers stay, where they were declared, at the addresses that they share. What is allocated of memory with a tag is
-    one piece (`tagged_memory`). What is accessed by vectors of one width alone has such vectors for elements then.
-    """
-
-    name = "storage-rewrite"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in functions(op):
-            own = _split(func)
-            _drop_unused(func)
-            _share_buffers(func)
-            _share_below(func.body.block)
-            _hoist_memory(func, stay=own)
-            for block in [b for inner in operations(func) for region in inner.regions for b in region.blocks]:
-                merge_tagged(block)
-            _join(own)
-            rewrite_value_types(func, own_memory(func), scalar_reads=False)
+def share_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp] = ()) -> None:
+    """Share what a function allocates, drop what it does not use, and hoist all but the buffers that are to `stay`."""
+    _drop_unused(func)
+    _share_buffers(func)
+    _share_below(func.body.block)
+    _hoist_memory(func, stay)
 
 
 def _share_buffers(func: tir.FuncOp) -> None:
@@ -82,41 +60,6 @@ def _share_buffers(func: tir.FuncOp) -> None:
     for block in dict.fromkeys(cast(Block, a.parent) for a in allocs):
         _share(_lives([a for a in allocs if a.parent is block], block), list(block.ops))
     _hoist([a for a in allocs if a.parent is not None])
-
-
-def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
-    """Declared buffers that are compact, as buffers at the addresses of memory."""
-    found: list[tir.DeclBufferOp] = []
-    for op in [a for a in operations(func) if isinstance(a, tir.AllocBufferOp) and a.declared]:
-        t = op.result.type
-        if t.explicit_strides is not None or t.elem_offset is not None or isinstance(op.parent_op(), tir.BlockOp):
-            continue
-        insert = inserter(op)
-        insert(memory := tir.AllocateOp(t.dims, t.dtype, t.scope.data))
-        insert(buffer := tir.DeclBufferOp(memory.result, t))
-        set_name(memory.result, name_of(op.result))
-        replace_value(op.result, buffer.result)
-        erase_with_tree(op)
-        found.append(buffer)
-    return found
-
-
-def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:
-    """The opposite of `_split`, where a buffer still follows its memory and takes all of it."""
-    for buffer in [b for b in buffers if b.parent is not None]:
-        memory, t = buffer.data.owner, buffer.result.type
-        if not isinstance(memory, tir.AllocateOp) or memory.next_op is not buffer:
-            continue
-        if memory.dtype != t.dtype or memory.extents != list(t.dims):
-            continue
-        insert = inserter(memory)
-        insert(alloc := tir.AllocBufferOp(t, declared=True))
-        replace_value(buffer.result, alloc.result)
-        erase_with_tree(buffer)
-        if memory.result.first_use is not None:
-            insert(data := tir.BufferDataOp(alloc.result))
-            memory.result.replace_all_uses_with(data.result)
-        erase_with_tree(memory)
 
 
 @dataclass
@@ -361,7 +304,7 @@ def _hoist(allocs: Sequence[Operation]) -> None:
             target.insert_op_before(alloc, target.first_op)
 
 
-def _hoist_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp] = ()) -> None:
+def _hoist_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp]) -> None:
     """Move memory that is not in a block, with what is declared of it but those that are to stay."""
     memory = [a for a in operations(func) if isinstance(a, tir.AllocateOp)]
     outside = [a for a in memory if not isinstance(a.parent_op(), tir.BlockOp)]

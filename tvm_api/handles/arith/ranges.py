@@ -6,10 +6,10 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerType
 
-from ...diagnostics import DTypeError
-from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
-from ..tir.domains import Range
-from ..tir.prim_expr import PrimExpr, as_sym, convert, from_sym
+from ....diagnostics import DTypeError
+from ....dialects.sym.expr import SymExpr, Var, i32, i64, retyped
+from ....handles.tir.domains import Range
+from ....handles.tir.prim_expr import PrimExpr, as_sym, convert, from_sym
 
 
 def ends_of(given: Range) -> tuple[SymExpr, SymExpr]:

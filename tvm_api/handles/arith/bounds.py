@@ -7,8 +7,8 @@ from math import ceil, inf, isinf, isnan, log2, trunc
 
 from xdsl.dialects.builtin import IntegerType, i1
 
-from ...dialects.dtypes import bit_width, is_float, is_scalable, is_unsigned, lanes_of, numpy_dtype, scalar_of
-from ...dialects.sym.operations import COMPARISONS
+from ....dialects.dtypes import bit_width, is_float, is_scalable, is_unsigned, lanes_of, numpy_dtype, scalar_of
+from ....dialects.sym.operations import COMPARISONS
 from .terms import Term
 
 Interval = tuple[float, float]

@@ -9,13 +9,13 @@ from weakref import WeakValueDictionary
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects import tir
-from ...dialects.dtypes import bit_width, float_attr, is_float, is_unsigned, lanes_of
-from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import SymExpr
-from ...dialects.sym.operations import COMPARISONS, OPERATIONS
-from ..tir.expr_kinds import symbolic_node
-from ..tir.prim_expr import PrimExpr
+from ....dialects import tir
+from ....dialects.dtypes import bit_width, float_attr, is_float, is_unsigned, lanes_of
+from ....dialects.sym import ValueOp
+from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.operations import COMPARISONS, OPERATIONS
+from ....handles.tir.expr_kinds import symbolic_node
+from ....handles.tir.prim_expr import PrimExpr
 
 Number = bool | int | float
 

@@ -15,11 +15,11 @@ from functools import reduce
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from ...dialects import tir
-from ...dialects.dtypes import is_scalable, lanes_of
+from ....dialects import tir
+from ....dialects.dtypes import is_scalable, lanes_of
+from ....handles.tir.prim_expr import from_sym, placeholder_value
+from ....transforms.tir.walk import bound_expr
 from ...handles.arith.terms import FALSE, TRUE, Term, build, const, mentions, raw, substituted, term_of
-from ...handles.tir.prim_expr import from_sym, placeholder_value
-from .walk import bound_expr
 
 _MOST_FACTS = 32
 """Of one buffer: older ones are forgotten."""

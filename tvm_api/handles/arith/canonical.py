@@ -17,7 +17,7 @@ from math import gcd, inf
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute
 
-from ...dialects.dtypes import bit_width
+from ....dialects.dtypes import bit_width
 from .rewrite import RewriteSimplifier
 from .terms import Term, build, const, raw
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute
 
-from ...diagnostics import TiraxError
-from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_scalable, lanes_of, scalar_of
-from ...dialects.sym.operations import COMPARISONS
-from ...target import Target, has_scalable_vectors
-from ..tir.prim_expr import PrimExpr
+from ....diagnostics import TiraxError
+from ....dialects import tir
+from ....dialects.dtypes import bit_width, is_float, is_scalable, lanes_of, scalar_of
+from ....dialects.sym.operations import COMPARISONS
+from ....handles.tir.prim_expr import PrimExpr
+from ....target import Target, has_scalable_vectors
 from .junctions import conjunction
 from .rules import OverflowingRuleError, RewriteRule, dtype_within, holds, instance, match, matching, pattern_of
 from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, never_fails, raw, term_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, i1
 
-from ...dialects.dtypes import bit_width, is_unsigned
-from ...dialects.sym.operations import COMPARISONS
+from ....dialects.dtypes import bit_width, is_unsigned
+from ....dialects.sym.operations import COMPARISONS
 from . import rewrite_rules
 from .terms import Term, build, const
 

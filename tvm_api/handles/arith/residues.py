@@ -7,8 +7,8 @@ from math import gcd
 
 from xdsl.dialects.builtin import IntegerType
 
-from ...dialects.dtypes import bit_width, is_unsigned, scalar_of
-from ...dialects.sym.bounds import ANY, Residue
+from ....dialects.dtypes import bit_width, is_unsigned, scalar_of
+from ....dialects.sym.bounds import ANY, Residue
 from .terms import Term
 
 ResidueRule = Callable[[list[Residue]], Residue]

@@ -1,1 +1,0 @@
-"""tvm.arith by TVM's names: views on dialects.sym and ir.affine."""

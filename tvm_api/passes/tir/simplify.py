@@ -1,0 +1,235 @@
+"""`simplify`: TVM's `tir.transform.Simplify`, which brings conditions to the normal forms of `rewrite_simplify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.dtypes import is_float
+from ....dialects.sym import ValueOp
+from ....dialects.sym.expr import SymExpr, Var, i1, i32, i64
+from ....handles.tir.prim_expr import PrimExpr
+from ....ir.affine.values import sym_expr_of
+from ....ir.passes.transform import Pass, configured
+from ....ir.rewriting.copy import plant
+from ....ir.rewriting.edit import inline_before, inserter
+from ....transforms.tir.simplify import Simplifier, condition_of
+from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
+from ...handles.arith.analyzer import Analyzer
+from ...handles.arith.rewrite import Extension, RewriteSimplifier
+from ...handles.arith.terms import Term, const, expression_of, raw, substituted, term_of
+from .value_propagation import KnownContents
+
+
+@dataclass(frozen=True)
+class Simplify(Pass):
+    """Simplify expressions to TVM's normal forms, remove branches that are decided and stores of what is there already.
+
+    The options are the extensions of the analyzer's `rewrite_simplify`; `PassContext(config={"tir.Simplify": {…}})`
+    gives them, too.
+    """
+
+    name = "simplify"
+    transitively_prove_inequalities: bool = False
+    convert_boolean_to_and_of_ors: bool = False
+    apply_constraints_to_boolean_branches: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
+    """Follow what buffers hold from stores and promises to conditions."""
+    propagate_knowns_to_simplify_expressions: bool = False
+    """The same, to what is stored."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = configured(self, "tir.Simplify")
+        for func in functions(op):
+            _Normalizer(func, options).block(func.body.block)
+            remove_dead(func)
+
+    @property
+    def extensions(self) -> Extension:
+        """The extensions of the rules that are switched on."""
+        chosen = {
+            Extension.TransitivelyProveInequalities: self.transitively_prove_inequalities,
+            Extension.ConvertBooleanToAndOfOrs: self.convert_boolean_to_and_of_ors,
+            Extension.ApplyConstraintsToBooleanBranches: self.apply_constraints_to_boolean_branches,
+        }
+        found = Extension.NoExtensions
+        for extension, on in chosen.items():
+            found |= extension if on else Extension.NoExtensions
+        return found
+
+
+class _Normalizer(Simplifier):
+    """Simplifies one function, conditions to their normal forms."""
+
+    EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (*Simplifier.EXPRESSIONS, ValueOp)
+
+    def __init__(self, func: tir.FuncOp, options: Simplify) -> None:
+        super().__init__(func)
+        self.rules = Analyzer()
+        self.rules.known, self.rules.enabled_extensions = self.analyzer, options.extensions
+        self.lets: dict[SSAValue, Term] = {}
+        self.inlines = options.propagate_knowns_to_simplify_expressions
+        followed = self.inlines or options.propagate_knowns_to_prove_conditional
+        self.contents = KnownContents(self._holds) if followed else None
+
+    def _rewritten(self, term: Term) -> Term:
+        return RewriteSimplifier(self.rules).simplified(term)
+
+    def _holds(self, condition: Term) -> bool:
+        return bool(self._rewritten(condition).number) or self.rules.can_prove(expression_of(condition))
+
+    def bodies(self, op: Operation) -> None:
+        """What the statement stores is not known after it."""
+        contents = self.contents
+        if contents is not None:
+            contents.forget_stores(op)
+        for region in op.regions:
+            for block in region.blocks:
+                self.contents = None if contents is None else contents.copy()
+                self.block(block)
+        self.contents = contents
+
+    # Expressions
+
+    def shorter(self, value: SSAValue, given: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
+        if isinstance(value.owner, ValueOp) and isinstance(value.owner.expr.data, Var):
+            return value
+        return self._normal(value, given, user) if dtype == i1 else super().shorter(value, given, dtype, user)
+
+    def _normal(self, value: SSAValue, given: SymExpr, user: Operation) -> SSAValue:
+        """The normal form of a condition in front of its user, or what is known of it."""
+        known, term = self.decision(given), term_of(value)
+        found = const(known, i1) if known is not None else self._rewritten(term)
+        if found.op != "const" and self._by_lets(found) is not None:
+            found = const(self._by_lets(found) or 0, i1)
+        return value if found is term else _planted(found, user)
+
+    def _by_lets(self, condition: Term) -> int | float | None:
+        """What a condition is where the values of names are put into it; None where that decides nothing."""
+        for name, value in self.lets.items():
+            condition = substituted(condition, term_of(name), value)
+        return self._rewritten(condition).number
+
+    def _let(self, op: tir.LetOp) -> None:
+        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions.
+
+        A name that a buffer is declared with stays, as in TVM.
+        """
+        if any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses):
+            return
+        value = term_of(op.value)
+        if value.op in ("const", "leaf"):
+            op.result.replace_all_uses_with(op.value)
+            erase_with_tree(op)
+        elif isinstance(op.result.type, IntegerType):
+            self.lets[op.result] = value
+
+    def conversion(self, op: tir.CastOp) -> None:
+        """What can be one integer only is that."""
+        if op.result.type in (i32, i64) and is_float(op.value.type):
+            found = self.rules.const_int_bound(PrimExpr(op.result))
+            if found.min_value == found.max_value:
+                inserter(op)(number := tir.ConstOp(found.min_value, op.result.type))
+                op.result.replace_all_uses_with(number.result)
+                return
+        super().conversion(op)
+
+    # Statements
+
+    def store(self, op: tir.StoreOp) -> None:
+        if self.contents is not None and self.inlines:
+            self._inline(op, self.contents)
+        super().store(op)
+        if self.contents is not None and op.parent is not None:
+            self.contents.store(op)
+
+    def _inline(self, op: tir.StoreOp, contents: KnownContents) -> None:
+        """What is stored, with what is known in the place of elements."""
+        value = term_of(op.value)
+        known = contents.resolved(value)
+        if known is not value:
+            op.operands[0] = _planted(self._rewritten(known), op)
+
+    def loop(self, op: tir.ForOp) -> None:
+        contents = self.contents
+        if contents is None:
+            super().loop(op)
+            return
+        after = contents.enter(op)
+        entered = contents.facts
+        super().loop(op)
+        contents.leave(op, after, entered)
+
+    def promised(self, condition: SSAValue) -> None:
+        super().promised(condition)
+        if self.contents is not None:
+            self.contents.assume(term_of(condition))
+
+    # Branches
+
+    def branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
+        condition, outside = sym_expr_of(condition_of(op)), self.contents
+        known = self._branch_decision(op, condition)
+        ways = self._ways(op, known)
+        for holds in (True, False):
+            self.contents = ways[0 if holds else 1]
+            self.side(op, condition, holds, known)
+        self.contents = outside
+        if known is not None:
+            inline_branch(op, known)
+        elif outside is not None and ways[0] is not None and ways[1] is not None:
+            outside.join(term_of(op.cond), ways[0], ways[1])
+
+    def _branch_decision(self, op: tir.IfOp | tir.IfThenElseOp, condition: SymExpr) -> bool | None:
+        """What the condition of a branch is by what is known of variables, of names and of buffers."""
+        known = self.decision(condition)
+        if known is None and op.cond in self.lets:
+            number = self._by_lets(term_of(op.cond))
+            known = None if number is None else bool(number)
+        if known is None and self.contents is not None:
+            known = self._by_contents(term_of(op.cond), self.contents)
+        return known
+
+    def _by_contents(self, condition: Term, contents: KnownContents) -> bool | None:
+        """What a condition is by what buffers hold; None where that decides nothing."""
+        resolved = contents.resolved(condition)
+        if resolved is condition:
+            return None
+        if self._holds(resolved):
+            return True
+        return False if self._holds(raw("not", resolved)) else None
+
+    def _ways(
+        self, op: tir.IfOp | tir.IfThenElseOp, known: bool | None
+    ) -> tuple[KnownContents | None, KnownContents | None]:
+        """What is known at the beginning of both sides of a branch: a decided one is no branch."""
+        if self.contents is None or known is not None:
+            return self.contents, self.contents
+        taken, other = self.contents.copy(), self.contents.copy()
+        taken.assume(term_of(op.cond))
+        other.assume(raw("not", term_of(op.cond)))
+        return taken, other
+
+    SPECIAL: ClassVar[dict[type[Operation], Callable[[Any, Any], None]]] = {
+        **Simplifier.SPECIAL,
+        tir.StoreOp: store,
+        tir.LetOp: _let,
+        tir.ForOp: loop,
+        tir.IfOp: branch,
+        tir.IfThenElseOp: branch,
+        tir.CastOp: conversion,
+    }
+
+
+def _planted(term: Term, user: Operation) -> SSAValue:
+    """The value of a term, computed in front of its user."""
+    block = Block()
+    new = plant(expression_of(term).ssa, block, {})
+    inline_before(block, user)
+    return new

@@ -1,0 +1,74 @@
+"""`storage-rewrite`: `share-buffers` that leaves buffers where they were declared, at addresses in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ....dialects import tir
+from ....dialects.names import name_of, set_name
+from ....dialects.quick import operations
+from ....ir.passes.transform import Pass
+from ....ir.rewriting.edit import inserter, replace_value
+from ....transforms.tir.share_buffers import share_memory
+from ....transforms.tir.walk import erase_with_tree, functions
+from .pointer_value_type_rewrite import own_memory, rewrite_value_types
+from .tagged_memory import merge_tagged
+
+
+@dataclass(frozen=True)
+class StorageRewrite(Pass):
+    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
+
+    Buffers stay, where they were declared, at the addresses that they share. What is allocated of memory with a tag is
+    one piece (`tagged_memory`). What is accessed by vectors of one width alone has such vectors for elements then.
+    """
+
+    name = "storage-rewrite"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            own = _split(func)
+            share_memory(func, stay=own)
+            for block in [b for inner in operations(func) for region in inner.regions for b in region.blocks]:
+                merge_tagged(block)
+            _join(own)
+            rewrite_value_types(func, own_memory(func), scalar_reads=False)
+
+
+def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
+    """Declared buffers that are compact, as buffers at the addresses of memory."""
+    found: list[tir.DeclBufferOp] = []
+    for op in [a for a in operations(func) if isinstance(a, tir.AllocBufferOp) and a.declared]:
+        t = op.result.type
+        if t.explicit_strides is not None or t.elem_offset is not None or isinstance(op.parent_op(), tir.BlockOp):
+            continue
+        insert = inserter(op)
+        insert(memory := tir.AllocateOp(t.dims, t.dtype, t.scope.data))
+        insert(buffer := tir.DeclBufferOp(memory.result, t))
+        set_name(memory.result, name_of(op.result))
+        replace_value(op.result, buffer.result)
+        erase_with_tree(op)
+        found.append(buffer)
+    return found
+
+
+def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:
+    """The opposite of `_split`, where a buffer still follows its memory and takes all of it."""
+    for buffer in [b for b in buffers if b.parent is not None]:
+        memory, t = buffer.data.owner, buffer.result.type
+        if not isinstance(memory, tir.AllocateOp) or memory.next_op is not buffer:
+            continue
+        if memory.dtype != t.dtype or memory.extents != list(t.dims):
+            continue
+        insert = inserter(memory)
+        insert(alloc := tir.AllocBufferOp(t, declared=True))
+        replace_value(buffer.result, alloc.result)
+        erase_with_tree(buffer)
+        if memory.result.first_use is not None:
+            insert(data := tir.BufferDataOp(alloc.result))
+            memory.result.replace_all_uses_with(data.result)
+        erase_with_tree(memory)
