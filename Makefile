@@ -141,12 +141,12 @@ $(OUT)/wheel.ok: $(VENV)/test.stamp $(PACKAGE) tests/packaging/check_wheel.py te
 # Random cases of every kind, for so many seconds in all; what fails is in build/fuzz (docs/fuzzing.md).
 SECONDS ?= 540
 fuzz: $(VENV)/demo.stamp
-	$(BIN)/python -m tirax.tools.fuzz --seconds $(SECONDS) --jobs 2
+	$(BIN)/python -m tirax.dev.fuzz --seconds $(SECONDS) --jobs 2
 
 # The same seeds each time, as far as the time goes.
 fuzz-ci: $(VENV)/demo.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/fuzz.ok
-	$(BIN)/python -m tirax.tools.fuzz --seconds 60 --count 1500 --jobs 2 --seed 0
+	$(BIN)/python -m tirax.dev.fuzz --seconds 60 --count 1500 --jobs 2 --seed 0
 	@touch $(OUT)/fuzz.ok
 
 # Oldest and newest Python, numpy, llvmlite, xDSL: docs/upgrades.md, whose table it writes.

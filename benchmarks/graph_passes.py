@@ -204,9 +204,9 @@ def additions(count: int) -> str:
 
 def measure_operations(_: int) -> list[Row]:
     """Each step of `default-cpu` on a chain of operators, once: what is read, printed and verified, and its passes."""
+    from tirax.driver.pipelines import pipeline_passes
     from tirax.ir.passes.transform import new_context
     from tirax.ir.verification.verify import Verifier
-    from tirax.lowering.pipelines import pipeline_passes
     from tirax.script.mlir_text import parse_mlir
     from tirax.tvm_api import script
 

@@ -53,8 +53,8 @@ Call = Callable[[], Any]
 def _tirax(path: Path, inputs: Feed, threads: int) -> Call:
     import onnx
 
+    from tirax.driver.build import build
     from tirax.frontend.onnx import from_onnx
-    from tirax.lowering.build import build
     from tirax.runtime import set_num_threads
 
     set_num_threads(threads)

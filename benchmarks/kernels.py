@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 import tirax.tvm_api as tvm
 from tirax.dialects import host, tir
 from tirax.dialects.dtypes import dtype_name
+from tirax.driver.build import build, run_passes
+from tirax.driver.pipelines import pipeline_passes
 from tirax.ir.passes.transform import module_op, new_context, no_gc
-from tirax.lowering.build import build, run_passes
-from tirax.lowering.pipelines import pipeline_passes
 from tirax.transforms.tir.analysis import estimate_tir_flops
 
 

@@ -118,7 +118,7 @@ def forced(engine: Any, prompt: str, tokens: Sequence[int]) -> list[np.ndarray]:
 def float_file(path: str, out: Path) -> None:
     """The same model with the numbers of its blocks as float32."""
     from tirax.dialects.block_formats import BLOCK_FORMATS
-    from tirax.frontend.gguf import open_gguf, write_gguf
+    from tirax.llm.gguf import open_gguf, write_gguf
 
     file = open_gguf(path)
     tensors = {

@@ -48,7 +48,7 @@ ENGINES: dict[str, Callable[[str, int, str], Any]] = {"tirax": tirax, "llama.cpp
 
 def worker(name: str, options: argparse.Namespace) -> None:
     """Measure one engine, and print what was measured as JSON."""
-    importlib.import_module({"tirax": "tirax.language", "llama.cpp": "llama_cpp"}[name])
+    importlib.import_module({"tirax": "tirax.llm", "llama.cpp": "llama_cpp"}[name])
     before = memory()
     engine = ENGINES[name](options.model, options.thread_count, options.activation)
     result: dict[str, Any] = {"speed": speed(engine, options.rounds, options.answer)}
@@ -82,7 +82,7 @@ def memory() -> float:
 
 def bytes_of_a_token(path: str, position: int) -> int:
     """What has to be read for a token behind `position` others: all weights, and their keys and values in float16."""
-    from tirax.frontend.gguf import open_gguf
+    from tirax.llm.gguf import open_gguf
 
     metadata = open_gguf(path).metadata
     known = {name.partition(".")[2]: value for name, value in metadata.items()}

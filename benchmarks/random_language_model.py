@@ -13,7 +13,7 @@ import argparse
 import numpy as np
 
 from tirax.dialects.block_formats import BLOCK_FORMATS
-from tirax.frontend.gguf import GgufTensor, open_gguf, write_gguf
+from tirax.llm.gguf import GgufTensor, open_gguf, write_gguf
 
 LAYERS, HIDDEN, INNER, HEADS, KV_HEADS, HEAD = 16, 2048, 8192, 32, 8, 64
 DEVIATIONS = {"q4_0": 4.6, "q8_0": 74.0}

@@ -143,8 +143,8 @@ def _openvino(path: Path, threads: int) -> Any | None:
 
 def ours(path: Path, shapes: dict[str, list[int]] | None, names: list[str]) -> Callable[[Feed], Any]:
     """The model, imported and compiled."""
+    from tirax.driver.build import build
     from tirax.frontend.onnx import from_onnx
-    from tirax.lowering.build import build
 
     main = build(from_onnx(path, shape_dict=shapes))["main"]
 

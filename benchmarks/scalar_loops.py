@@ -24,9 +24,9 @@ from xdsl.ir import Operation, SSAValue
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.driver.build import run_passes
+from tirax.driver.pipelines import KERNELS, SCHEDULE, make_passes
 from tirax.ir.passes.transform import module_op, new_context, no_gc
-from tirax.lowering.build import run_passes
-from tirax.lowering.pipelines import KERNELS, SCHEDULE, make_passes
 from tirax.tvm_api import relax
 
 op = relax.op

@@ -28,8 +28,8 @@ SIZES = {"nested branches": [5, 20, 80], "nested tuples": [5, 20, 80], "ranks": 
 
 def child(name: str, size: int) -> None:
     """Build a program of a size, after one of size 2, and compare its results; prints the seconds of both as JSON."""
-    from tirax.tools.fuzz.checks import native_main
-    from tirax.tools.fuzz.structures import SHALLOW, STRUCTURES
+    from tirax.dev.fuzz.checks import native_main
+    from tirax.dev.fuzz.structures import SHALLOW, STRUCTURES
     from tirax.tvm_api import relax
     from tirax.tvm_api.script import from_source
 
@@ -95,7 +95,7 @@ def main() -> None:
     if chosen.child is not None:
         child(chosen.child, sizes[0])
         return
-    from tirax.tools.fuzz.structures import SHALLOW, STRUCTURES
+    from tirax.dev.fuzz.structures import SHALLOW, STRUCTURES
 
     rows = {}
     for name in (*STRUCTURES, *SHALLOW):

@@ -26,7 +26,7 @@ import models  # noqa: E402
 from models import workload as workloads  # noqa: E402
 
 import tirax.tvm_api as tvm  # noqa: E402
-from tirax.lowering.tracing import trace  # noqa: E402
+from tirax.driver.tracing import trace  # noqa: E402
 from tirax.tvm_api import relax  # noqa: E402
 
 MEGABYTES, SECONDS = 50, 2.0

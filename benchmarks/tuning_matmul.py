@@ -48,7 +48,7 @@ def bench(n: int, trials: int) -> dict[str, float]:
     import numpy as np
     from peaks import Peak
 
-    from tirax.lowering.build import build
+    from tirax.driver.build import build
     from tirax.tuning.processes import close_idle
     from tirax.tvm_api import meta_schedule as ms
     from tirax.tvm_api.script import from_source

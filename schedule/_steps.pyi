@@ -1,4 +1,4 @@
-"""Written by `python -m tirax.tools.reference`. Do not edit."""
+"""Written by `python -m tirax.dev.reference`. Do not edit."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

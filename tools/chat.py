@@ -12,7 +12,7 @@ from .guard import OK, reading
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..language.conversation import Conversation
+    from ..llm.conversation import Conversation
 
 _COMMANDS = "/new begins anew, /quit or Ctrl-D ends, Ctrl-C ends an answer"
 _FULL = "note: the context is full; /new begins anew, --context takes a larger one"
@@ -21,8 +21,8 @@ _PROMPT = "> "
 
 def chat(options: Namespace) -> int:
     """Answer `--prompt`, or what is said at the terminal, line by line."""
-    from ..language import LanguageModel, Sampling
-    from ..language.conversation import Conversation
+    from ..llm import LanguageModel, Sampling
+    from ..llm.conversation import Conversation
 
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     if options.threads is not None:

@@ -28,9 +28,9 @@ def function_name(name: str | None, executable: Executable) -> str:
 
 def compile_program(options: Namespace, instruments: Sequence[Any] = ()) -> Executable:
     """The executable of the file that options name; `instruments` watch its passes. Raises `TiraxError`."""
+    from ..driver.build import build as build_executable
     from ..ir.passes.extern import ALLOW_EXTERN
     from ..ir.passes.transform import PassContext
-    from ..lowering.build import build as build_executable
 
     timings = Progress()
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
@@ -52,7 +52,7 @@ def _reproducer(options: Namespace) -> tuple[Callable[[], str], Callable[[], lis
 
 def read_module(options: Namespace) -> ModuleOp:
     """The program, after the passes that were asked for before the pipeline."""
-    from ..lowering.build import run_passes
+    from ..driver.build import run_passes
     from ..script.mlir_text import reading_context
 
     module = read_source(options)

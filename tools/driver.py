@@ -86,7 +86,7 @@ class Job:
         """The passes that native targets need where the pipeline left functions of relax or tir."""
         if self.target.name not in _NATIVE or not any(op.name in _HIGH_LEVEL for op in module.body.block.ops):
             return []
-        from ..lowering.pipelines import pipeline_passes
+        from ..driver.pipelines import pipeline_passes
 
         return [Step(p, "lower-cpu") for p in pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from xdsl.passes import ModulePass
 
 from ..diagnostics import TiraxError
+from ..driver.pipelines import pipeline_passes
+from ..driver.tracing import recording
+from ..driver.tracing.file import TraceFile
+from ..driver.tracing.recorder import Recorder
 from ..interpreter import MeaningError
 from ..ir.passes.transform import naming_pass
-from ..lowering.pipelines import pipeline_passes
-from ..lowering.tracing import recording
-from ..lowering.tracing.file import TraceFile
-from ..lowering.tracing.recorder import Recorder
 from ..runtime import Executable
 from ..script.mlir_text import reading_context
 from ..target import Target

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError
-from ..frontend.gguf import GgufFile, Texts, open_gguf
+from ..llm.gguf import GgufFile, Texts, open_gguf
 
 EXTENSION = ".gguf"
 _MOST_TEXT = 60
@@ -45,7 +45,7 @@ def _formats(file: GgufFile) -> list[str]:
 
 def _verdict(path: str) -> str:
     """Whether the language model of a file is one that runs, and what it consists of."""
-    from ..frontend.language import load_language_model
+    from ..llm.checkpoints import load_language_model
 
     try:
         config = load_language_model(path).config

@@ -12,14 +12,14 @@ from xdsl.interpreter import PythonValues
 
 from ..dialects import tir
 from ..dialects.names import name_of
+from ..driver.build import run_passes
+from ..driver.pipelines import HOST, LOWERING, PIPELINES, make_passes
 from ..interpreter import interpret
 from ..interpreter.compare import copied, same_values, widening_tolerance
 from ..interpreter.environment import Environment
 from ..interpreter.machine import Machine, Steps
 from ..interpreter.tir import TirSemantics
 from ..ir.passes.transform import new_context
-from ..lowering.build import run_passes
-from ..lowering.pipelines import HOST, LOWERING, PIPELINES, make_passes
 from ..target import Target
 from .checking import MeaningChangedError, save_reproducer
 from .native import NativeModule

@@ -42,7 +42,7 @@ def _of_plugins(known: Iterable[str], ours: Iterable[str], xdsl: Iterable[str]) 
 
 def passes_text() -> str:
     """Our passes and those of plug-ins with what they do and their options, then the names of xDSL's."""
-    from ..lowering.pipelines import pipelines_of
+    from ..driver.pipelines import pipelines_of
 
     ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, full_universe().all_passes
     lines: list[str] = []
@@ -60,7 +60,7 @@ def passes_text() -> str:
 
 def pipelines_text() -> str:
     """Each pipeline and its passes."""
-    from ..lowering.pipelines import PIPELINES
+    from ..driver.pipelines import PIPELINES
 
     lines = ["pipelines:"]
     for name, passes in PIPELINES.items():

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ..diagnostics import TiraxError
 from ..dialects import relax
 from ..dialects.relax.data import TensorDataAttr
+from ..driver.timings import stage
 from ..frontend.importing.summary import Summary
-from ..lowering.timings import stage
 from .guard import UsageError
 from .source import read_program
 

@@ -13,15 +13,15 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects import host, relax, tir
 from ..dialects.dtypes import numpy_dtype
 from ..dialects.tir import BufferType
+from ..driver.assemble import assemble
+from ..driver.pipelines import BACKEND, HOST, KERNELS, make_passes
+from ..driver.run import run_passes
 from ..interpreter import InterpreterError
 from ..interpreter.environment import Environment
 from ..interpreter.foreign import C_TYPES
 from ..ir.passes.transform import new_context
-from ..lowering.assemble import assemble
 from ..lowering.host.convert import SLOTS
 from ..lowering.host.symbols import KERNEL_PREFIX, kernel_symbol
-from ..lowering.pipelines import BACKEND, HOST, KERNELS, make_passes
-from ..lowering.run import run_passes
 from ..lowering.tir_to_scf.signature import kernel_signature
 from ..runtime import empty
 from ..runtime.engine import load_object

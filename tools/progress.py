@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from ..lowering.timings import Timings
+from ..driver.timings import Timings
 
 if TYPE_CHECKING:
     from rich.console import Console

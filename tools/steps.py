@@ -32,7 +32,7 @@ def steps_of(steps: Sequence[tuple[str, str]], known: Passes) -> list[Step]:
 
 
 def _pipeline(name: str) -> str:
-    from ..lowering.pipelines import PIPELINES
+    from ..driver.pipelines import PIPELINES
 
     if name not in PIPELINES:
         raise as_usage(unknown_name("pipeline", name, PIPELINES))

@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
+from ..driver.build import build as compile_module
 from ..handles.module import IRModule
 from ..hardware import usable_cores
-from ..lowering.build import build as compile_module
 from ..runtime.registry import get_global_func
 from ..transforms.fusion.pattern import ATTRIBUTE
 from .processes import Limits, answer_of, submit

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 
 from ..diagnostics import TiraxError
 from ..dialects import relax
+from ..driver.build import build
+from ..driver.pipelines import OPTIMIZE, make_passes
 from ..handles.module import IRModule
 from ..ir.equality import structural_equal
 from ..ir.passes.transform import Sequential
-from ..lowering.build import build
-from ..lowering.pipelines import OPTIMIZE, make_passes
 from ..runtime.executable import Executable
 from ..schedule.random import Random
 from ..target import Target
@@ -134,7 +134,7 @@ def compile_relax(
 ) -> Executable:
     """Build a program with the schedules that the database has; functions that it does not know get the default.
 
-    `enable_warning` names them in the log. Errors are those of `lowering.build.build`.
+    `enable_warning` names them in the log. Errors are those of `driver.build.build`.
     """
     machine = Target(target) if isinstance(target, str) else target
     whole = lowered(mod, params)

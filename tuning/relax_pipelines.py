@@ -14,8 +14,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from ..driver.pipelines import PIPELINES, TVM_BUILD, make_passes, pipeline_passes
 from ..ir.passes.transform import Sequential, run_pass
-from ..lowering.pipelines import PIPELINES, TVM_BUILD, make_passes, pipeline_passes
 from ..target import Target
 from ..transforms.bindings.canonicalize_bindings import CanonicalizeBindings
 from ..transforms.bindings.fold_constant import FoldConstant

@@ -44,9 +44,9 @@ def build(payload: Payload) -> dict[str, Any]:
     `processor` is what the target means where tuning runs: a worker with another one refuses. Raises what building
     raises.
     """
+    from ..driver.build import build as compile_module
     from ..ir.passes.transform import new_context
     from ..ir.text import TextParser
-    from ..lowering.build import build as compile_module
     from ..target import Target
 
     target = Target(payload["target"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..driver.build import build as _build
+from ..driver.pipelines import PIPELINES
 from ..handles.base_func import BaseFunc
 from ..handles.module import IRModule
-from ..lowering.build import build as _build
-from ..lowering.pipelines import PIPELINES
 from ..runtime import Executable, Module
 from ..target import Target
 
@@ -46,7 +46,7 @@ def build_relax(
     pipeline: Any = None,
     system_lib: bool | None = None,
 ) -> Executable:
-    """Compile a module (or a function alone) to an executable; errors are those of `tirax.lowering.build`.
+    """Compile a module (or a function alone) to an executable; errors are those of `tirax.driver.build`.
 
     `target` is by default the one that was entered (`with Target(…):`), or this machine.
     `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode`

@@ -11,7 +11,7 @@ class Tirax:
     """A model of tirax with a cache of `context` positions; `options` are those of `LanguageModel.load`."""
 
     def __init__(self, path: str, context: int, **options: Any):
-        from tirax.language import LanguageModel
+        from tirax.llm import LanguageModel
 
         self.model = LanguageModel.load(path, **options)
         self.session = self.model.session(context)

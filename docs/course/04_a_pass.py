@@ -332,7 +332,7 @@ def _(mo):
 
 @app.cell
 def _(I, R, table):
-    from tirax.lowering.pipelines import PIPELINES, make_passes
+    from tirax.driver.pipelines import PIPELINES, make_passes
 
     @I.ir_module
     class Small:

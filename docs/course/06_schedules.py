@@ -375,7 +375,7 @@ def _(
     machine,
     product,
 ):
-    from tirax.lowering.build import lower
+    from tirax.driver.build import lower
     from tirax.lowering.llvm_text import print_llvm
     from tirax.lowering.machine import emit_assembly
 

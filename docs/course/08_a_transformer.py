@@ -122,7 +122,7 @@ def _(mo):
 
 @app.cell
 def _(module, table):
-    from tirax.lowering.pipelines import PIPELINES, make_passes
+    from tirax.driver.pipelines import PIPELINES, make_passes
 
     def journey(ir):
         """What is in the program after each pass that changes it."""

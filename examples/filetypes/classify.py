@@ -82,8 +82,8 @@ def package_folder() -> Path:
 
 def compiled(path: Path) -> Callable[[np.ndarray], np.ndarray]:
     """The model as native code, for any number of files at once."""
+    from tirax.driver.build import build
     from tirax.frontend.onnx import from_onnx
-    from tirax.lowering.build import build
 
     main = build(from_onnx(path))["main"]
     return lambda rows: np.asarray(main(rows))

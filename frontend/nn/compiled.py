@@ -98,7 +98,7 @@ def compile_module(
     module: _spec.Exported, spec: Any, device: Any, pipeline: Any, out_format: str, debug: bool
 ) -> CompiledModule:
     """`Module.jit`."""
-    from ...lowering.build import build
+    from ...driver.build import build
 
     if out_format not in _FORMATS:
         raise unknown_name("out_format", str(out_format), _FORMATS)

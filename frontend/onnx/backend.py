@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lowering.build import build
+from ...driver.build import build
 from ..importing.errors import InputError
 from ..importing.extras import require_onnx
 from .importer import imported

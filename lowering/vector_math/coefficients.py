@@ -1,4 +1,4 @@
-"""Coefficients of polynomials, the lowest first; written by `python -m tirax.tools.minimax`."""
+"""Coefficients of polynomials, the lowest first; written by `python -m tirax.dev.minimax`."""
 
 F32: dict[str, tuple[float, ...]] = {
     # exp(r) = 1 + r + r² P(r); -0.3466 to 0.3466, error 0.053 * 2^-24

@@ -13,8 +13,8 @@ from test_other_processors import PROCESSORS
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import block_format
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.target import Target
 from tirax.tvm_api import relax
 

@@ -11,8 +11,8 @@ import pytest
 from emulated import Call, Processor, run
 from strength import thinned
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.target import Target
 
 ARM = "aarch64-linux-gnu-gcc"

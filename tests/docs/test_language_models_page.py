@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("programs_are_kept")
 PAGE = DOCS / "language_models.md"
 
 
-@only_full  # what it compiles, tests/language and tests/tools/test_chat.py compile in part
+@only_full  # what it compiles, tests/llm and tests/tools/test_chat.py compile in part
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
     blocks = python_blocks(PAGE)
     assert len(blocks) == 10

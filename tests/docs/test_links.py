@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tirax.tools.reference.markdown import anchor
+from tirax.dev.reference.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

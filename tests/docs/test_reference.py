@@ -9,6 +9,11 @@ from types import ModuleType
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tirax.dev import reference
+from tirax.dev.reference.examples import FILES
+from tirax.dev.reference.markdown import anchor
+from tirax.dev.reference.operations import DIALECTS
+from tirax.dev.reference.syntax import syntax
 from tirax.dialects.sched import SequenceOp
 from tirax.ir.verification.verify import verify_module
 from tirax.schedule.cpu.policy.default_schedule import DefaultSchedule
@@ -16,11 +21,6 @@ from tirax.schedule.registry import PRIMITIVES
 from tirax.schedule.schedule import ApplySchedule
 from tirax.script import parse_mlir
 from tirax.script.parser.tir_calls import DEVICE_NAMES
-from tirax.tools import reference
-from tirax.tools.reference.examples import FILES
-from tirax.tools.reference.markdown import anchor
-from tirax.tools.reference.operations import DIALECTS
-from tirax.tools.reference.syntax import syntax
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import tir as T
 from tirax.universe import TIRAX_UNIVERSE
@@ -35,7 +35,7 @@ OPERATIONS = [op for name in DIALECTS for op in TIRAX_UNIVERSE.all_dialects[name
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_the_page_is_up_to_date(name):
     text = (reference.FOLDER / name).read_text(encoding="utf-8")
-    assert text == reference.PAGES[name](), "run: python -m tirax.tools.reference"
+    assert text == reference.PAGES[name](), "run: python -m tirax.dev.reference"
 
 
 def test_no_page_is_left_over():
@@ -87,7 +87,7 @@ def test_schedules_among_the_examples_can_be_applied():
 @pytest.mark.parametrize("path", reference.STUBS)
 def test_what_editors_show_is_up_to_date(path):
     text = (reference.ROOT / path).read_text(encoding="utf-8")
-    assert text == reference.STUBS[path](), "run: python -m tirax.tools.reference"
+    assert text == reference.STUBS[path](), "run: python -m tirax.dev.reference"
 
 
 def names_of_stub(path, inside=None):

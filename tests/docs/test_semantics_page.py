@@ -14,8 +14,8 @@ from strength import some
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.block_formats import block_format
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"

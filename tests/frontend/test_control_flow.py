@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError, UnsupportedError
+from tirax.driver.build import build
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import const
 from tirax.interpreter import interpret
 from tirax.ir.equality import first_difference
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.runtime import registry
 from tirax.transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from tirax.transforms.training.gradient import Gradient

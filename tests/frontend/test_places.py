@@ -4,9 +4,9 @@ import inspect
 
 import numpy as np
 
+from tirax.driver.build import build
 from tirax.frontend import nn
 from tirax.ir.locations import location_of
-from tirax.lowering.build import build
 from tirax.runtime.profiling.limits import Limits
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tirax.frontend.nn.llm.decoder import Decoder, Formats, layout_of
 from tirax.interpreter import interpret
-from tirax.language.weights import prepared
-from tirax.runtime.kv_cache import PagedKVCache
+from tirax.llm.cache import PagedKVCache
+from tirax.llm.nn.decoder import Decoder, Formats, layout_of
+from tirax.llm.weights import prepared
 
 PAGE = 4
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.script import parse_source
 from tirax.tvm_api import arith, ir, relax, te, tir
 

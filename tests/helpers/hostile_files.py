@@ -74,7 +74,7 @@ def safetensors() -> tuple[bytes, Read]:
 
 
 def gguf() -> tuple[bytes, Read]:
-    from tirax.frontend.gguf import open_gguf, write_gguf
+    from tirax.llm.gguf import open_gguf, write_gguf
 
     metadata = {"general.architecture": "llama", "n": np.ones(3, "int32"), "texts": ("a", "b")}
     return written(lambda path: write_gguf(path, metadata, {"a": np.ones((2, 3), "float32")})), open_gguf
@@ -89,7 +89,7 @@ def parameters() -> tuple[bytes, Read]:
 
 
 def executable() -> tuple[bytes, Read]:
-    from tirax.lowering.build import build
+    from tirax.driver.build import build
     from tirax.runtime.executable import Executable
     from tirax.script import parse_mlir
 
@@ -97,7 +97,7 @@ def executable() -> tuple[bytes, Read]:
 
 
 def settings() -> tuple[bytes, Read]:
-    from tirax.frontend.language.settings import read_object
+    from tirax.llm.checkpoints.settings import read_object
 
     return json.dumps({"model_type": "llama", "n": [1, 2.5, None, {"a": "\u00e9"}]}).encode(), read_object
 
@@ -214,7 +214,7 @@ def database() -> tuple[bytes, Read]:
 
 
 def tokenizer() -> tuple[bytes, Read]:
-    from tirax.frontend.language.tokenizers.huggingface import huggingface_tokenizer
+    from tirax.llm.tokenizers.huggingface import huggingface_tokenizer
 
     model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]], "unk_token": "a"}
     added = {"id": 3, "content": "<s>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -232,7 +232,7 @@ def tokenizer() -> tuple[bytes, Read]:
 
 
 def template() -> tuple[bytes, Read]:
-    from tirax.frontend.language.chat.sandbox import rendered
+    from tirax.llm.chat.sandbox import rendered
 
     text = "{% for m in messages %}<{{ m['role'] | upper }}>{{ m.content[:4 * 2] + '\\n' }}{% endfor %}{{ 'x' * 3 }}"
     return text.encode(), lambda path: rendered(text_of(path), {"messages": [{"role": "user", "content": "a" * 99}]})

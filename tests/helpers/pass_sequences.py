@@ -19,12 +19,12 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import DiagnosticException
 
+from tirax.dev.fuzz.kinds import OPTIONS
 from tirax.diagnostics import TiraxError
 from tirax.ir.passes.transform import new_context, run_pass
 from tirax.ir.verification.verify import Verifier
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.checking import MeaningChangedError, MeaningCheck
-from tirax.tools.fuzz.kinds import OPTIONS
 from tirax.tools.specs import make_pass
 from tirax.universe import TIRAX_UNIVERSE
 

@@ -30,9 +30,9 @@ import numpy as np
 
 import tirax.runtime as runtime
 from tirax.diagnostics import TiraxError
-from tirax.lowering.build import build
-from tirax.lowering.tracing import trace
-from tirax.lowering.tracing.file import records
+from tirax.driver.build import build
+from tirax.driver.tracing import trace
+from tirax.driver.tracing.file import records
 from tirax.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
 from tirax.runtime.safetensors import read_weights, write_weights
 from tirax.script import parse_source

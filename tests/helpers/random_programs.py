@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
-from tirax.tools.fuzz.operator_programs import operator_program
-from tirax.tools.fuzz.relax_programs import relax_program
-from tirax.tools.fuzz.tensor_programs import tensor_program
+from tirax.dev.fuzz.operator_programs import operator_program
+from tirax.dev.fuzz.relax_programs import relax_program
+from tirax.dev.fuzz.tensor_programs import tensor_program
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tirax.frontend.gguf import write_gguf
-from tirax.frontend.language import Rope, TransformerConfig, expected_shapes
-from tirax.frontend.language.names import ROWS
+from tirax.llm.checkpoints import Rope, TransformerConfig, expected_shapes
+from tirax.llm.checkpoints.names import ROWS
+from tirax.llm.gguf import write_gguf
 from tirax.runtime.safetensors import write_weights
 
 TINY = TransformerConfig(
@@ -133,7 +133,7 @@ MERGES = ("h e", "l l", "he ll", "hell o", "Ġ w", "o r", "Ġw or", "l d", "Ġwo
 
 def byte_pair_metadata(pre: str = "smollm", **entries: Any) -> dict[str, Any]:
     """The tokenizer of a file: 3 special tokens, one of a user's, 256 bytes and what `MERGES` make of them."""
-    from tirax.frontend.language.tokenizers.byte_pairs import byte_characters
+    from tirax.llm.tokenizers.byte_pairs import byte_characters
 
     texts = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<own>", *byte_characters()]
     texts += [merge.replace(" ", "") for merge in MERGES]

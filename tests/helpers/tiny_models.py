@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tirax.frontend.language import Rope, TransformerConfig, Weight, expected_shapes
+from tirax.llm.checkpoints import Rope, TransformerConfig, Weight, expected_shapes
 
 LLAMA = TransformerConfig("llama", 67, 16, 24, 2, 4, 2, 4, 256, Rope(10000.0, 4), 1e-5)
 _GEMMA = replace(LLAMA, activation="gelu_tanh", tied_embeddings=True, norm_offset=1.0, embedding_scale=4.0)

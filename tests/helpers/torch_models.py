@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tirax.driver.build import build
 from tirax.frontend.torch.exported_program import from_exported_program
-from tirax.lowering.build import build
 
 
 def exported(model: Any, args: Sequence[Any], **options: Any) -> Any:

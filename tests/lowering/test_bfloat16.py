@@ -5,8 +5,8 @@ from __future__ import annotations
 from strength import crossed, only_full
 from xdsl.parser import Parser
 
+from tirax.driver.build import build
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.build import build
 from tirax.target import Target
 
 X, Y = "!relax.tensor<[n, 4], bf16>", "!relax.tensor<[4], bf16>"

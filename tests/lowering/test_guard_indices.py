@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering.build import build
 from tirax.runtime.errors import OutsideError
 from tirax.script import parse_source
 

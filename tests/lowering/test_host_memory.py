@@ -10,8 +10,8 @@ from strength import drawn
 from xdsl.parser import Parser
 
 from tirax.dialects import host, relax
+from tirax.driver.build import build
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.build import build
 from tirax.lowering.memory.plan import PlanMemory, measure, tensor_bytes
 
 KERNEL = """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tirax.lowering import llvm_thread, machine, parts
-from tirax.lowering.build import build
-from tirax.tools.fuzz.checks import native_main
-from tirax.tools.fuzz.structures import STRUCTURES
+from tirax.dev.fuzz.checks import native_main
+from tirax.dev.fuzz.structures import STRUCTURES
+from tirax.driver import llvm_thread
+from tirax.driver import partition as parts
+from tirax.driver.build import build
+from tirax.lowering import machine
 from tirax.tvm_api.script import from_source
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from strength import thinned
 
+from tirax.dev.fuzz import checks
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.dialects.dtypes import NARROW, bit_width, dtype_name, dtype_of
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
-from tirax.tools.fuzz import checks
 from tirax.transforms.legalize import LegalizeOps
 from tirax.transforms.tir.storage_legalize import LowerNarrowTypes
 from tirax.tvm_api import relax as rx

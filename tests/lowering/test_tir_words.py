@@ -6,8 +6,8 @@ import pytest
 from test_tir_language import check_meaning, parsed
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import interpret
-from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source, print_script
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source

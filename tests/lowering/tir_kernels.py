@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from tirax.dialects import tir
+from tirax.driver.pipelines import KERNELS, SCHEDULE, make_passes
+from tirax.driver.run import run_passes
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object, emit_assembly
-from tirax.lowering.pipelines import KERNELS, SCHEDULE, make_passes
-from tirax.lowering.run import run_passes
 from tirax.lowering.tir_to_scf import kernel_signature
 from tirax.runtime import thread_pool
 from tirax.target import Target

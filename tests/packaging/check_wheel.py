@@ -14,7 +14,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-from repository import ROOT, data_files, package_files, packages_in_tree, packages_listed, skeleton_files
+from repository import ROOT, data_files, installed_files, packages_in_tree, packages_listed, skeleton_files
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -37,7 +37,7 @@ def compare_packages() -> None:
 def compare_files(wheel: Path) -> None:
     """The wheel holds each module, each file of data and each of the skeleton of the tree, and no other."""
     inside = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith("tirax/") and not n.endswith("/py.typed")}
-    files = (*package_files(), *data_files(), *skeleton_files())
+    files = (*installed_files(), *data_files(), *skeleton_files())
     wanted = {f"tirax/{f.relative_to(ROOT).as_posix()}" for f in files}
     if inside != wanted:
         sys.exit(f"the wheel: missing {sorted(wanted - inside)}, too many {sorted(inside - wanted)}")

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_PACKAGES = {"tests", "examples", "benchmarks", "docs", "build", "dist"}
 """Folders of the root that hold Python files and are not installed."""
 
+NOT_INSTALLED = "dev"
+"""The room of tools for the development of tirax itself."""
 
 SKELETON = ROOT / "tools" / "plugin_skeleton"
 """A package of its own, which is package data."""
@@ -22,6 +24,11 @@ def package_files() -> list[Path]:
     return sorted(f for f in modules if not f.is_relative_to(SKELETON))
 
 
+def installed_files() -> list[Path]:
+    """The modules of the package that the wheel holds, in order."""
+    return [f for f in package_files() if f.relative_to(ROOT).parts[0] != NOT_INSTALLED]
+
+
 def skeleton_files() -> list[Path]:
     """The files of the package that `tirax new plugin` begins with."""
     return sorted(f for f in SKELETON.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
@@ -30,7 +37,7 @@ def skeleton_files() -> list[Path]:
 DATA = (
     "runtime/native/*.ll",
     "runtime/library/*.[ch]",
-    "lowering/tracing/viewer.*",
+    "driver/tracing/viewer.*",
     "schedule/*.pyi",
     "tvm_api/*/*.pyi",
 )
@@ -48,8 +55,8 @@ def data_files() -> list[Path]:
 
 
 def packages_in_tree() -> set[str]:
-    """Dotted names of all folders that hold modules of the package."""
-    return {".".join(("tirax", *f.parent.relative_to(ROOT).parts)) for f in package_files()}
+    """Dotted names of all folders that hold installed modules of the package."""
+    return {".".join(("tirax", *f.parent.relative_to(ROOT).parts)) for f in installed_files()}
 
 
 def packages_listed() -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime.executable import Executable
 from tirax.script.mlir_text import parse_mlir
 

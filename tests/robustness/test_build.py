@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.diagnostics import TiraxError
-from tirax.lowering.build import build
+from tirax.driver.build import build
 
 INC = """
 relax.func @main(%x: !T) -> !T {

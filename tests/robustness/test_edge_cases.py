@@ -7,8 +7,8 @@ import pytest
 from strength import crossed, only_full, thinned
 
 from tirax.diagnostics import ShapeError
+from tirax.driver.build import build
 from tirax.interpreter import InterpreterError, interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 from tirax.script.parser.source import ScriptError
 
@@ -80,7 +80,7 @@ def test_a_chain_of_operators_on_nothing_runs_to_its_end(in_process) -> None:
     mod = relax('x: R.Tensor(("n", "m"), "float32")', *lines)
     printed = in_process(f"""
 import numpy as np
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.script import parse_source
 from tirax.script.parser.source import ScriptError
 run = build(parse_source({mod_text(lines)!r}))["main"]

@@ -238,7 +238,7 @@ def test_builds_do_without_a_cache(compiled, tmp_path, monkeypatch, kind):
     elif kind == "link":
         place.symlink_to(place)
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-    monkeypatch.setattr("tirax.lowering.object_cache._cache", ObjectCache())
+    monkeypatch.setattr("tirax.driver.object_cache._cache", ObjectCache())
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         executable = compiled(MAIN)
     assert executable["main"](np.zeros((2, 4), np.float32)).tolist() == [[1.0] * 4] * 2

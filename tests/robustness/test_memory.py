@@ -12,7 +12,7 @@ import pytest
 from failing_calls import MOST, outcomes
 from strength import only_full, thinned
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime import result_pool
 from tirax.runtime.errors import OutOfMemoryError, ShapeError
 from tirax.runtime.failing_memory import failing_allocations
@@ -206,7 +206,7 @@ import resource, sys
 sys.path[:0] = {paths!r}
 import numpy as np
 from test_memory import PROGRAMS
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.tvm_api.script import from_source
 failed = done = 0
 for name in {names!r}:

@@ -13,10 +13,10 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.frontend.importing.extras import MissingPackage
-from tirax.frontend.language.chat.template import ChatTemplate
-from tirax.frontend.language.tokenizers.huggingface import huggingface_tokenizer
 from tirax.frontend.onnx import from_onnx
 from tirax.frontend.torch.exported_program import from_exported_program
+from tirax.llm.chat.template import ChatTemplate
+from tirax.llm.tokenizers.huggingface import huggingface_tokenizer
 from tirax.runtime.library import toolchain
 from tirax.tools import tirax_cli, tirax_lsp
 from tirax.tools.gui import workbench

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
+from tirax.dev.fuzz.structures import STRUCTURES
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
 from tirax.ir.passes.limits import LimitError
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.script import parse_mlir, print_script
-from tirax.tools.fuzz.structures import STRUCTURES
 from tirax.tvm_api import te, tir
 from tirax.tvm_api.script import from_source
 

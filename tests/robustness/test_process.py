@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from strength import only_full, thinned
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime import abi, registry, set_num_threads
 from tirax.runtime.errors import AbiError, ArgumentError, OutsideError, ShapeError
 from tirax.script import parse_source
@@ -83,7 +83,7 @@ def test_memory_stays_over_many_calls(calls: int) -> None:
     In a process of its own: where others have left free memory whose pages the system has taken back, malloc goes
     through that, and the process grows by all of it though nothing is held.
     """
-    head = "import numpy as np\nfrom tirax.lowering.build import build\nfrom tirax.script import parse_source\n"
+    head = "import numpy as np\nfrom tirax.driver.build import build\nfrom tirax.script import parse_source\n"
     done = _python(head + CALLS_IN_A_PROCESS.replace("MODULE", repr(MODULE)).replace("CALLS", str(calls)))
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 16 * calls
@@ -154,7 +154,7 @@ def _python(code: str) -> subprocess.CompletedProcess[str]:
 def test_calls_while_the_interpreter_ends() -> None:
     done = _python(f"""
 import atexit, weakref, numpy as np
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.script import parse_source
 ex = build(parse_source({MODULE!r}))
 run, x = ex["main"], np.ones((300, 300), "float32")

@@ -6,8 +6,8 @@ import pytest
 from strength import crossed, only_full, thinned
 
 from tirax.diagnostics import ShapeError, VerifyError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 from tirax.script.mlir_text import parse_mlir
 

@@ -8,16 +8,16 @@ import pytest
 from strength import only_full, thinned
 from xdsl.printer import Printer
 
+from tirax.dev.fuzz.structures import STRUCTURES
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes, pipeline_passes
 from tirax.ir.passes.transform import Sequential, new_context
 from tirax.ir.text import TextParser
 from tirax.ir.verification.verify import Verifier
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes, pipeline_passes
 from tirax.script.mlir_text import parse_mlir
 from tirax.script.parser.relax_calls import RelaxEvaluator
 from tirax.script.printer import print_script
-from tirax.tools.fuzz.structures import STRUCTURES
 from tirax.transforms.tir.guard_indices import GuardIndices, ReportIndices
 from tirax.tvm_api import script
 

@@ -9,8 +9,8 @@ import pytest
 from strength import only_full, thinned
 
 from tirax.diagnostics import ShapeError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 FOUR = """

@@ -10,11 +10,11 @@ import pytest
 from xdsl.dialects.llvm import LLVM
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
 from tirax.interpreter.run import InterpreterError
 from tirax.ir.passes.extern import ALLOW_EXTERN, LIBM, ExternError
 from tirax.ir.passes.transform import PassContext, new_context
-from tirax.lowering.build import build
 from tirax.script import parse_source
 from tirax.script.mlir_text import parse_mlir
 from tirax.tools.tirax_cli import main

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime import exchange, registry
 from tirax.runtime.exchange import exchanging
 from tirax.script import parse_source

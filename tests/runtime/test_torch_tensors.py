@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="the tensors are PyTorch's")
 
 from tirax import tvm_api as tvm  # noqa: E402
 from tirax.diagnostics import TiraxError, UnsupportedError  # noqa: E402
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.torch.tensors import array_of  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 from tirax.runtime import array, empty, from_dlpack  # noqa: E402
 from tirax.runtime.errors import ArgumentError, DeviceError  # noqa: E402
 from tirax.tvm_api.script import from_source  # noqa: E402

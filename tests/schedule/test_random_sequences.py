@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as hst
 from strength import drawn, thinned
 
+from tirax.dev.fuzz.sequences import Outcome, check, draw, run
+from tirax.dev.fuzz.workloads import WORKLOADS
 from tirax.handles.module import IRModule
 from tirax.handles.tir.index_map import IndexMap
 from tirax.schedule import ScheduleError, Trace
-from tirax.tools.fuzz.sequences import Outcome, check, draw, run
-from tirax.tools.fuzz.workloads import WORKLOADS
 from tirax.tvm_api.script import from_source
 
 MODULES: dict[str, IRModule] = {name: from_source(text) for name, text in WORKLOADS.items()}
@@ -239,7 +239,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_change_the_meaning_is_refused(name: str) -> None:
-    from tirax.tools.fuzz.sequences import apply
+    from tirax.dev.fuzz.sequences import apply
 
     workload, before, step, message = REFUSED[name]
     sch = run(MODULES[workload], before)

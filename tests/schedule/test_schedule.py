@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.schedule.registry import PRIMITIVES
 from tirax.tvm_api.script import from_source

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tirax import tvm_api as tvm
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.script.parser.source import ScriptError
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import tir as T

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from xdsl.utils.exceptions import DiagnosticException
 
+from tirax.dev.fuzz import checks
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
 from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_mlir, print_script
-from tirax.tools.fuzz import checks
 
 TYPES = ("f32", "f16", "i32", "i64", "ui8", "i1", "vector<4xf32>", "vector<4xi1>", "vector<[4]xf32>", "vector<8xi32>")
 HEAD = "tir.func @main(" + ", ".join(f"%x{i}: {t}" for i, t in enumerate(TYPES[:6])) + ", %A: !tir.buffer<[n], f32>) {"

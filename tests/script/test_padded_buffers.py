@@ -4,9 +4,9 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.equality import structural_equal
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.script import parse_source, print_script
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R

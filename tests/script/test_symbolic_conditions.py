@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps
 

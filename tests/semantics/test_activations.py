@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from arithmetic import FLOATS, float_values, numpy_dtype, ulps
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 Array = Any

@@ -29,9 +29,9 @@ from ml_dtypes import finfo
 from strength import thinned
 
 from tirax.dialects.relax import elementwise
+from tirax.driver.build import build
 from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 Array = Any

@@ -10,8 +10,8 @@ from arithmetic import FLOATS, INTEGERS, convertible, numpy_dtype, values
 from strength import thinned
 
 from tirax.dialects.dtypes import DTYPES
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 from tirax.transforms.bindings.fold_constant import FoldConstant
 from tirax.transforms.params.bind_params import BindParams

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from strength import thinned
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 N = 5003

@@ -8,10 +8,10 @@ from models import MODELS, source
 from strength import only_full, thinned
 from xdsl.dialects.builtin import ModuleOp
 
+from tirax.dev.fuzz import checks
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
-from tirax.tools.fuzz import checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

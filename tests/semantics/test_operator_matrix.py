@@ -23,12 +23,12 @@ import pytest
 from strength import is_full, thinned
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from tirax.dev.fuzz.operator_cases import CASES, POSITIVE, Case, function, shapes, texts
 from tirax.dialects import relax
+from tirax.driver.build import build
 from tirax.interpreter import InterpreterError, interpret, random_inputs
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
-from tirax.lowering.build import build
-from tirax.tools.fuzz.operator_cases import CASES, POSITIVE, Case, function, shapes, texts
 
 INTEGERS = ["i8", "ui16", "i32", "ui64", "i16", "ui8", "i64", "ui32"]
 DTYPES = ["f64", "f32", "f16", "bf16", *INTEGERS, "i1"]

@@ -7,8 +7,8 @@ from hypothesis import given
 from random_programs import Program, operator_programs
 from strength import drawn
 
+from tirax.dev.fuzz import checks
 from tirax.dialects.attributes import to_attr
-from tirax.tools.fuzz import checks
 
 PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",

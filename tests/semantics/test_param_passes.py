@@ -9,11 +9,11 @@ from random_programs import Program, programs
 from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
+from tirax.dev.fuzz import checks
 from tirax.dialects import relax
 from tirax.interpreter import InterpreterError, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
-from tirax.tools.fuzz import checks
 from tirax.transforms.params.bundle_model_params import BundleModelParams
 from tirax.transforms.params.lift_transform_params import LiftTransformParams
 from tirax.transforms.params.weights import set_num_input

@@ -7,7 +7,7 @@ from hypothesis import given
 from random_programs import Program, programs, tensor_programs
 from strength import drawn, only_full
 
-from tirax.tools.fuzz import checks
+from tirax.dev.fuzz import checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

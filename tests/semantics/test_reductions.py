@@ -16,8 +16,8 @@ import pytest
 from arithmetic import FLOATS, numpy_dtype
 from strength import thinned
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 Array = Any

@@ -13,9 +13,9 @@ from arithmetic import BINARY, UNARY
 from references import ELEMENTWISE, FLOATS, NUMBERS, REDUCTIONS, Row, pairs, rows
 from strength import some, thinned
 
+from tirax.driver.build import build
 from tirax.interpreter import InterpreterError, interpret
 from tirax.interpreter.compare import same_values
-from tirax.lowering.build import build
 from tirax.script import parse_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

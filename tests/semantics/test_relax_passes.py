@@ -9,8 +9,8 @@ from hypothesis import given
 from random_programs import Program, programs
 from strength import drawn
 
+from tirax.dev.fuzz import checks
 from tirax.interpreter import assert_same_meaning
-from tirax.tools.fuzz import checks
 from tirax.tvm_api.passes.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
 
 PASSES = (

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, UnitAttr, f32, i64
 from tirax import te
 from tirax.dialects import tir
 from tirax.dialects.sym.expr import Const, Var
+from tirax.driver.pipelines import make_passes
 from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.pipelines import make_passes
 from tirax.te.extern_body import Statements, filled
 from tirax.te.tensor import Tensor
 

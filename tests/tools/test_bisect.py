@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from xdsl.ir import Operation
 
 from tirax.dialects import tir
-from tirax.lowering.pipelines import PIPELINES
+from tirax.driver.pipelines import PIPELINES
 from tirax.lowering.tir_to_scf.convert import ConvertTirToScf
 from tirax.schedule.cpu.policy.choices import Decision
 from tirax.schedule.registry import PRIMITIVES

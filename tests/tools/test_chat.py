@@ -8,8 +8,8 @@ import pytest
 from strength import only_full
 from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_gguf
 
-from tirax.language import ContextOverflowError, Conversation, LanguageModel, Sampling, session
-from tirax.language.compiled import CompiledDecoder
+from tirax.llm import ContextOverflowError, Conversation, LanguageModel, Sampling, session
+from tirax.llm.compiled import CompiledDecoder
 from tirax.tools.tirax_cli import main
 
 pytestmark = pytest.mark.usefixtures("programs_are_kept")  # the model is compiled for each that it is asked

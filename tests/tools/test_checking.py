@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import FloatAttr
 import tirax.interpreter as interpreter
 from tirax.dialects import tir
 from tirax.dialects.dtypes import dtype_of, numpy_dtype
+from tirax.driver.pipelines import PIPELINES, make_passes
 from tirax.interpreter import MeaningError, assert_same_meaning, compare, first_disagreement
 from tirax.ir.passes.transform import PassContext, new_context
-from tirax.lowering.pipelines import PIPELINES, make_passes
 from tirax.script import parse_mlir, parse_source
 from tirax.tools.checking import MeaningChangedError, MeaningCheck, save_reproducer
 from tirax.tools.native import NativeModule

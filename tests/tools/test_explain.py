@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tirax.lowering.pipelines import PIPELINES
-from tirax.lowering.tracing.file import records
+from tirax.driver.pipelines import PIPELINES
+from tirax.driver.tracing.file import records
 
 from .conftest import MLP
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tiny_language_models import byte_pair_metadata, write_tiny_gguf
 
-from tirax.frontend.gguf import GgufTensor, write_gguf
+from tirax.llm.gguf import GgufTensor, write_gguf
 from tirax.tools.gguf_files import gguf_text
 
 

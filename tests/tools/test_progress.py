@@ -6,7 +6,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from tirax.lowering.timings import stage
+from tirax.driver.timings import stage
 from tirax.tools.progress import Progress
 
 

@@ -7,8 +7,8 @@ import pytest
 from strength import crossed
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.tvm_api.script import from_source
 
 

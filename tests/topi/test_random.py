@@ -11,8 +11,8 @@ import pytest
 from strength import only_full, thinned
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter.run import interpret
-from tirax.lowering.build import build
 from tirax.runtime import num_threads, set_num_threads
 from tirax.tvm_api import relax as rx
 from tirax.tvm_api.relax import op, transform

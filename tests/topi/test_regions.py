@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.frontend.onnx import from_onnx
 from tirax.handles.relax import names as rx
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.topi.regions import roi_pool
 
 onnx = pytest.importorskip("onnx", reason="models are written with the package onnx")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.tvm_api.script import from_source
 
 torch = pytest.importorskip("torch", reason="the functions that are compared with are PyTorch's")

@@ -5,8 +5,8 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
+from tirax.driver.pipelines import OPTIMIZE, TVM_BUILD, TVM_ZERO
 from tirax.interpreter import interpret
-from tirax.lowering.pipelines import OPTIMIZE, TVM_BUILD, TVM_ZERO
 from tirax.tuning.tir_integration import workload_of
 from tirax.tvm_api import meta_schedule as ms
 from tirax.tvm_api import relax

@@ -8,8 +8,8 @@ from spaces import SPACES, context_of, module_of
 from strength import crossed
 
 from tirax.diagnostics import NameLookupError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule
 from tirax.target import Target
 from tirax.tuning.analysis import AUTO_TENSORIZE

@@ -7,7 +7,7 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.dialects.relax.registered import forget, is_changed
-from tirax.lowering.build_cache import entry_of
+from tirax.driver.build_cache import entry_of
 from tirax.target import Target
 from tirax.tvm_api import relax, topi
 from tirax.tvm_api.ir import Op, register_op_attr

@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...diagnostics import TiraxError, unknown_name
+from ...driver.pipelines import PIPELINES
 from ...hardware import usable_cores
 from ...ir.verification.verify import Verifier
-from ...lowering.pipelines import PIPELINES
 from ...universe import full_universe
 from ..driver import all_passes
 from ..guard import OK, UsageError, as_usage, report

@@ -12,11 +12,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.relax.data import TensorDataAttr
+from ...driver.build import run_passes
 from ...interpreter import random_inputs, symbolic_sizes
 from ...interpreter.compare import Function, copied, observe
 from ...ir.functions.lookup import functions
 from ...ir.rewriting.edit import set_type
-from ...lowering.build import run_passes
 from ...script.mlir_text import reading_context
 from ..native import NativeModule
 

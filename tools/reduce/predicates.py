@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...diagnostics import VerifyError
-from ...lowering.build import run_passes
+from ...driver.build import run_passes
 from ...script.mlir_text import reading_context
 from ..checking import MeaningCheck
 from ..forks import Outcome, in_forks

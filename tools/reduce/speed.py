@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...driver.build import run_passes
 from ...interpreter import random_inputs, symbolic_sizes
 from ...interpreter.compare import Function
 from ...ir.functions.lookup import functions
-from ...lowering.build import run_passes
 from ...script.mlir_text import reading_context
 from ..guard import UsageError
 from ..native import NativeModule

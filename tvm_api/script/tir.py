@@ -2,7 +2,7 @@
 
 Inside of a script these names are read by the parser and never called. Outside, in annotations above all,
 `T.Buffer(...)` is a buffer that no function has, dtypes are scalars or variables, and intrinsics build expressions.
-Editors see the names in `tir.pyi`, which `python -m tirax.tools.reference` writes.
+Editors see the names in `tir.pyi`, which `python -m tirax.dev.reference` writes.
 """
 
 from __future__ import annotations

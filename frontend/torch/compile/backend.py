@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from ....diagnostics import TiraxError, UnsupportedError
+from ....driver.build import build
 from ....handles.module import IRModule
-from ....lowering.build import build
 from ....runtime import Executable
 from ....runtime.cache import cache_key
 from ....transforms.operators.to_mixed_precision import ToMixedPrecision

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ....diagnostics import ArgumentsError, TiraxError, unknown_name
+from ....driver.pipelines import PIPELINES
 from ....handles.module import IRModule
-from ....lowering.pipelines import PIPELINES
 from ....target import Target
 from .report import GraphReport, print_report
 
@@ -29,7 +29,7 @@ class Options:
 
     `target`: a text as `Target` takes it, by default this machine. `threads`: at most so many cores. `precision`: what
     products, convolutions and attention are computed in; sums are float32 always. `pipeline`: a name of
-    `lowering.pipelines.PIPELINES`. `freeze`: weights are constants of graphs that are not trained, laid out for their
+    `driver.pipelines.PIPELINES`. `freeze`: weights are constants of graphs that are not trained, laid out for their
     kernels when they are compiled; a weight that changes later does not change the model. `report`: True prints what
     became of each graph, a function is called with it (`GraphReport`). `transform`: a pass, or another function of
     modules, that each module goes through before it is built.

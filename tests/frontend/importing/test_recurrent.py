@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from strength import only_full, thinned
 
+from tirax.driver.build import build
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.frontend.importing import recurrent
 from tirax.frontend.importing.recurrent import GRU, LSTM, RNN, Gates, run_layer, sigmoid, tanh
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import const
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 
 INPUTS, HIDDEN, BATCH = 5, 7, 3
 GATES = {"LSTM": "ifco", "GRU": "rzh", "RNN": "h"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import InputError
 from tirax.frontend.importing.weights import bind_weights
-from tirax.lowering.build import build
 from tirax.runtime.safetensors import write_weights
 from tirax.tvm_api.script import from_source
 

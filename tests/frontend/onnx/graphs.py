@@ -10,8 +10,8 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tirax.driver.build import build
 from tirax.frontend.onnx import from_onnx
-from tirax.lowering.build import build
 
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import UnsupportedOperators
 from tirax.frontend.onnx import converter, converter_stub, from_onnx, op
 from tirax.frontend.onnx.table import _ROWS
-from tirax.lowering.build import build
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 helper = onnx.helper

@@ -14,13 +14,13 @@ from graphs import FLOAT, INT64, assert_like_reference, compile_model, model_of 
 from onnx import helper  # noqa: E402
 
 from tirax.diagnostics import TiraxError  # noqa: E402
+from tirax.driver.pipelines import make_passes  # noqa: E402
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.frontend.params import detach_params  # noqa: E402
 from tirax.interpreter import interpret  # noqa: E402
 from tirax.ir.passes.limits import LimitError  # noqa: E402
 from tirax.ir.passes.transform import Sequential  # noqa: E402
-from tirax.lowering.pipelines import make_passes  # noqa: E402
 from tirax.script import parse_source  # noqa: E402
 
 rng = np.random.default_rng(0)

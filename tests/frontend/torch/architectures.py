@@ -32,9 +32,9 @@ import torch
 import transformers as hf
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.frontend.onnx import from_onnx
 from tirax.frontend.torch.exported_program import from_exported_program
-from tirax.lowering.build import build
 
 TOLERANCE, TOLERANCE_OF_FLOAT64 = 1e-4, 1e-9
 _VANISHING = 1e-3

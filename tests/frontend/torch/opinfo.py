@@ -27,10 +27,10 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import UnsupportedOperators
 from tirax.frontend.torch.exported_program import from_exported_program
 from tirax.frontend.torch.tensors import array_of
-from tirax.lowering.build import build
 
 DTYPES = (torch.float32, torch.int64, torch.bool)
 TOLERANCE = 1e-4

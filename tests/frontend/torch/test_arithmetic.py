@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
 from tirax.frontend.torch.fx import from_fx  # noqa: E402
 from tirax.frontend.torch.fx_as_tvm import from_fx as from_fx_as_tvm  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 
 NUMBERS = [0.0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 0.1, 1 / 3, 3, 6, 7, 100, 1e4, -1e4, math.inf, -math.inf, math.nan]
 WHOLE = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 2, 3, 7, 100, 2**31 - 1]

@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="models are PyTorch's")
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.torch.dynamo import dynamo_capture_subgraphs, relax_dynamo  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 from tirax.runtime import from_dlpack  # noqa: E402
 
 

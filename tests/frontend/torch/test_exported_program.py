@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from torch_models import agree, exported
 
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import UnsupportedOperators
 from tirax.frontend.params import detach_params
-from tirax.lowering.build import build
 
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 

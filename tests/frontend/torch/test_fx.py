@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="models are PyTorch's")
 from torch import fx, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.importing.errors import InputError, ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.params import detach_params  # noqa: E402
 from tirax.frontend.torch.fx import from_fx  # noqa: E402
@@ -19,7 +20,6 @@ from tirax.frontend.torch.fx_as_tvm import from_fx as from_fx_as_tvm  # noqa: E4
 from tirax.frontend.torch.fx_functions import DropoutLeftOut  # noqa: E402
 from tirax.frontend.torch.fx_modules import _ROWS as MODULES  # noqa: E402
 from tirax.frontend.torch.fx_modules import module_row  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 from tirax.runtime import from_dlpack  # noqa: E402
 from tirax.tvm_api import tir  # noqa: E402
 

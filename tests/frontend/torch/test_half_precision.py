@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 
 UNITS = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 SCALES = (1e-4, 1e-2, 1.0, 30.0, 300.0)

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="programs are PyTorch's")
 from torch.nn import functional as F  # noqa: E402
 
 from tirax.diagnostics import UnsupportedError  # noqa: E402
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.importing.errors import InputError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
 from tirax.frontend.torch.table import lookup  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 from tirax.runtime import manual_seed  # noqa: E402
 from tirax.runtime.errors import ArgumentError  # noqa: E402
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from torch_models import exported
 
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import ModelError
 from tirax.frontend.importing.weights import bind_weights
 from tirax.frontend.params import detach_params
-from tirax.lowering.build import build
 
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 

@@ -10,8 +10,8 @@ import pytest
 from torch_models import agree, exported
 
 from tirax.diagnostics import ArgumentsError, NameLookupError, UnsupportedError
+from tirax.driver.build import build
 from tirax.frontend.importing.errors import ModelError
-from tirax.lowering.build import build
 
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 

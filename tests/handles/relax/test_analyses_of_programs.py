@@ -5,15 +5,15 @@ from hypothesis import given
 from random_programs import Program, programs
 from strength import drawn
 
+from tirax.dev.fuzz import checks
 from tirax.dialects import relax
+from tirax.driver.pipelines import make_passes
 from tirax.frontend.mutator import PyExprMutator
 from tirax.handles.module import IRModule
 from tirax.handles.relax import analysis
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.binding_rewrite import DataflowBlockRewrite
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.pipelines import make_passes
-from tirax.tools.fuzz import checks
 from tirax.tvm_api.handles.relax_utils import load_json, save_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -182,8 +182,8 @@ class Module:
 
 def test_instruments_see_a_whole_build(tmp_path):
     """One context for all passes: times of all of them, numbers that go on, native code's passes too."""
-    from tirax.lowering.build import build
-    from tirax.lowering.pipelines import PIPELINES
+    from tirax.driver.build import build
+    from tirax.driver.pipelines import PIPELINES
 
     module = parse_source("""
 @R.function

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import lower
 from tirax.handles.tir.index_map import IndexMap
 from tirax.ir.passes.limits import LIMITS, PREFIX, LimitError, limit, table, variable
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering.build import lower
 from tirax.script import parse_mlir, parse_source
 from tirax.transforms.bindings.fold_constant import FoldConstant
 from tirax.transforms.tir.unroll_loop import UnrollLoop

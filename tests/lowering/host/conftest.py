@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from tirax.dialects.host import Host
+from tirax.driver.build import build, lower
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.build import build, lower
 from tirax.runtime.executable import Executable
 
 KERNELS = """

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import NameLookupError
+from tirax.driver.build import build
 from tirax.handles.module import IRModule
-from tirax.lowering.build import build
 from tirax.runtime import Executable, VirtualMachine
 from tirax.tvm_api.handles.from_script import from_source
 

@@ -7,10 +7,10 @@ import pytest
 from xdsl.traits import is_side_effect_free
 
 import tirax.tvm_api as tvm
+from tirax.driver.build import build
+from tirax.driver.pipelines import HOST, OPTIMIZE, make_passes
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.build import build
 from tirax.lowering.host.convert import SITES, ConvertHostToFunc
-from tirax.lowering.pipelines import HOST, OPTIMIZE, make_passes
 from tirax.runtime import VirtualMachine, cpu, registry
 from tirax.runtime.errors import ArgumentError, NameLookupError, ShapeError
 from tirax.runtime.executable import Executable

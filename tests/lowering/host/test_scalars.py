@@ -7,10 +7,10 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from tirax.dialects import tir
+from tirax.driver.build import build
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import make_passes
 from tirax.script.mlir_text import parse_mlir
 
 KERNEL = """

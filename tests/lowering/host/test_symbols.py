@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects import func
 
+from tirax.driver.pipelines import make_passes
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.host.symbols import MOST_INLINED
-from tirax.lowering.pipelines import make_passes
 from tirax.script.mlir_text import parse_mlir
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime.errors import ArgumentError
 from tirax.script import parse_source
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from strength import only_full
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime import Executable, load_library, load_module, register_func, remove_global_func
 from tirax.runtime.errors import ArgumentError, LibraryError, NameLookupError, ShapeError, UnsupportedError
 from tirax.runtime.executable import TargetInfo

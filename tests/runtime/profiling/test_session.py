@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.runtime import VirtualMachine, cpu, registry
 from tirax.runtime.errors import ArgumentError, NameLookupError, ShapeError
 from tirax.runtime.profiling import recorder

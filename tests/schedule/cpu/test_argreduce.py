@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax, tir, topi
 

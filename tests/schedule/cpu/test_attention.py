@@ -12,9 +12,9 @@ from xdsl.parser import Parser
 import tirax.tvm_api as tvm
 from tirax.dialects import tir as tir_dialect
 from tirax.dialects.sched import Sched
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import Sequential, module_op, new_context
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.schedule.cpu.library.merge_loops import merge_loops
 from tirax.target import Target
 from tirax.transforms.tir.walk import functions

@@ -6,8 +6,8 @@ from strength import only_full, thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import BLOCK_FORMATS, block_format
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.target import Target
 from tirax.tvm_api import relax
 

@@ -8,12 +8,12 @@ from xdsl.context import Context
 
 import tirax.tvm_api as tvm
 from tirax.dialects.block_formats import BLOCK_FORMATS, block_format
+from tirax.driver.build import build
+from tirax.driver.pipelines import pipeline_passes
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import module_op
-from tirax.lowering.build import build
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
-from tirax.lowering.pipelines import pipeline_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 

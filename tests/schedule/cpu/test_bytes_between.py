@@ -6,10 +6,10 @@ from xdsl.context import Context
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.driver.build import build
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import module_op
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 

@@ -13,10 +13,10 @@ from strength import only_full, thinned
 from xdsl.context import Context
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import pipeline_passes
 from tirax.ir.passes.transform import module_op
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
-from tirax.lowering.pipelines import pipeline_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import ToMixedPrecision

@@ -7,9 +7,9 @@ import pytest
 from relax_modules import module, parsed
 from strength import thinned
 
+from tirax.driver.build import build
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.schedule.cpu.analysis.plan import DecisionError
 from tirax.tvm_api import relax
 

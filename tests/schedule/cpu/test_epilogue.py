@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.tvm_api.script import from_source
 
 BRANCHES = """

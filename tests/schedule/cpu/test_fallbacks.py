@@ -14,8 +14,8 @@ from relax_modules import module as relax_module
 from strength import thinned
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax, te, topi
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tirax.dev.fuzz.structures import STRUCTURES
 from tirax.dialects import tir
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.passes.transform import new_context
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.schedule.cpu.analysis.stages import Stage
-from tirax.tools.fuzz.structures import STRUCTURES
 from tirax.tvm_api import script
 
 

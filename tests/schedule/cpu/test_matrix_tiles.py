@@ -8,12 +8,12 @@ from xdsl.context import Context
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.driver.pipelines import OPTIMIZE, make_passes, pipeline_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.matrix_registers import CONFIGURE, is_tile_instruction
 from tirax.ir.passes.transform import module_op
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
-from tirax.lowering.pipelines import OPTIMIZE, make_passes, pipeline_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 

@@ -7,9 +7,9 @@ from xdsl.ir import Block
 
 import tirax.tvm_api as tvm
 from tirax.dialects.sym.expr import Const
+from tirax.driver.build import build
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.schedule.cpu.analysis.plan import Machine
 from tirax.schedule.cpu.analysis.stages import Iter
 from tirax.schedule.cpu.library.microkernel import tile_size

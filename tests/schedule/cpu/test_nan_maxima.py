@@ -3,8 +3,8 @@
 import pytest
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.pipelines import SCHEDULE, make_passes
 from tirax.tvm_api import te, topi
 
 

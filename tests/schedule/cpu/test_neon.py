@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tirax.lowering.build import build, lower
+from tirax.driver.build import build, lower
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
 from tirax.runtime.errors import LoadError

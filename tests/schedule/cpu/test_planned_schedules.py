@@ -4,8 +4,8 @@ import pytest
 from relax_modules import module, parsed
 from strength import thinned
 
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.tvm_api import relax
 
 op = relax.op

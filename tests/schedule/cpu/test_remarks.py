@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.schedule.cpu.analysis.remarks import collect_remarks, reject
 from tirax.schedule.cpu.policy.rules import RULES
 from tirax.script import parse_source

@@ -7,8 +7,8 @@ import pytest
 from xdsl.parser import Parser
 
 from tirax.dialects import tir as tir_dialect
+from tirax.driver.pipelines import LOWERING, OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op, new_context
-from tirax.lowering.pipelines import LOWERING, OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
 from tirax.schedule.cpu.library.compute_at_first_use import compute_at_first_use
 from tirax.target import Target

@@ -5,8 +5,8 @@ import pytest
 from strength import only_full, thinned
 
 from tirax.dialects import tir
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 from tirax.tvm_api.script import from_source

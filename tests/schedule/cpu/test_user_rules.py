@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.driver.build import build
+from tirax.driver.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.schedule import Schedule
 from tirax.schedule.cpu.kernels.register_tiles import emit_register_tiles, plan_register_tiles
 from tirax.schedule.cpu.policy.primitive_rules import rule_of_function, rule_of_trace

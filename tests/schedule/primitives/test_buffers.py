@@ -10,8 +10,8 @@ from prologue import TWO_STEPS as SOURCE
 from prologue import scheduled
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tirax.dev.fuzz.workloads import WORKLOADS
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule
-from tirax.tools.fuzz.workloads import WORKLOADS
 from tirax.tvm_api.script import from_source
 
 

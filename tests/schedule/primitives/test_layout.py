@@ -12,9 +12,9 @@ from prologue import TWO_STEPS as FIXED
 
 from tirax import te
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.handles.tir.index_map import IndexMap
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import from_source

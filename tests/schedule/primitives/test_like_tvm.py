@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from prologue import scheduled
 
+from tirax.dev.fuzz.sequences import Step, apply
+from tirax.dev.fuzz.workloads import WORKLOADS
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule
-from tirax.tools.fuzz.sequences import Step, apply
-from tirax.tools.fuzz.workloads import WORKLOADS
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "schedule" / "steps"
 HEAD = "from tvm.script import ir as I, tir as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func\n    def main("

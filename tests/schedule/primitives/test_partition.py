@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from prologue import HEAD, scheduled
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 

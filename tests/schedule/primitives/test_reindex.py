@@ -9,8 +9,8 @@ import pytest
 from prologue import CONV, HEAD, scheduled
 from prologue import MATMUL_AND_SUM as MATMUL
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 

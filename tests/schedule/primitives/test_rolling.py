@@ -7,8 +7,8 @@ import pytest
 from prologue import HEAD, scheduled
 from strength import crossed
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 

@@ -11,8 +11,8 @@ from prologue import MATMUL_AND_ONE as MATMUL
 from strength import only_full, thinned
 
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 

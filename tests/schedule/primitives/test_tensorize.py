@@ -11,8 +11,8 @@ from prologue import HEAD, scheduled
 from strength import thinned
 
 from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.driver.build import build, lower
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build, lower
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
 from tirax.schedule import Schedule, ScheduleError, TensorIntrin

@@ -13,8 +13,8 @@ from strength import only_full, thinned
 from wrong_passes import MODEL, change_constant, forget_reshape, look_up_softmax, swap_differences
 from xdsl.dialects.builtin import ModuleOp
 
+from tirax.driver.pipelines import OPTIMIZE, PIPELINES, make_passes
 from tirax.ir.verification.verify import Verifier
-from tirax.lowering.pipelines import OPTIMIZE, PIPELINES, make_passes
 from tirax.script import parse_mlir, parse_source
 from tirax.tools.checking import MeaningCheck
 from tirax.tools.reduce.edits import operations

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.ir.functions.bounds import variable_bounds
-from tirax.lowering.build import build
 from tirax.runtime.errors import ShapeError
 from tirax.runtime.executable import load_module
 from tirax.transforms.functions.attach_variable_bounds import AttachVariableBounds

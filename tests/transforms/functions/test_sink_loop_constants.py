@@ -3,11 +3,11 @@
 import numpy as np
 
 from tirax.dialects import relax
+from tirax.driver.build import build
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.handles.relax import names as rx
 from tirax.interpreter import interpret
 from tirax.ir.functions.lookup import ops_of_type
-from tirax.lowering.build import build
 from tirax.transforms.functions.sink_loop_constants import SinkLoopConstants
 from tirax.tvm_api.script import relax as R
 

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
+from tirax.driver.pipelines import make_passes
 from tirax.ir.passes.transform import PassContext, Sequential
-from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source
 from tirax.transforms.fusion.fuse_ops import FuseOps
 

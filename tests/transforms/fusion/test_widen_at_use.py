@@ -7,9 +7,9 @@ from xdsl.context import Context
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
 from tirax.dialects.dtypes import dtype_name
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import module_op
-from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api import relax
 
 SOURCE = """

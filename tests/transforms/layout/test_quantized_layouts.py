@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tirax.dialects.relax import CallTIROp
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import BindParams, ConvertLayout

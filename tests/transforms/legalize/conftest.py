@@ -8,8 +8,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+from tirax.dev.fuzz.operator_cases import one_operator
 from tirax.ir.passes.transform import new_context
-from tirax.tools.fuzz.operator_cases import one_operator
 
 Build = Callable[..., ModuleOp]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from strength import only_full, thinned
 
+from tirax.dev.fuzz import checks
 from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
-from tirax.tools.fuzz import checks
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as rx
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tirax.dev.fuzz import checks
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.dialects import relax
 from tirax.dialects.relax.operator import Operator
+from tirax.driver.build import build
 from tirax.handles.module import IRModule
 from tirax.handles.relax.analysis import contains_impure_call
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.runtime.builtins import tensor_to_shape
 from tirax.runtime.errors import ArgumentError, AssertionFailedError
 from tirax.script import parse_source, print_script
-from tirax.tools.fuzz import checks
 from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
 from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from tirax.transforms.legalize import LegalizeOps

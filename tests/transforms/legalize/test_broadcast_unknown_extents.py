@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import UnsupportedError
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.runtime.errors import ShapeError
 from tirax.script import parse_source
 

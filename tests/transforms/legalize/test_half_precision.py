@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 from strength import crossed
 
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.tvm_api.script import from_source
 
 WIDTH = 5000

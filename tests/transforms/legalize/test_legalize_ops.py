@@ -13,8 +13,8 @@ from tirax import topi
 from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
 from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import OPERATORS
+from tirax.driver.build import build
 from tirax.interpreter import first_disagreement, interpret
-from tirax.lowering.build import build
 from tirax.script.printer import print_script
 from tirax.transforms.legalize import LegalizeOps
 

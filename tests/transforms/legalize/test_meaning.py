@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32, i1
 
+from tirax.dev.fuzz.operator_cases import BASIC, POSITIVE, built
 from tirax.dialects import tir
 from tirax.dialects.relax.operator import Operator
 from tirax.interpreter import first_disagreement, interpret, random_inputs
 from tirax.ir.verification.verify import verify_module
-from tirax.tools.fuzz.operator_cases import BASIC, POSITIVE, built
 from tirax.transforms.legalize import LegalizeOps
 
 

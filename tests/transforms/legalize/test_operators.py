@@ -14,16 +14,16 @@ import pytest
 from strength import only_full, some, thinned
 from xdsl.ir import Block
 
+from tirax.dev.fuzz import checks
+from tirax.dev.fuzz.operator_cases import CASES, FURTHER, Case, built, number, prim, shape
 from tirax.diagnostics import TiraxError
 from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import OPERATORS, Operator
 from tirax.dialects.sym.expr import Var
+from tirax.driver.build import build
 from tirax.interpreter import first_disagreement, interpret
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
-from tirax.tools.fuzz import checks
-from tirax.tools.fuzz.operator_cases import CASES, FURTHER, Case, built, number, prim, shape
 from tirax.transforms.legalize import LegalizeOps
 from tirax.transforms.legalize.legalize_rules import BUILDERS, RULES
 

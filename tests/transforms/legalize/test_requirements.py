@@ -8,7 +8,7 @@ from xdsl.ir import Block
 from tirax.diagnostics import ShapeError
 from tirax.dialects.relax import OPERATORS, TensorType
 from tirax.dialects.sym.expr import Var
-from tirax.lowering.build import build
+from tirax.driver.build import build
 from tirax.transforms.legalize import LegalizeOps
 from tirax.transforms.legalize.legalize_rules import RULES, Emit
 from tirax.tvm_api import topi

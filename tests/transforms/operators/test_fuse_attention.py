@@ -8,9 +8,9 @@ import pytest
 from relax_programs import dataflow_program, tensor
 
 import tirax.tvm_api as tvm
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.frontend import nn
 

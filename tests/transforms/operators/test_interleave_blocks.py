@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.frontend import nn
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.transforms.operators.interleave_blocks import InterleaveBlocks
 from tirax.transforms.operators.quantize_weights import QuantizeWeights
 

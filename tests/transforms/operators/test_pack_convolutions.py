@@ -6,9 +6,9 @@ from strength import thinned
 
 from tirax.dialects import relax as ops
 from tirax.dialects import tir
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
 from tirax.target import Target
 from tirax.transforms.operators.pack_convolutions import PackConvolutions

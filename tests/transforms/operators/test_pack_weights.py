@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import f32
 
 from tirax.dialects import relax as ops
 from tirax.dialects.relax.data import TensorDataAttr
+from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.script import parse_source
 from tirax.target import Target
 from tirax.transforms.operators import pack_weights, te_calls

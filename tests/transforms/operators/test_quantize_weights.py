@@ -7,9 +7,9 @@ from strength import thinned
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, NameLookupError
 from tirax.dialects.block_formats import BLOCK_FORMATS
+from tirax.driver.build import build
 from tirax.frontend import nn
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
 from tirax.transforms.operators.quantize_weights import QuantizeWeights
 from tirax.tvm_api import relax
 

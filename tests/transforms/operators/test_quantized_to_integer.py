@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from strength import only_full, thinned
 
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.target import Target
 from tirax.transforms.operators.quantized_to_integer import QuantizedToInteger
 from tirax.tvm_api import relax

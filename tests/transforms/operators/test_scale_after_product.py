@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.transforms.operators.scale_after_product import ScaleAfterProduct
 from tirax.tvm_api.relax.transform import BindParams
 from tirax.tvm_api.script import from_source

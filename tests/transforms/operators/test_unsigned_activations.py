@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.transforms.operators.unsigned_activations import UnsignedActivations
 from tirax.tvm_api.script import from_source
 

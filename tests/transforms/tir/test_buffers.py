@@ -6,9 +6,9 @@ from tir_kernels import Kernel, function, lower_tir, parse
 
 from tirax.diagnostics import UnsupportedError
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.build import build
 from tirax.schedule import Schedule
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.lowering.tir_to_scf import outline
 from tirax.runtime import set_num_threads
 from tirax.transforms.tir import chunked_loops

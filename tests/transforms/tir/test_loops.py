@@ -5,11 +5,11 @@ import pytest
 
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError, VerifyError
 from tirax.dialects import tir
+from tirax.driver.build import build
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import PassContext, Sequential, new_context
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api import IRModule
 from tirax.tvm_api import tir as tvm_tir
 from tirax.tvm_api.script import from_source

@@ -11,9 +11,9 @@ from strength import thinned
 from xdsl.context import Context
 
 from tirax.dialects import tir
+from tirax.driver.build import build
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import make_passes
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 

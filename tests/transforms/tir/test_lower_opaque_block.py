@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 

@@ -6,8 +6,8 @@ from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.lowering.tir_to_scf import outline
 from tirax.runtime import set_num_threads
 from tirax.transforms.tir import parallelize_loops

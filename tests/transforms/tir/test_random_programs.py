@@ -5,7 +5,7 @@ from hypothesis import given
 from random_programs import Program, tensor_programs
 from strength import drawn
 
-from tirax.tools.fuzz import checks
+from tirax.dev.fuzz import checks
 
 LOWER = (
     "plan-and-update-buffer-allocation-location", "convert-blocks-to-opaque", "compact-buffer-allocation",

@@ -5,8 +5,8 @@ import pytest
 
 from tirax import tvm_api as tvm
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.lowering.build import build
 from tirax.transforms.tir.share_buffers import ShareBuffers
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T

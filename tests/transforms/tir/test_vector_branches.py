@@ -5,10 +5,10 @@ import pytest
 
 from tirax.diagnostics import UnsupportedError
 from tirax.dialects import tir
+from tirax.driver.build import build
 from tirax.interpreter.compare import observe, same_values
 from tirax.ir.equality import structural_equal
 from tirax.ir.passes.transform import PassContext
-from tirax.lowering.build import build
 from tirax.target import Target
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
+from tirax.driver.build import build
+from tirax.driver.pipelines import PIPELINES
 from tirax.interpreter import interpret
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import PIPELINES
 from tirax.script import parse_mlir
 
 TEXT = """

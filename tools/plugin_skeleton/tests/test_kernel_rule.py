@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
+from tirax.driver.pipelines import OPTIMIZE, make_passes
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.script import parse_source
 
 MODULE = parse_source("""@R.function

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.build import build
 from tirax.script import parse_source
 from tirax.transforms.legalize import LegalizeOps
 

@@ -6,8 +6,8 @@ from graphs import model_of
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tirax.driver.build import build
 from tirax.frontend.onnx import from_onnx
-from tirax.lowering.build import build
 
 SCALES = (1e-3, 0.1, 1.0, 30.0, 300.0)
 UNIT, LEAST = 2.0**-11, 2.0**-25

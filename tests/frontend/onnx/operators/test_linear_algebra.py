@@ -13,8 +13,8 @@ from graphs import model_of  # noqa: E402
 from onnx import helper  # noqa: E402
 from strength import thinned  # noqa: E402
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 
 T = onnx.TensorProto
 KINDS = {"uint8": T.UINT8, "int8": T.INT8}

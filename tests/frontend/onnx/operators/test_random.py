@@ -10,9 +10,9 @@ onnx = pytest.importorskip("onnx", reason="models are read with the package onnx
 from graphs import model_of  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
+from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.importing.errors import InputError  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
-from tirax.lowering.build import build  # noqa: E402
 from tirax.runtime import manual_seed  # noqa: E402
 
 ONES = np.ones((200, 300), np.float32)

@@ -9,7 +9,7 @@ import pytest
 from torch_models import agree, exported
 
 from tirax.diagnostics import TiraxError
-from tirax.lowering.build import build
+from tirax.driver.build import build
 
 torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 

@@ -9,10 +9,10 @@ from xdsl.parser import Parser
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError, VerifyError
 from tirax.dialects import relax
+from tirax.driver.build import build
 from tirax.interpreter import InterpreterError, interpret
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
 from tirax.runtime import register_func
 from tirax.script import parse_source, print_script
 

@@ -7,11 +7,11 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import ShapeError, TiraxError, UnsupportedError
 from tirax.dialects import relax
 from tirax.dialects.relax.memory import AllocStorage, AllocTensor, KillObject, KillStorage, KillTensor, VMAllocStorage
+from tirax.driver.build import build
+from tirax.driver.pipelines import TVM_BUILD, TVM_ZERO, make_passes
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.buffers.memory_usage import estimate_memory_usage, has_reshape_pattern, memory_usage, plan_problems
 from tirax.ir.functions.lookup import functions, relax_functions
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import TVM_BUILD, TVM_ZERO, make_passes
 from tirax.script import parse_source
 from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from tirax.tvm_api.passes.memory.allocate_workspace import AllocateWorkspace

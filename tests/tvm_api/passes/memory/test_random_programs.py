@@ -10,15 +10,15 @@ from random_programs import Program, programs
 from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
+from tirax.dev.fuzz import checks
+from tirax.driver.build import build
+from tirax.driver.pipelines import TVM_BUILD, make_passes
 from tirax.interpreter import InterpreterError, assert_same_meaning, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
 from tirax.ir.buffers.memory_usage import plan_problems
 from tirax.ir.equality import assert_structural_equal
 from tirax.ir.functions.lookup import functions, relax_functions
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import TVM_BUILD, make_passes
 from tirax.script import parse_source, print_script
-from tirax.tools.fuzz import checks
 
 IN_PLACE = ("dataflow-use-inplace-calls", "legalize-ops")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tirax.driver.pipelines import make_passes
 from tirax.interpreter import assert_same_meaning
-from tirax.lowering.pipelines import make_passes
 from tirax.script import print_script
 
 LOWER = ("to-non-dataflow", "remove-purity-checking", "call-tir-rewrite")

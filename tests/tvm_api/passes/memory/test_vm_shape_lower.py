@@ -5,8 +5,8 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.lowering.build import build
 from tirax.tvm_api import relax
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import UnsupportedError
+from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
-from tirax.lowering.build import build
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 

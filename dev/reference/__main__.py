@@ -1,0 +1,5 @@
+"""`python -m tirax.dev.reference`."""
+
+from . import main
+
+main()

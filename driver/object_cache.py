@@ -1,0 +1,199 @@
+"""What was compiled before is not compiled again: objects by their LLVM text, and by the module that it comes from.
+
+    part of a module after `convert-host-to-func`  ->  key of its LLVM text  ->  object
+
+So a function that has changed is lowered again with its part, and no other. A large module is compiled in parts
+(`parts.py`), on a thread of their own while others are lowered (`llvm_thread.py`), and some of them by processes beside
+this one (`part_workers.py`); `TIRAX_BUILD_THREADS=1` is for neither. The objects are the same either way. Nothing is
+stored of a build that fails, but the parts that were finished.
+
+The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
+what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
+`PassContext` with settings of its own, or with rules of the user's own (`ir/passes/additions.py`), is not looked up by
+itself, its text is.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..ir.digest import digest
+from ..ir.passes.additions import are_any
+from ..ir.passes.limits import LIMITS, limit
+from ..ir.passes.transform import PassContext
+from ..runtime import abi
+from ..runtime.cache import ObjectCache, cache_key
+from ..runtime.engine import join_objects
+from ..target import Target
+from .llvm_thread import Compiler
+from .timings import add_stages, stage
+from .worker_pool import Kernels, PartWorkers
+
+_cache = ObjectCache()
+_ROOMS = ("dialects", "ir", "transforms", "schedule", "lowering", "driver")
+
+
+Codes = dict[int, tuple[str, "bytes | Future[bytes]"]]
+"""Keys of LLVM text with their objects, by the numbers of modules."""
+
+
+@dataclass
+class Begun:
+    """What is known of the modules behind the first one before that one is: their keys, and what the cache has."""
+
+    keys: list[str] = field(default_factory=list[str])
+    codes: Codes = field(default_factory=dict[int, tuple[str, "bytes | Future[bytes]"]])
+
+
+@cache
+def _versions() -> str:
+    return json.dumps([version("tirax"), version("llvmlite"), version("xdsl"), abi.fingerprint()])
+
+
+@cache
+def sources(rooms: tuple[str, ...]) -> str:
+    """Names, sizes and times of the files of rooms, which are folders, and modules (`target.py`)."""
+    root = str(Path(__file__).parents[1])
+    rows: list[tuple[str, int, int]] = []
+    pending = [os.path.join(root, room) for room in rooms if not room.endswith(".py")]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            if entry.is_dir():
+                pending.append(entry.path)
+            elif entry.name.endswith((".py", ".ll")):
+                rows.append(_row(entry.path))
+    return json.dumps([*sorted(rows), *(_row(os.path.join(root, room)) for room in rooms if room.endswith(".py"))])
+
+
+def _row(path: str) -> tuple[str, int, int]:
+    status = os.stat(path)
+    return path, status.st_size, status.st_mtime_ns
+
+
+def machine_parts(target: Target, opt_level: int) -> tuple[str, ...]:
+    """What code depends on besides the program: the target, the versions, limits and settings of the environment."""
+    limits = [limit(name) for name in LIMITS]
+    settings = os.environ.get("TIRAX_SANITIZE", "")
+    return (target.text, f"{target.caches} {target.cores} {limits} {settings}", *_target_parts(target, opt_level))
+
+
+def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
+    return (target.triple, target.cpu, target.feature_string, str(opt_level), _versions())
+
+
+def text_key(text: str, target: Target, opt_level: int) -> str:
+    """The key of the object of LLVM text."""
+    return cache_key(text, *_target_parts(target, opt_level))
+
+
+def object_of_modules(
+    modules: Sequence[ModuleOp],
+    text_of: Callable[[int], str],
+    target: Target,
+    opt_level: int,
+    passes: Sequence[str] = (),
+    workers: PartWorkers | None = None,
+    begun: Begun | None = None,
+) -> bytes:
+    """The objects of modules as one; `text_of` lowers the module of a number to LLVM text by `passes`, if it must.
+
+    Without passes all are lowered here, else `workers` may do others than the first one; `begun` says which they do.
+    """
+    keyed = bool(passes) and is_plain(PassContext.current())
+    if begun is None:
+        begun = begin([list(m.ops) for m in modules[1:]], passes, target, opt_level, workers) if keyed else Begun()
+    keys = [*_keys([modules[0].ops], target, opt_level), *begun.keys] if keyed else []
+    codes = {**_known(keys[:1]), **begun.codes}
+    missing = [number for number in range(len(modules)) if number not in codes]
+    with Compiler(target, opt_level) as compiler:
+        for number in _left(missing, workers if keyed else None):
+            text = text_of(number)
+            key = text_key(text, target, opt_level)
+            with stage("object"):
+                codes[number] = key, _cache.get(key) or compiler.submit(text)
+            gc.collect(0)  # what was lowered is garbage: at the end all would wait until it is collected
+        for number, answer in workers.answers.items() if workers is not None else ():
+            add_stages(answer.stages)
+            codes[number] = answer.key, _completed(answer.code)
+        with stage("object"):
+            objects = [_finished(key, code) for key, code in dict(codes[n] for n in range(len(modules))).items()]
+    for number in missing if keys else ():
+        _cache.put(keys[number], codes[number][0].encode())
+    return join_objects(objects)
+
+
+def begin(
+    parts: Sequence[Kernels], passes: Sequence[str], target: Target, opt_level: int, workers: PartWorkers | None
+) -> Begun:
+    """Look up the modules behind the first one, of which these are the kernels, and have workers do those that are new.
+
+    `passes` lower them.
+    """
+    begun = Begun(_keys(parts, target, opt_level))
+    begun.codes.update(_known(begun.keys, first=1))
+    if workers is not None:
+        workers.offer({i: part for i, part in enumerate(parts, 1) if i not in begun.codes}, passes)
+    return begun
+
+
+def _left(missing: list[int], workers: PartWorkers | None) -> Iterator[int]:
+    """The numbers of missing modules that are to be lowered here."""
+    if workers is None:
+        yield from missing
+        return
+    yield from (number for number in missing if not number)
+    yield from workers.left()
+
+
+def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int) -> list[str]:
+    """The keys under which the cache has the keys of the objects of modules, by what is in these.
+
+    Constants are attributes of the module, and no part of the object.
+    """
+    with stage("look-up"):
+        common = (*machine_parts(target, opt_level), sources(_ROOMS))
+        return [cache_key("module", digest(ops), *common) for ops in modules]
+
+
+def _known(keys: list[str], first: int = 0) -> Codes:
+    """The key of its object and the object of each module, by its number from `first` on, if the cache has both."""
+    known: Codes = {}
+    with stage("look-up"):
+        for number, place in enumerate(keys, first):
+            key = (_cache.get(place) or b"").decode()
+            code = _cache.get(key) if key else None
+            if code is not None:
+                known[number] = key, code
+    return known
+
+
+def _completed(code: bytes) -> Future[bytes]:
+    done: Future[bytes] = Future()
+    done.set_result(code)
+    return done
+
+
+def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
+    """An object, which is stored where it was just compiled."""
+    if isinstance(code, bytes):
+        return code
+    compiled = code.result()
+    _cache.put(key, compiled)
+    return compiled
+
+
+def is_plain(context: PassContext) -> bool:
+    """Whether passes run as they do by themselves."""
+    settings = (context.config, context.disabled_pass, context.required_pass, context.instruments)
+    return context.opt_level == PassContext.opt_level and not any(settings) and not are_any()

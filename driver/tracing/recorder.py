@@ -1,0 +1,297 @@
+"""What is written of one program while it compiles: an instrument of passes, which also sees what comes after them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError, shown_name, source_text
+from ...dialects import relax, tir
+from ...ir.passes.transform import PassInfo, module_op
+from ...ir.verification.snapshot import Snapshot
+from ...lowering.llvm_text import print_llvm
+from ...lowering.machine import LLVMError
+from ...runtime.profiling.report import Report
+from ...target import Target
+from .assembly import assembly_of, function_lines
+from .decisions import decisions_of
+from .file import TraceFile, packed
+from .graph import graph_of
+from .places import Accesses, accesses, is_placed, settle, stamp
+from .texts import text_of
+
+LEVELS: dict[str, tuple[str, tuple[type[Operation], ...]]] = {
+    "lift-closures": ("relax", (relax.FuncOp,)),
+    "default-schedule": ("tir", (tir.FuncOp,)),
+    "lower-init-block": ("scheduled", (tir.FuncOp,)),
+    "expand-math": ("scf", (func.FuncOp,)),
+}
+"""The passes before which a level is whole, and the functions that are of it."""
+_PREFIX = "kernel."
+
+
+class Recorder:
+    """Writes records of one program into a trace; errors of the program go on as they are."""
+
+    def __init__(self, file: TraceFile, number: int = 0, title: str = ""):
+        self._file = file
+        self._number = number
+        self._target: Target = Target.host()
+        self._opt_level = 3
+        self._depth = 0
+        self._ended = False
+        self._begun = False
+        self._thread = threading.get_ident()
+        self._passes = 0
+        self._part = 0
+        self._before_parts: int | None = None
+        self._began = 0.0
+        self._state: dict[str, int] = {}
+        self._in_module: set[str] = set()
+        self._snapshots: dict[int, Snapshot] = {}
+        self._accesses: dict[str, Accesses] = {}
+        self._places: dict[tuple[str, int], int] = {}
+        self._texts: dict[str, int] = {}
+        self._sources: set[str] = set()
+        self._add("program", title=title)
+
+    def check(self, number: int, status: str, text: str) -> None:
+        """What was compared before and after a pass (from 0): `same`, `changed`, or `unknown`."""
+        self._add("check", n=number, status=status, text=text)
+
+    def profile(self, report: Report, sizes: str = "") -> None:
+        """Where the time of a call of the executable goes; `sizes` says of which size it was."""
+        rows, calls = ([asdict(row) for row in rows] for rows in (report.rows, report.by_call))
+        self._add("profile", function=report.function, seconds=report.seconds, sizes=sizes, rows=rows, calls=calls)
+
+    # -- what a build tells --------------------------------------------------------------------------------------------
+
+    def begin(self, module: ModuleOp) -> None:
+        """The program as it came."""
+        self._begun = True
+        for function in _functions(module).values():
+            ops = list(function.walk())
+            if not any(is_placed(op) for op in ops if op is not function):
+                stamp(_name(function), text_of(function))
+        self._add("texts", n=-1, texts=self._changes(module))
+        self._graph("imported", module)
+
+    def begin_build(self, module: ModuleOp, target: Target, opt_level: int) -> None:
+        """The program as passes begin, unless some have run already."""
+        if not self._watches():
+            return
+        self._target, self._opt_level = target, opt_level
+        self._add("target", text=target.text, cpu=target.cpu)
+        if not self._begun:
+            self.begin(module)
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """A pass begins."""
+        self._depth += 1
+        if not self._watches(1):
+            return
+        module = module_op(mod)
+        if not self._begun:
+            self.begin(module)
+        level = LEVELS.get(info.name)
+        if level is not None:
+            self._level(*level, module)
+        if info.name == "default-schedule":
+            for decision in decisions_of(module, self._target):
+                self._add("schedule", n=self._passes, **decision)
+        self._add("begin", n=self._passes, part=self._part, name=info.name)
+        self._began = time.perf_counter()
+
+    def _level(self, level: str, kinds: tuple[type[Operation], ...], module: ModuleOp) -> None:
+        functions = {n: f for n, f in _functions(module).items() if isinstance(f, kinds)}
+        self._add("level", name=level, texts={n: self._state[n] for n in functions if n in self._state})
+        if level == "relax":
+            self._graph("compiled", module)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """A pass is over."""
+        if self._watches(1):
+            milliseconds = (time.perf_counter() - self._began) * 1e3
+            module = module_op(mod)
+            texts = self._changes(module)
+            fields = {"ms": round(milliseconds, 3), "texts": texts}
+            self._add("pass", n=self._passes, part=self._part, name=info.name, **fields)
+            self._passes += 1
+        self._depth -= 1
+
+    def begin_part(self, module: ModuleOp) -> None:
+        """From here on passes run on a part of the module, after those that ran on all of it."""
+        if not self._watches():
+            return
+        if self._before_parts is None:
+            self._before_parts = self._passes
+        else:
+            self._part += 1
+        self._passes = self._before_parts
+        self._in_module = set(_functions(module))
+
+    def lowered(self, module: ModuleOp) -> None:
+        """A module in the llvm dialect, as LLVM gets it."""
+        if not self._watches():
+            return
+        placed: dict[int, Operation] = {}
+        text = print_llvm(module, placed)
+        lines = text.split("\n")
+        places = [self._place(placed[at]) if at in placed else None for at in range(len(lines))]
+        functions = function_lines(text)
+        self._add("level", name="llvm", texts=dict(self._sliced(lines, places, functions)))
+        self._add("begin", n=self._passes, part=self._part, name="assembly")
+        try:
+            self._add("level", name="assembly", texts=dict(self._assembly(text, places, functions)))
+        except LLVMError as error:
+            self._add("error", message=str(error))
+
+    def _sliced(
+        self, lines: list[str], places: list[int | None], functions: Mapping[str, range]
+    ) -> Iterator[tuple[str, int]]:
+        for name, span in functions.items():
+            cut = slice(span.start, span.stop)
+            yield name, self._text("\n".join(lines[cut]), places[cut])
+
+    def _assembly(
+        self, text: str, places: list[int | None], functions: Mapping[str, range]
+    ) -> Iterator[tuple[str, int]]:
+        owners = {line: (name, line - span.start) for name, span in functions.items() for line in span}
+        for name, lines in assembly_of(text, self._target, self._opt_level).items():
+            at = [owners.get(line) if line is not None else None for _, line in lines]
+            where = [None if line is None else places[line] for _, line in lines]
+            text_lines = [None if owner is None else owner[1] if owner[0] == name else owner for owner in at]
+            yield name, self._text("\n".join(text for text, _ in lines), where, text_lines)
+
+    def failed(self, error: BaseException) -> None:
+        """The program does not compile."""
+        if not self._ended:
+            message = str(error) if isinstance(error, TiraxError) else f"{type(error).__name__}: {error}"
+            notes = [] if isinstance(error, TiraxError) else list(getattr(error, "__notes__", ()))
+            self._add("error", message="\n".join([message, *notes]))
+            self._ended = True
+
+    def end_build(self) -> None:
+        """The program is compiled: nothing that runs later in the same context is a part of it."""
+        if not self._ended:
+            self._add("end")
+            self._ended = True
+            self._snapshots.clear()
+
+    # -- what is written of it -----------------------------------------------------------------------------------------
+
+    def _watches(self, depth: int = 0) -> bool:
+        """Whether the program compiles, and this is not inside of a pass of it, or of another thread's."""
+        return not self._ended and self._depth == depth and threading.get_ident() == self._thread
+
+    def _add(self, kind: str, **fields: Any) -> None:
+        self._file.add(kind, p=self._number, **fields)
+
+    def _changes(self, module: ModuleOp) -> dict[str, int | None]:
+        """The texts of the functions that are not as they were; None for those that are no more."""
+        functions = _functions(module)
+        kept = {id(f): snapshot for f in functions.values() if (snapshot := self._snapshots.get(id(f))) is not None}
+        changed: dict[str, int | None] = dict.fromkeys(self._in_module - functions.keys())
+        for name, function in functions.items():
+            snapshot = kept.get(id(function))
+            if snapshot is None or name not in self._state or not snapshot.holds():
+                kept[id(function)] = Snapshot(function)
+                changed[name] = self._function(name, function)
+        self._snapshots, self._in_module = kept, set(functions)
+        for name, text in list(changed.items()):
+            if text is not None and self._state.get(name) == text:
+                del changed[name]
+            elif text is not None:
+                self._state[name] = text
+            else:
+                self._state.pop(name, None)
+        return changed
+
+    def _function(self, name: str, function: Operation) -> int:
+        ops, key = list(function.walk()), name.removeprefix(_PREFIX)
+        if isinstance(function, tir.FuncOp) and not any(map(is_placed, ops)):
+            stamp(name, text_of(function))
+            self._calls(name, function)
+        known = self._accesses.get(key, {})
+        settle(ops, known)
+        self._accesses[key] = accesses(ops, known)
+        text = text_of(function)
+        places: list[set[int]] = [set() for _ in range(text.text.count("\n") + 1)]
+        for op, line in text.lines_of_all.items():
+            place = self._place(op)
+            if place is not None and op is not function:
+                places[line].add(place)
+        return self._text(text.text, [_short(p) for p in places])
+
+    def _calls(self, name: str, function: Operation) -> None:
+        """Where a function is called that the compiler wrote: that is where its lines come from."""
+        module = function.parent_op()
+        calls = [] if module is None else [op for op in module.walk() if _callee(op) == name]
+        places = {place for op in calls if (place := self._place(op)) is not None}
+        self._add("calls", of=name, places=sorted(places))
+
+    def _place(self, op: Operation) -> int | None:
+        """The number of the place of an operation, which is written when it is met first."""
+        where = op.location
+        if not isinstance(where, FileLineColLoc):
+            return None
+        key = where.filename.data, where.line.data
+        number = self._places.get(key)
+        if number is None:
+            number = self._places[key] = len(self._places)
+            self._source(key[0])
+            self._add("place", i=number, file=shown_name(key[0]), line=key[1])
+        return number
+
+    def _source(self, file: str) -> None:
+        if file not in self._sources:
+            self._sources.add(file)
+            text = source_text(file)
+            if text is not None:
+                self._add("source", file=shown_name(file), z=packed({"s": text}))
+
+    def _text(self, text: str, places: Sequence[Any], lines: Sequence[Any] | None = None) -> int:
+        """The number of a text, which is written where it is a new one.
+
+        `places` has the places of each line; `lines` the lines of LLVM text that those of assembly are of: those of the
+        same function, or (function, line) where LLVM has put another one into it.
+        """
+        content = packed({"s": text, "p": list(places)} | ({} if lines is None else {"l": list(lines)}))
+        number = self._texts.get(content)
+        if number is None:
+            number = self._texts[content] = len(self._texts)
+            self._add("text", i=number, z=content)
+        return number
+
+    def _graph(self, name: str, module: ModuleOp) -> None:
+        for function in _functions(module).values():
+            if isinstance(function, relax.FuncOp):
+                nodes = graph_of(function, self._place)
+                self._add("graph", name=name, f=_name(function), z=packed(nodes))
+
+
+def _short(places: set[int]) -> int | list[int] | None:
+    """Of one number itself."""
+    return (sorted(places) if len(places) > 1 else next(iter(places))) if places else None
+
+
+def _functions(module: ModuleOp) -> dict[str, Operation]:
+    """What a module defines that has a body and a name."""
+    ops = [op for op in module.body.block.ops if op.regions and op.regions[0].first_block is not None]
+    return {_name(op): op for op in ops if "sym_name" in op.properties}
+
+
+def _name(function: Operation) -> str:
+    return getattr(function.properties["sym_name"], "data", "")
+
+
+def _callee(op: Operation) -> str | None:
+    callee = op.properties.get("callee")
+    return getattr(getattr(callee, "root_reference", None), "data", None)

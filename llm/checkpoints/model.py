@@ -1,0 +1,76 @@
+"""A language model as its file has it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...frontend.importing.errors import ModelError
+from ..chat import ChatTemplate
+from ..tokenizers import Tokenizer, TokenizerError, gguf_tokenizer, huggingface_tokenizer
+from .config import TransformerConfig
+from .from_gguf import read_gguf_model
+from .from_huggingface import huggingface_template, read_huggingface_model
+from .weights import Weights
+
+_TEMPLATE = "tokenizer.chat_template"
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModelFile:
+    """What a file, or a folder, says of a model.
+
+    `weights` are all that `config` asks for and no others, by the names of `names.ROWS` and of the shapes that
+    `expected_shapes(config)` has, mapped into memory: read-only, in the format of the file.
+    """
+
+    path: str
+    config: TransformerConfig
+    weights: Weights
+    metadata: Mapping[str, Any] | None = None
+    """All that a GGUF file says; None of a folder."""
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, read when it is asked for first.
+
+        Raises what `gguf_tokenizer` and `huggingface_tokenizer` raise, and `TokenizerError` where there are tokens
+        that the model has no embedding for.
+        """
+        if self.metadata is not None:
+            tokenizer = gguf_tokenizer(self.path, self.metadata)
+        else:
+            tokenizer = huggingface_tokenizer(self.path)
+        if tokenizer.size > self.config.vocabulary_size:
+            expected = f"at most {self.config.vocabulary_size} tokens"
+            raise TokenizerError(
+                f"'{self.path}' has more tokens than its model", expected=expected, found=tokenizer.size
+            )
+        return tokenizer
+
+    @cached_property
+    def chat_template(self) -> ChatTemplate:
+        """How conversations are written for the model. Raises as `tokenizer`, and `ModelError` for wrong settings."""
+        text = huggingface_template(self.path) if self.metadata is None else self.metadata.get(_TEMPLATE)
+        if text is not None and not isinstance(text, str):
+            raise ModelError(f"'{_TEMPLATE}' of '{self.path}' is no text", found=repr(text)[:80])
+        return ChatTemplate(text, self.tokenizer)
+
+
+def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:
+    """A model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
+
+    Nothing of the weights is read. Raises `OSError`; `ModelError` (`GgufError`, `WeightsError` of runtime.safetensors)
+    for what is damaged or contradicts itself, with all problems of a kind; `UnsupportedError` for other families.
+    """
+    name = os.fspath(path)
+    if os.path.isdir(path):
+        if not Path(path, "config.json").exists():
+            raise ModelError(f"'{name}' is no folder of a language model", expected="config.json and *.safetensors")
+        return LanguageModelFile(name, *read_huggingface_model(path))
+    config, weights, file = read_gguf_model(path)
+    return LanguageModelFile(name, config, weights, file.metadata)

@@ -1,0 +1,138 @@
+"""Attention to a cache of keys and values that lies in pages, and rotary positions.
+
+Of each layer the cache has pages of `size` positions, for all heads of keys: (layers, pages, heads, size, head size).
+Position p of a sequence stands in the page `table[sequence, p // size]`, in the row p % size of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import f32, i64
+
+from ...diagnostics import ShapeError
+from ...dialects.sym.expr import Const, SymExpr, floordiv, mul
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr, from_sym
+from ...te.axis import reduce_axis
+from ...te.reduction import sum as sum_of
+from ...te.tensor import Tensor, compute
+from ...topi import reduction as rd
+
+Element = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
+
+
+def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: float = 1.0) -> list[Tensor]:
+    """`magnitude` times cosines and sines of the positions from `starts[sequence]` on: two of
+    (sequences, length, planes), float32."""
+    dims = [starts.dims[0], length, frequencies.dims[0]]
+
+    def angle(b: PrimExpr, i: PrimExpr, plane: PrimExpr) -> PrimExpr:
+        return (starts(b).astype(i64) + i).astype(f32) * frequencies(plane)
+
+    def scaled(x: PrimExpr) -> PrimExpr:
+        return x if magnitude == 1.0 else x * tx.const(magnitude, x.type)
+
+    cosines = compute(dims, lambda *i: scaled(tx.cos(angle(*i))), "cosines")
+    return [cosines, compute(dims, lambda *i: scaled(tx.sin(angle(*i))), "sines")]
+
+
+def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """`x` (sequences, length, heads, size), each head turned in the planes of its numbers i and i + planes.
+
+    The result has heads first: (sequences, heads, length, size). Numbers beyond two times the planes stay.
+    """
+    planes = cosines.dims[2]
+
+    def element(b: PrimExpr, h: PrimExpr, i: PrimExpr, d: PrimExpr) -> PrimExpr:
+        half = from_sym(planes)
+        second = tx.floordiv(d, half)
+        plane = tx.floormod(d, half)
+        other = tx.floormod(1 - second, 2) * half + plane
+        sign = (second * 2 - 1).astype(x.type)
+        turned = x(b, i, h, d) * cosines(b, i, plane) + sign * x(b, i, h, other) * sines(b, i, plane)
+        return turned if whole else tx.if_then_else(d < half * 2, turned, x(b, i, h, d))
+
+    whole = planes * 2 == x.dims[3]
+    return compute([x.dims[0], x.dims[2], x.dims[1], x.dims[3]], element, "turned")
+
+
+def paged_attention(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    table: Tensor,
+    starts: Tensor,
+    layer: PrimExpr,
+    *,
+    scale: float,
+    causal: bool,
+    window: int | None = None,
+    softcap: float | None = None,
+) -> Tensor:
+    """softmax(softcap(query · keyᵀ * scale)) · value over the positions of the cache up to that of the query.
+
+    `query` is (sequences, heads, rows, size), its heads a multiple of those of the cache. Its rows are at the position
+    `starts[sequence]`, and where `causal` one further each. A query looks at its own position and at `window` - 1
+    before it, at all before it where that is None. The softcap is c * tanh(x / c).
+    """
+    sequences, heads, rows, size = query.dims
+    page, columns = _columns(keys, table)
+    each = _heads_served(heads, keys.dims[2])
+
+    def cached(pool: Tensor, b: PrimExpr, h: PrimExpr, j: PrimExpr, d: PrimExpr) -> PrimExpr:
+        place = table(b, tx.floordiv(j, page))
+        return pool(layer, place, tx.floordiv(h, each), tx.floormod(j, page), d).astype(query.type)
+
+    k = reduce_axis((0, size), "k")
+    dims = [sequences, heads, rows, columns]
+    products = compute(dims, lambda b, h, i, j: sum_of(query(b, h, i, k) * cached(keys, b, h, j, k), axis=k), "scores")
+    scores = compute(dims, lambda *i: _capped(products(*i) * tx.const(scale, query.type), softcap), "capped")
+
+    def allowed(i: Sequence[PrimExpr]) -> PrimExpr:
+        own = starts(i[0]).astype(i64) + (i[2] if causal else 0)
+        up_to = i[3] < own + 1
+        return up_to if window is None else tx.logical_and(up_to, i[3] >= own - (window - 1))
+
+    weights = _masked_softmax(scores, allowed)
+    j = reduce_axis((0, columns), "j")
+    dims = [sequences, heads, rows, values.dims[4]]
+    mixed = compute(dims, lambda b, h, i, d: sum_of(weights(b, h, i, j) * cached(values, b, h, j, d), axis=j), "mixed")
+    return compute(dims, lambda *i: mixed(*i), "attention")  # what is computed tile by tile ends in a stage of its own
+
+
+def _columns(keys: Tensor, table: Tensor) -> tuple[int, SymExpr]:
+    """How many positions a page has, and all pages of the table. Raises `ShapeError` where the former is not known."""
+    page = keys.dims[3].constant
+    if page is None:
+        raise ShapeError("pages are of a known size", found=keys.dims[3])
+    return page, mul(table.dims[1], Const(page, table.dims[1].dtype))
+
+
+def _heads_served(heads: SymExpr, kv_heads: SymExpr) -> PrimExpr:
+    return from_sym(floordiv(heads, kv_heads))
+
+
+def _capped(score: PrimExpr, softcap: float | None) -> PrimExpr:
+    if softcap is None:
+        return score
+    most = tx.const(softcap, score.type)
+    return most * tx.tanh(tx.div(score, most))
+
+
+def _masked_softmax(scores: Tensor, allowed: Callable[[Sequence[PrimExpr]], PrimExpr]) -> Tensor:
+    """The softmax of what is allowed of each row, and 0 for the rest."""
+    least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
+    axis = scores.ndim - 1
+    masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")
+    top = rd.at_least_lowest(masked, axis, keepdims=True)
+    powers = compute(
+        scores.dims, lambda *i: tx.select(allowed(i), tx.exp(masked(*i) - top(*i[:-1], 0)), zero), "powers"
+    )
+    total = rd.sum(powers, axis, keepdims=True)
+
+    def weight(*i: PrimExpr) -> PrimExpr:
+        whole = total(*i[:-1], 0)
+        return tx.div(powers(*i), tx.select(tx.equal(whole, zero), tx.const(1, whole.type), whole))
+
+    return compute(scores.dims, weight, "weights")

@@ -1,0 +1,46 @@
+"""Rotary embeddings of positions (Su et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...frontend.nn.op import tensor_expr_op
+from ...frontend.nn.tensor import Tensor
+from ..checkpoints.config import Rope
+from . import paged_cache_kernels as paged_cache
+
+
+def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
+    """`(planes,)`, float32: by how much a plane is turned from one position to the next, in radians.
+
+    `local` is for layers with a window, where the model has other ones for them.
+    """
+    is_local = local and rope.local_theta is not None
+    theta = rope.local_theta if is_local else rope.theta
+    turns = np.float64(theta) ** -(np.arange(0, rope.size, 2) / rope.size)
+    if rope.factors is not None and not is_local:
+        turns = turns / np.asarray(rope.factors)
+    return turns.astype(np.float32)
+
+
+def magnitude_of(rope: Rope, local: bool = False) -> float:
+    """What turned numbers are multiplied by; `local` is that of `frequencies`."""
+    return 1.0 if local and rope.local_theta is not None else rope.magnitude
+
+
+def angles(starts: Tensor, turns: np.ndarray[Any, Any], length: Any, magnitude: float = 1.0) -> tuple[Tensor, Tensor]:
+    """`magnitude` times cosines and sines, `(sequences, length, planes)` each, of the positions from
+    `starts[sequence]` on."""
+    args = [starts, Tensor.from_const(turns), length, magnitude]
+    cosines, sines = tensor_expr_op(paged_cache.angles, "angles", args)
+    return cosines, sines
+
+
+def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """`x` (sequences, length, heads, size) turned, as (sequences, heads, length, size)."""
+    return tensor_expr_op(paged_cache.turned, "turned", [x, cosines, sines])
+
+
+__all__ = ["angles", "frequencies", "magnitude_of", "turned"]

@@ -1,0 +1,93 @@
+"""Weights of a file as a decoder takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import UnsupportedError
+from ..dialects.block_formats import BLOCK_FORMATS
+from ..runtime.ndarray import empty_together
+from ..target import Target
+from .checkpoints.config import TransformerConfig
+from .checkpoints.weights import Weight
+from .nn.decoder import HALVES, Formats
+
+Array = np.ndarray[Any, Any]
+_MOST_NOTES = 20
+_TURNED = tuple(f"attention.{name}." for name in ("query", "key", "query_norm", "key_norm"))
+
+
+def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
+    """The blocks and halves that a decoder multiplies as they are; all other weights become float32.
+
+    Rows of blocks are interleaved as a target's kernels read them.
+    """
+    kept = {name: w.format for name, w in weights.items() if _is_kept(w)}
+    return Formats(kept, activation, target.vector_bits // 32)
+
+
+def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
+    """What the parameters of a decoder are, by their names: blocks and halves where `formats` says so, else float32.
+
+    Norms have the offset of the config added, and rows of queries, of keys and of their norms whose planes are pairs of
+    neighbours in the file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other
+    formats.
+    """
+    others = [f"'{name}' is stored as {w.format}" for name, w in weights.items() if _is_of_other_blocks(w)]
+    if others:
+        notes = others[:_MOST_NOTES] + [f"and {len(others) - _MOST_NOTES} more"] * (len(others) > _MOST_NOTES)
+        raise UnsupportedError("weights of other formats", expected=", ".join(BLOCK_FORMATS), notes=notes)
+    arrays = empty_together(_kind(name, weight, formats) for name, weight in weights.items())
+    for (name, weight), array in zip(weights.items(), arrays, strict=True):
+        np.copyto(array, _prepared(config, name, weight, formats))
+        weight.release()
+    return dict(zip(weights, arrays, strict=True))
+
+
+def _kind(name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...], str]:
+    """The shape and dtype of what a weight becomes."""
+    format = formats.names.get(name, "f32")
+    if format not in BLOCK_FORMATS:
+        return weight.shape, HALVES.get(format, "float32")
+    rows, width = weight.data.shape
+    together = formats.interleaved(rows)
+    return (rows // together, width * together), "uint8"
+
+
+def _prepared(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> Array:
+    format = formats.names.get(name)
+    data = _numbers(weight) if format is None else weight.data
+    if config.rope.order == "pairs" and any(part in name for part in _TURNED):
+        data = data[halves_first(data.shape[0], config.head_size, config.rope.size)]
+    if name.endswith("norm.weight"):
+        return data + np.float32(config.norm_offset)
+    rows = formats.interleaved(len(data)) if format in BLOCK_FORMATS else 1
+    return data if rows == 1 else BLOCK_FORMATS[weight.format].interleave(data, rows)
+
+
+def _is_of_other_blocks(weight: Weight) -> bool:
+    return weight.data.dtype == np.uint8 and weight.format not in BLOCK_FORMATS
+
+
+def _is_kept(weight: Weight) -> bool:
+    return (weight.format in BLOCK_FORMATS or weight.format in HALVES) and len(weight.shape) == 2
+
+
+def _numbers(weight: Weight) -> Array:
+    """The numbers of a weight in f32."""
+    if weight.format in BLOCK_FORMATS:
+        return BLOCK_FORMATS[weight.format].dequantize(weight.data)
+    return weight.data.astype(np.float32)
+
+
+def halves_first(rows: int, head_size: int, turned: int) -> Array:
+    """The order of rows in which the first numbers of planes come before the second ones, in each head.
+
+    Of a head of 6 with 4 that are turned: 0, 2, 1, 3, 4, 5.
+    """
+    head = np.arange(head_size)
+    head[:turned] = head[:turned].reshape(-1, 2).T.reshape(-1)
+    return (np.arange(0, rows, head_size)[:, None] + head).reshape(-1)

@@ -1,5 +1,0 @@
-"""`python -m tirax.tools.reference`."""
-
-from . import main
-
-main()
