@@ -12,10 +12,9 @@ from ....dialects.names import name_of
 from ....dialects.sched import Number
 from ....hardware import Caches
 from ....target import Target
+from ..policy.limits import MAX_UNROLLED
 from .stages import Iter
 
-_MOST = 1024
-"""No number is larger, but those of bytes: loops of so many steps are unrolled."""
 _POWERS = frozenset({"lanes", "size"})
 
 
@@ -114,8 +113,8 @@ def _changed(name: str, old: object, value: Number) -> object:
 def _checked(name: str, value: int) -> int:
     if value < 1:
         raise DecisionError(f"'{name}' is not positive", expected="at least 1", found=value)
-    if not name.endswith("_bytes") and value > _MOST:
-        raise DecisionError(f"'{name}' is too large", expected=f"at most {_MOST}", found=value)
+    if not name.endswith("_bytes") and value > MAX_UNROLLED:
+        raise DecisionError(f"'{name}' is too large", expected=f"at most {MAX_UNROLLED}", found=value)
     if name in _POWERS and value & (value - 1):
         raise DecisionError(f"'{name}' is the number of lanes of a vector", expected="a power of two", found=value)
     return value

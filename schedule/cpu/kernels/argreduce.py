@@ -34,10 +34,9 @@ from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, element_type, loads_below, results_of, tree
+from ..policy.limits import COMPARED_VECTORS
 from .vector_reduction import across
 
-_VECTORS = (4, 2, 1)
-"""So many vectors are compared side by side, as many as leave the fewest elements over."""
 _KEEPS: dict[type[Operation], tuple[type[tir.BinaryExpr], type[tir.BinaryExpr], type[tir.BinaryExpr]]] = {
     tir.GtOp: (tir.GeOp, tir.GtOp, tir.MaxOp),
     tir.LtOp: (tir.LeOp, tir.LtOp, tir.MinOp),
@@ -205,7 +204,7 @@ def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
     lanes, extent = machine.vector_bits // max(widest, bit_width(choice.value.type)), lane.extent.constant
     if lanes < 2 or (extent is not None and not 2 * lanes <= extent < 1 << 31):
         return reject("it is less than two vectors, or more than 2^31 elements")
-    count = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
+    count = 2 if extent is None else min(COMPARED_VECTORS, key=lambda n: (extent % (lanes * n), -n))
     return ArgReducePlan(choice, lane, lanes, count)
 
 

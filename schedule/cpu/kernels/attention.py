@@ -53,23 +53,23 @@ from ..analysis.stages import Iter, Stage, depends_on, element_type, is_in_order
 from ..library import microkernel as mk
 from ..library.attention_form import Attention, attention_of, reach
 from ..library.epilogue import Epilogue
-from ..library.prefetch import LINE_BITS, prefetch
+from ..library.prefetch import prefetch
 from ..policy.choices import first_fit
+from ..policy.limits import (
+    CAUSAL_QUERIES,
+    FEW_CAUSAL_QUERIES,
+    KEYS_AHEAD,
+    KEYS_OF_PART,
+    KEYS_OF_PIECE,
+    LINE_BITS,
+    MAX_KEYS,
+    MAX_ONLY_QUERIES,
+    MIN_KEYS,
+    MIN_PANEL_ROWS,
+    PARTS_OF_KEYS,
+    QUERIES,
+)
 from ..policy.rules import rules
-from .panels import FEWEST_ROWS
-
-_QUERIES = 128
-_FEWEST_KEYS, _MOST_KEYS = 64, 512
-"""Between them as many as scores of a tile, in f32, take a quarter of the second-level cache."""
-_WHOLE = 256
-"""So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
-_ASKED, _AHEAD = 4, 16
-"""So many keys are one piece, while which memory brings as many, that come so many later."""
-_PARTS, _KEYS_OF_PART = 16, 128
-"""So many parts of all heads keep threads busy evenly; so many keys at a time are one's."""
-_ENDING, _ENDING_FEW = 64, 32
-"""So many queries where a mask ends what they look at: what is above its diagonal is computed in vain. Fewer, where
-there are few or any number of them."""
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,22 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
     queries = _queries(row.extent.constant, bool(reach(attention, row.expr, row.expr)[1]))
     keys = _keys(column.extent.constant, machine)
     parts = _parts(attention, keys)
-    return AttentionPlan(attention, machine, queries, keys if parts == 1 else min(keys, _KEYS_OF_PART), parts)
+    return AttentionPlan(attention, machine, queries, keys if parts == 1 else min(keys, KEYS_OF_PART), parts)
 
 
 def _queries(rows: int | None, ends: bool) -> int:
     """How many rows a tile has; with a mask that `ends` what they look at, fewer, so that more keys are left out."""
     if ends:
-        size = _ENDING if rows is not None and rows > 2 * _ENDING else _ENDING_FEW
+        size = CAUSAL_QUERIES if rows is not None and rows > 2 * CAUSAL_QUERIES else FEW_CAUSAL_QUERIES
         return size if rows is None else max(1, min(rows, size))
-    if rows is None or rows > _WHOLE:
-        return _QUERIES
+    if rows is None or rows > MAX_ONLY_QUERIES:
+        return QUERIES
     return max(1, rows)
 
 
 def _keys(columns: int | None, machine: Machine) -> int:
-    fitting = machine.caches.l2 // (16 * _QUERIES) // _FEWEST_KEYS * _FEWEST_KEYS
-    most = max(_FEWEST_KEYS, min(_MOST_KEYS, fitting))
+    fitting = machine.caches.l2 // (16 * QUERIES) // MIN_KEYS * MIN_KEYS
+    most = max(MIN_KEYS, min(MAX_KEYS, fitting))
     return most if columns is None else max(1, min(columns, most))
 
 
@@ -118,9 +118,9 @@ def _parts(attention: Attention, keys: int) -> int:
     """Into how many parts the keys of a head are divided: one, but where few queries of few heads look at many keys."""
     rows, columns = attention.row.extent.constant, attention.column.extent.constant
     heads = product(it.extent for it in attention.outer).constant
-    if rows is None or rows >= FEWEST_ROWS or heads is None or not (columns is None or columns > keys):
+    if rows is None or rows >= MIN_PANEL_ROWS or heads is None or not (columns is None or columns > keys):
         return 1
-    return max(1, -(-_PARTS // max(1, heads)))
+    return max(1, -(-PARTS_OF_KEYS // max(1, heads)))
 
 
 def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
@@ -356,7 +356,7 @@ class _Tile:
 
     def _step(self, at: SSAValue, extent: SymExpr) -> None:
         """One tile of keys."""
-        few = (self.rows.constant or FEWEST_ROWS) < FEWEST_ROWS
+        few = (self.rows.constant or MIN_PANEL_ROWS) < MIN_PANEL_ROWS
         if few:
             self._in_pieces(at, extent, self._asked_scores)
         else:
@@ -392,11 +392,11 @@ class _Tile:
             body(self.piece, loops.value(begin, dtype), size)
             self.piece = None
 
-        mk.full_and_tail(loops, replace(self.attention.column, extent=extent), _ASKED, piece, "piece")
+        mk.full_and_tail(loops, replace(self.attention.column, extent=extent), KEYS_OF_PIECE, piece, "piece")
 
     def _asked_scores(self, mine: SSAValue, begin: SSAValue, size: SymExpr) -> None:
         """The scores of a piece, while memory brings keys of a later one and the values of this one."""
-        self._ask(self._keys_far, mine, _AHEAD)
+        self._ask(self._keys_far, mine, KEYS_AHEAD)
         self._ask(self._values_far, mine)
         self._scores(mine, size, begin)
 
@@ -406,7 +406,7 @@ class _Tile:
         self._mix_with(None, mine, size, _at_begin(self.mixed), None, begin)
 
     def _ask(self, loads: Sequence[tuple[tir.LoadOp, Iter]], mine: SSAValue, ahead: int = 0) -> None:
-        """Ask for the rows of `_ASKED` keys, so many behind `mine`, which lie behind each other."""
+        """Ask for the rows of `KEYS_OF_PIECE` keys, so many behind `mine`, which lie behind each other."""
         loops, dtype, piece = self.loops, self.index, self.piece
         j = loops.value(minimum(Var(mine, dtype) + ahead, self.end - 1), dtype)
         zero = loops.const(0, dtype)
@@ -416,7 +416,7 @@ class _Tile:
             for it, index in self.attention.score_places:
                 cloner.replace(it.var, cloner(index))
             *row, _ = (cloner(i) for i in load.indices)
-            self._ask_lines(load.buffer, row, mul(along.extent, Const(_ASKED, dtype)))
+            self._ask_lines(load.buffer, row, mul(along.extent, Const(KEYS_OF_PIECE, dtype)))
         self.piece = piece
 
     def _ask_lines(self, buffer: SSAValue, row: Sequence[SSAValue], count: SymExpr) -> None:
@@ -538,9 +538,9 @@ class _Tile:
             self._mix_with(values, at, extent, begin, epilogue)
 
         if self.rows.constant is not None:
-            mix(copied=self.rows.constant >= FEWEST_ROWS)
+            mix(copied=self.rows.constant >= MIN_PANEL_ROWS)
         else:
-            self.loops.branch_at_least(self.rows, FEWEST_ROWS, lambda: mix(copied=True), lambda: mix(copied=False))
+            self.loops.branch_at_least(self.rows, MIN_PANEL_ROWS, lambda: mix(copied=True), lambda: mix(copied=False))
 
     def _mix_with(
         self,
@@ -613,7 +613,7 @@ class _Tile:
     @cached_property
     def _pages(self) -> list[tir.LoadOp]:
         """Where it is looked up which rows keys and values are: the same for all keys of a piece."""
-        if self.plan.keys % _ASKED:
+        if self.plan.keys % KEYS_OF_PIECE:
             return []
         mixed, scored = self.attention.column, self.attention.score_places[-1][0]
         far = [(load, scored) for load, _ in self._keys_far] + [(load, mixed) for load, _ in self._values_far]
@@ -664,7 +664,7 @@ def _is_of_piece(index: SSAValue, column: Iter) -> bool:
     expr = sym_expr_of(index)
     if not isinstance(expr, Op) or expr.kind != "floordiv" or expr.args[0] != column.expr:
         return False
-    return (expr.args[1].constant or 1) % _ASKED == 0
+    return (expr.args[1].constant or 1) % KEYS_OF_PIECE == 0
 
 
 def _at_begin(buffer: SSAValue) -> Write:

@@ -29,11 +29,7 @@ from ..analysis.remarks import reject
 from ..library.block_tiles import Piece, each_piece
 from ..library.epilogue import Epilogue
 from ..library.interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
-
-_MOST_ROWS, _FEW_ROWS = 8, 4
-"""Rows of a tile where there are 32 registers; where there are fewer."""
-_CHAINS = 4
-"""So many sums at least are begun side by side: a row alone has several."""
+from ..policy.limits import BLOCK_FLOAT_CHAINS, BLOCK_FLOAT_ROWS, FEW_BLOCK_ROWS, MANY_REGISTERS
 
 
 def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
@@ -43,7 +39,7 @@ def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
         return reject("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
     if weights.factor.type != f32:
         return reject("what is multiplied are no floats of 32 bits")
-    most = _MOST_ROWS if machine.registers >= 32 else _FEW_ROWS
+    most = BLOCK_FLOAT_ROWS if machine.registers >= MANY_REGISTERS else FEW_BLOCK_ROWS
     return BlockPlan(epilogue, weights, *split_rows(epilogue.stage, weights.lane, most))
 
 
@@ -97,7 +93,7 @@ class _Tile(BlockTile):
     def _add_piece(self, acc: SSAValue, piece: Piece, first: SymExpr) -> None:
         """Add the products of a piece, whose first number is the number `first` of a row."""
         loops, words = self.loops, piece.words
-        chains = -(-_CHAINS // self.rows.size)
+        chains = -(-BLOCK_FLOAT_CHAINS // self.rows.size)
         sums = loops.registers([self.rows.size, chains, self.plan.lanes], f32)
         self.rows.each(lambda r: [loops.store(words.spread(0, f32), sums, self._chain(r, c)) for c in range(chains)])
 

@@ -72,27 +72,22 @@ from ..library.byte_pairs import BYTES, add_words, in_order, sums_of_pairs
 from ..library.epilogue import Epilogue, hoist_uniform
 from ..library.fold_requantize import fold_requantize
 from ..library.microkernel import Place
-from ..library.prefetch import LINE_BITS, prefetch
+from ..library.prefetch import prefetch
 from ..library.prefetch_distribution import Turn, turn_of
 from ..library.row_blocks import Block, block_size, in_row_blocks
+from ..library.unpack_blocks import SIGN
+from ..policy.limits import (
+    LINE_BITS,
+    MANY_WINDOWS,
+    MAX_BOUND,
+    MAX_PAIRED_ROWS,
+    MAX_PANEL_WIDTH,
+    MAX_SHIFTED_ROWS,
+    MIN_PANEL_ROWS,
+)
 from .matrix_tiles import MatrixTiles, Operands, TiledStrip, matrix_tiles
-from .panels import FEWEST_ROWS
-
-_SHIFT = -0x7F7F7F80
-"""Four bytes, each 0x80."""
-
 
 _REARRANGED = "llvm.x86.avx2.pshuf.b"
-_MOST_STEPS = 1 << 20
-"""What is bounded by more is not bounded."""
-_WIDEST_PANEL = 64
-"""Columns of a panel, so many at most."""
-_MOST_PAIRED = 4
-"""Rows of a tile of pairs of bytes: each takes a register more."""
-_MANY_ROWS = 128
-"""So many rows of windows take long enough for a panel of pairs that the next one need not be asked for."""
-_MOST_SHIFTED = 12
-"""Rows of a tile that has one more, of 128s."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +192,7 @@ def room(it: Iter) -> SymExpr | None:
     if all(v.value is None for v in it.extent.free_vars()):
         return it.extent
     most = Analyzer().bounds(it.extent).high
-    return Const(int(most), it.dtype) if most < _MOST_STEPS else None
+    return Const(int(most), it.dtype) if most < MAX_BOUND else None
 
 
 def _summed(stage: Stage) -> list[Iter]:
@@ -253,7 +248,7 @@ def _plan(
     if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
         return plan
     block = block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine)
-    many = dot is PAIRED and bool(taps) and (plan.all_rows.constant or 0) >= _MANY_ROWS
+    many = dot is PAIRED and bool(taps) and (plan.all_rows.constant or 0) >= MANY_WINDOWS
     return replace(plan, block=block, asks_ahead=ahead and not many)
 
 
@@ -275,10 +270,10 @@ def _tile_size(
     """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
     vectors, tile = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if dot is PAIRED and row is not None:
-        tile = min(tile, _MOST_PAIRED)
+        tile = min(tile, MAX_PAIRED_ROWS)
     if dot.shifted:
         vectors = min(vectors, dot.vectors(machine.registers))
-        tile = 1 if row is None else min(_MOST_SHIFTED, mk.tile_rows(machine, vectors, row))
+        tile = 1 if row is None else min(MAX_SHIFTED_ROWS, mk.tile_rows(machine, vectors, row))
     return vectors, tile
 
 
@@ -298,7 +293,7 @@ def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int
     load = columns.owner
     last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
     width = 0 if last is None else last // group
-    if lane.parts or not width or width > _WIDEST_PANEL or (lane.extent.constant or 1) % width:
+    if lane.parts or not width or width > MAX_PANEL_WIDTH or (lane.extent.constant or 1) % width:
         return False
     place = address(rows.buffer, rows.indices)
     first = lane.expr * width
@@ -410,10 +405,10 @@ class _Strip:
         plan, count = self.plan, self.plan.all_rows
         turned = plan.is_turned and not self.strip.masked
         if count.constant is not None or plan.panels is not None or turned:
-            filled = plan.panels is None and (turned or (count.constant or 0) >= FEWEST_ROWS)
+            filled = plan.panels is None and (turned or (count.constant or 0) >= MIN_PANEL_ROWS)
             self._by_panel(turned) if filled else self._tiles(None)
         else:
-            self.loops.branch_at_least(count, FEWEST_ROWS, self._by_panel, lambda: self._tiles(None))
+            self.loops.branch_at_least(count, MIN_PANEL_ROWS, self._by_panel, lambda: self._tiles(None))
 
     def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel of all steps, then all tiles."""
@@ -708,7 +703,7 @@ class _Tile:
             columns = strip.columns(self.panel, at)
             self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
             if dot.shifted:
-                self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
+                self._add(acc, self._too_much(), strip.spread(SIGN), columns)
 
         self.rows.elements(strip.strip, clear, strip.padded, every)
         strip.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
@@ -741,7 +736,7 @@ class _Tile:
         lanes = loops.op(tir.BroadcastOp(value, plan.lanes))
         if not plan.dot.shifted:
             return lanes
-        return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.strip.spread(_SHIFT)], lanes.type))
+        return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.strip.spread(SIGN)], lanes.type))
 
     def _in_order(self, place: Bindings, step: _Step) -> SSAValue:
         """The bytes of a row that a step takes, in every lane, in the order that the panel has."""

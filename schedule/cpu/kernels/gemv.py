@@ -33,7 +33,8 @@ from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Update, constant_slope, element_type
 from ..library.epilogue import Epilogue
 from ..library.microkernel import StagePlan, pieces, tile_name
-from ..library.prefetch import LINE_BITS, prefetch_load
+from ..library.prefetch import prefetch_load
+from ..policy.limits import LINE_BITS, NARROW_STREAMS, WIDE_STREAMS
 from .register_tiles import plan_register_tiles
 
 
@@ -43,12 +44,6 @@ class Streams(NamedTuple):
     count: int
     prefetch_bytes: int
     row_bytes: int
-
-
-_WIDE = Streams(8, 1 << 11, 1 << 12)
-"""By measurement with AVX-512, where anything from 1 to 3 KiB is as good."""
-_NARROW = Streams(4, 1 << 8, 1 << 10)
-"""On a Zen 3 core, that foresees such streams: further in front of it 0.8 of the rate, tiles of 64 bytes a row 0.65."""
 
 
 @dataclass
@@ -63,8 +58,8 @@ class RowStreamPlan(StagePlan):
     inner: Iter
     far: list[tir.LoadOp]
     """What is read from memory all the way: long rows."""
-    streams: int = _WIDE.count
-    prefetch_bytes: int = _WIDE.prefetch_bytes
+    streams: int = WIDE_STREAMS.count
+    prefetch_bytes: int = WIDE_STREAMS.prefetch_bytes
 
 
 def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
@@ -80,7 +75,7 @@ def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | No
     width = tiles.lane.extent.constant
     if width is not None and width <= tiles.width:
         return reject("a tile is as wide as the result")
-    streams = _WIDE if machine.vector_bits >= 512 else _NARROW
+    streams = WIDE_STREAMS if machine.vector_bits >= 512 else NARROW_STREAMS
     if not inner or (inner[0].extent.constant or streams.count) < streams.count:
         return reject("there are too few rows to read at once")
     loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]

@@ -15,7 +15,7 @@ what lies between them in memory, the sums of which are of no use. What is left 
 vectors.
 
 The registers are those of the thread that configures them, and so are all loops between that and the release. It takes
-as long as some products, so it is done once for `_TILES` tiles, which is what threads share out.
+as long as some products, so it is done once for `AMX_TILES` tiles, which is what threads share out.
 
 Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18: the registers and their sizes.
 """
@@ -41,23 +41,20 @@ from ..analysis.stages import constant_slope, element_type, memory_bits
 from ..library import microkernel as mk
 from ..library.prefetch_distribution import Turn
 from ..library.row_blocks import Block
+from ..policy.limits import (
+    AMX_CONFIG_BYTES,
+    AMX_LANES,
+    AMX_PAIR,
+    AMX_ROWS,
+    AMX_STEP_BYTES,
+    AMX_TILES,
+    ASSUMED_TILES,
+    MIN_AMX_ROWS,
+    MIN_AMX_STEPS,
+)
 
-ROWS, LANES = 16, 16
-"""Of a register: rows, and elements of 32 bits in a row."""
-_TILES = 8
-"""So many tiles of rows between a configuration and the release."""
-_FEW_TILES = 4
-"""Of an unknown number of tiles this is the least that ask for all lines."""
-_FEWEST_ROWS, _FEWEST_STEPS = 6, 6
-"""With fewer rows, or with shorter ones, the registers of B are loaded for little: vectors take no longer."""
 _SUMS, _A, _B = 0, 4, 6
 """The first registers of sums, of rows and of columns."""
-_STEP_BYTES = 4
-"""Of a row, or of a column, that a step multiplies."""
-_BOTH = 2
-"""So many registers of rows, and of columns, are multiplied by each other."""
-_SIZES = 64
-"""Bytes that say how large the registers are: a row's at 16 + 2 r, rows at 48 + r."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +94,16 @@ def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles 
     """How a product goes through matrix registers, None where the target has none, or they would be nearly empty."""
     load, k, shared = operands.load, operands.k, operands.shared
     intrinsic = tile_dot(load.result.type, operands.dtype, machine.features)
-    if intrinsic is None or machine.vector_bits != 32 * LANES or not shared or (k.extent % dot.group).constant != 0:
+    if intrinsic is None or machine.vector_bits != 32 * AMX_LANES or not shared or (k.extent % dot.group).constant != 0:
         return None
     merged, every = _merged(operands, dot.group), (k.extent // dot.group).constant
     if every is None:
         return None
     every *= 1 if merged is None else merged.extent.constant or 1
-    steps = next((steps for steps in range(min(ROWS, every), 0, -1) if every % steps == 0), 0)
+    steps = next((steps for steps in range(min(AMX_ROWS, every), 0, -1) if every % steps == 0), 0)
     row, step = shared[-1], constant_slope(load, shared[-1])
-    if steps < _FEWEST_STEPS or step is None or step <= 0 or (row.extent.constant or _FEWEST_ROWS) < _FEWEST_ROWS:
+    rows = row.extent.constant or MIN_AMX_ROWS
+    if steps < MIN_AMX_STEPS or step is None or step <= 0 or rows < MIN_AMX_ROWS:
         return None
     further = constant_slope(load, shared[-2]) if len(shared) > 1 else None
     pitch = None if further is None or further % step else further // step
@@ -199,7 +197,7 @@ class TiledStrip:
     def emit(self) -> None:
         """All rows of the block."""
         *outer, row = self.block.iters
-        if not outer or row.extent.constant is None or row.extent.constant > _BOTH * ROWS:
+        if not outer or row.extent.constant is None or row.extent.constant > AMX_PAIR * AMX_ROWS:
             self.loops.nest(outer, {}, lambda where: self._long_rows(where, row))
             return
         *outer, around = outer
@@ -214,8 +212,8 @@ class TiledStrip:
         height, width, pitch = around.extent.constant, row.extent.constant, self.tiles.pitch
         if height is None or width is None or pitch is None or pitch < width:
             return None
-        every, full = (height - 1) * pitch + width, _BOTH * ROWS
-        short = -(-height // (_BOTH // len(_even(width))))
+        every, full = (height - 1) * pitch + width, AMX_PAIR * AMX_ROWS
+        short = -(-height // (AMX_PAIR // len(_even(width))))
         return replace(around, extent=Const(every, around.dtype)) if -(-every // full) < short else None
 
     def _rows_with_gaps(self, where: Bindings, around: Iter, row: Iter, rows: Iter) -> None:
@@ -229,7 +227,7 @@ class TiledStrip:
     def _short_rows(self, where: Bindings, around: Iter, row: Iter) -> None:
         """Rows of an image that are one tile, or the half of one."""
         counts = _even(row.extent.constant or 0)
-        size = _BOTH // len(counts)
+        size = AMX_PAIR // len(counts)
 
         def parts(begin: SymExpr, number: int) -> list[_Part]:
             places = [self.loops.value(begin + n, around.dtype) for n in range(number)]
@@ -253,7 +251,7 @@ class TiledStrip:
         def tiles(first: SymExpr, count: SymExpr) -> None:
             """So many tiles from a number on."""
             self._configure(counts)
-            acc = loops.scratch([sum(counts), self.vectors * LANES], self.sums)
+            acc = loops.scratch([sum(counts), self.vectors * AMX_LANES], self.sums)
 
             def tile(v: SSAValue) -> None:
                 number = first + Var(v, it.dtype)
@@ -262,18 +260,18 @@ class TiledStrip:
             loops.loop(count, tile, dtype=it.dtype, name=mk.tile_name(it, "i"))
             self._call(RELEASE)
 
-        whole, many = run.count // _TILES, Const(_TILES, it.dtype)
+        whole, many = run.count // AMX_TILES, Const(AMX_TILES, it.dtype)
         name = mk.tile_name(it, "i", "tiles")
-        loops.loop(whole, lambda v: tiles(Var(v, it.dtype) * _TILES, many), dtype=it.dtype, name=name)
-        left = run.count - whole * _TILES
-        loops.branch_if_any(left, lambda: tiles(whole * _TILES, left))
+        loops.loop(whole, lambda v: tiles(Var(v, it.dtype) * AMX_TILES, many), dtype=it.dtype, name=name)
+        left = run.count - whole * AMX_TILES
+        loops.branch_if_any(left, lambda: tiles(whole * AMX_TILES, left))
 
     def _tile(self, parts: Sequence[_Part], acc: SSAValue, turn: Turn) -> None:
         """Sum up and finish the rows of some registers."""
-        groups = range(0, self.vectors, _BOTH)
+        groups = range(0, self.vectors, AMX_PAIR)
         for number, first in enumerate(groups):
             own = Turn(turn.number * len(groups) + number, turn.count * len(groups))
-            self._sums(parts, range(first, min(first + _BOTH, self.vectors)), acc, own)
+            self._sums(parts, range(first, min(first + AMX_PAIR, self.vectors)), acc, own)
         before = 0
         for part in parts:
             self.loops.loop(part.count, partial(self._finish_row, part, acc, before), dtype=part.row.dtype)
@@ -297,7 +295,7 @@ class TiledStrip:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
         loops, k, steps = self.loops, self.tiles.operands.k, self.tiles.steps
         blocks = self.tiles.all_steps // steps
-        sums = [_SUMS + _BOTH * i + j for i in range(len(parts)) for j in range(len(columns))]
+        sums = [_SUMS + AMX_PAIR * i + j for i in range(len(parts)) for j in range(len(columns))]
         for register in sums:
             self._call(ZERO, register)
 
@@ -324,7 +322,7 @@ class TiledStrip:
             for i, part in enumerate(parts):
                 if j == 0:
                     self._load(_A + i, self._row(part, taps, at), self.tiles.row_bytes)
-                self._call(self.tiles.intrinsic, _SUMS + _BOTH * i + j, _A + i, _B + j)
+                self._call(self.tiles.intrinsic, _SUMS + AMX_PAIR * i + j, _A + i, _B + j)
 
     def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
         """The address of a vector of columns at a step, the distance of which is known from the first one's."""
@@ -339,22 +337,22 @@ class TiledStrip:
         first = loops.const(0, operands.k.dtype)
         cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, operands.k: first})
         first_row = self._address(operands.load.buffer, [cloner(index) for index in operands.load.indices])
-        return self._behind(self._behind(first_row, part.first * self.tiles.row_bytes), at * _STEP_BYTES)
+        return self._behind(self._behind(first_row, part.first * self.tiles.row_bytes), at * AMX_STEP_BYTES)
 
     # instructions
 
     def _configure(self, counts: Sequence[int]) -> None:
         """Sizes for registers of rows, of columns and of sums, as bytes of 64 bits."""
-        loops, sizes = self.loops, bytearray(_SIZES)
+        loops, sizes = self.loops, bytearray(AMX_CONFIG_BYTES)
         sizes[0] = 1
-        shapes = {_B + j: (self.tiles.steps, LANES) for j in range(_BOTH)}
+        shapes = {_B + j: (self.tiles.steps, AMX_LANES) for j in range(AMX_PAIR)}
         for i, count in enumerate(counts):
             shapes |= {_A + i: (count, self.tiles.steps)}
-            shapes |= {_SUMS + _BOTH * i + j: (count, LANES) for j in range(_BOTH)}
+            shapes |= {_SUMS + AMX_PAIR * i + j: (count, AMX_LANES) for j in range(AMX_PAIR)}
         for register, (rows, columns) in shapes.items():
-            sizes[16 + 2 * register], sizes[48 + register] = columns * _STEP_BYTES, rows
-        words = loops.scratch([_SIZES // 8], i64)
-        for at in range(_SIZES // 8):
+            sizes[16 + 2 * register], sizes[48 + register] = columns * AMX_STEP_BYTES, rows
+        words = loops.scratch([AMX_CONFIG_BYTES // 8], i64)
+        for at in range(AMX_CONFIG_BYTES // 8):
             word = int.from_bytes(sizes[8 * at : 8 * at + 8], "little")
             loops.store(loops.const(word, i64), words, [loops.const(at, i32)])
         self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
@@ -373,11 +371,11 @@ class TiledStrip:
         self._call(LOAD, register, address, self.loops.const(stride, i64))
 
     def _store(self, parts: Sequence[_Part], columns: range, acc: SSAValue) -> None:
-        loops, width, row = self.loops, self.vectors * LANES, 0
+        loops, width, row = self.loops, self.vectors * AMX_LANES, 0
         for i, part in enumerate(parts):
             for j, vector in enumerate(columns):
-                pointer = self._pointer(acc, loops.const(row * width + vector * LANES, i32), reads=False)
-                self._call(STORE, _SUMS + _BOTH * i + j, pointer, loops.const(_STEP_BYTES * width, i64))
+                pointer = self._pointer(acc, loops.const(row * width + vector * AMX_LANES, i32), reads=False)
+                self._call(STORE, _SUMS + AMX_PAIR * i + j, pointer, loops.const(AMX_STEP_BYTES * width, i64))
             row += part.count
 
     def _pointer(self, buffer: SSAValue, offset: SSAValue, *, reads: bool) -> SSAValue:
@@ -397,15 +395,15 @@ class TiledStrip:
 
 def _asked(turn: Turn, block: SymExpr, blocks: int, steps: int) -> tuple[SymExpr, int]:
     """The first of the steps, and how many, that a tile asks for at a block: in memory's order, and all in all."""
-    count = -(-steps // max(1, min(turn.count.constant or _FEW_TILES, steps)))
+    count = -(-steps // max(1, min(turn.count.constant or ASSUMED_TILES, steps)))
     return minimum((turn.number * blocks + block) * count, blocks * steps - count), count
 
 
 def _row_sizes(row: Iter) -> list[int]:
     """How many rows tiles have: as many as divide them where that is most of what fits, else full ones and the rest."""
-    extent, full = row.extent.constant, _BOTH * ROWS
+    extent, full = row.extent.constant, AMX_PAIR * AMX_ROWS
     if extent is None:
-        return [full, ROWS]
+        return [full, AMX_ROWS]
     tiles = -(-extent // full)
     larger = -(-extent // tiles)
     return [larger] if extent % larger == 0 else [larger, extent % larger]
@@ -413,7 +411,7 @@ def _row_sizes(row: Iter) -> list[int]:
 
 def _even(rows: int) -> list[int]:
     """So many rows in as few registers as they need, evenly."""
-    count = -(-rows // ROWS)
+    count = -(-rows // AMX_ROWS)
     return [rows // count + (n < rows % count) for n in range(count)]
 
 

@@ -47,26 +47,22 @@ from ..library.epilogue import Epilogue, hoist_uniform
 from ..library.fuse_iters import moves_alike
 from ..library.interleaved_rows import InterleavedRows, interleaved_rows
 from ..library.packed import panels_of
-from ..library.prefetch import LINE_BITS
-
-_LEAST_BYTES = 1 << 16
-_PART_OF_CACHE = 2
-"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too.
-What is larger is summed up part by part, and each part reads and writes all sums again."""
-FEWEST_ROWS = 24
-"""So many rows must use a panel that copying it is little."""
-_SHORT_ROW = 32
-_FAR_BYTES = 1 << 22
-"""A strip of columns that is spread over as much memory needs more pages than are at hand at once."""
-_WAYS = 8
-"""So many lines has a set of a second-level cache: of some processors 16."""
-_MOST_STRIPS, _GROUPS_OF_STRIPS = 8, 16
-"""So many strips at most are passed by, and so many times as many there are at least."""
-_BYTES_OF_A_CYCLE = 11
-"""What the last cache gives a processor that adds two vectors of products in a cycle, and does not wait for it."""
-_MANY_STEPS = 1024
-_MANY_ROWS = 64
-"""So many rows an image is taken to have that has any number."""
+from ..policy.limits import (
+    ASSUMED_STEPS,
+    L2_WAYS,
+    L3_BYTES_PER_CYCLE,
+    LINE_BITS,
+    MANY_PAGES,
+    MANY_REGISTERS,
+    MANY_ROWS,
+    MAX_PANELS_ABREAST,
+    MAX_SQUARE,
+    MIN_GROUPS_OF_PANELS,
+    MIN_PANEL_BYTES,
+    MIN_PANEL_ROWS,
+    PANEL_PARTS,
+    SHORT_IMAGE_ROW,
+)
 
 
 @dataclass
@@ -95,7 +91,7 @@ class PanelPlan(mk.StagePlan):
     def is_turned(self) -> bool:
         """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
         load = self.operand.owner
-        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= mk.WIDEST_SQUARE:
+        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= MAX_SQUARE:
             return False
         inner, *others = self.stage.reduce
         if others or inner.parts or constant_slope(load, self.lane) in (0, 1):
@@ -163,7 +159,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
-        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE), blocks, strips,
+        max(MIN_PANEL_BYTES, machine.caches.l2 // PANEL_PARTS), blocks, strips,
     )  # fmt: skip
 
 
@@ -190,7 +186,7 @@ def _groups(
 ) -> tuple[Iter | None, int]:
     """The iterator whose rows stand side by side in a strip, and how many of them; (None, 1) where rows are long."""
     width = lane.extent.constant
-    widest = lanes * (4 if machine.registers >= 32 else 2)
+    widest = lanes * (4 if machine.registers >= MANY_REGISTERS else 2)
     group = columns[columns.index(lane) - 1] if lane in columns[1:] else None
     if width is None or group is None or 2 * width > widest or lane.parts or group.parts or lane.dtype != group.dtype:
         return None, 1
@@ -200,7 +196,7 @@ def _groups(
     if epilogue.consumer is not None and not moves_alike(epilogue.consumer.accesses, *ends):
         return None, 1
     most = min(widest // width, group.extent.constant or widest // width)
-    rows = group.extent.constant or _MANY_ROWS
+    rows = group.extent.constant or MANY_ROWS
     return group, min(range(most, 0, -1), key=lambda n: _cost(rows, n, width, lanes))
 
 
@@ -219,19 +215,19 @@ def stepped(width: int, lanes: int) -> int:
 def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine) -> bool:
     """Whether enough rows use a panel, and the operand as it stands is slow to read."""
     count = product(it.extent for it in rows).constant
-    if count is not None and count < FEWEST_ROWS:
+    if count is not None and count < MIN_PANEL_ROWS:
         return False
     loads = [op for op in _loads(operand) if op.buffer is not stage.buffer]
     if not loads or any(constant_slope(load, lane) not in (0, 1) for load in loads):
         return bool(loads)
     if _is_converted(operand) and group is None:
         return True
-    if group is not None and (lane.extent.constant or _SHORT_ROW) < _SHORT_ROW:
+    if group is not None and (lane.extent.constant or SHORT_IMAGE_ROW) < SHORT_IMAGE_ROW:
         return True
     inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
     if inner is None:
         return False
-    return any(_span(load, inner) >= _FAR_BYTES or _is_crowded(load, inner, count or 0, machine) for load in loads)
+    return any(_span(load, inner) >= MANY_PAGES or _is_crowded(load, inner, count or 0, machine) for load in loads)
 
 
 def _is_converted(operand: SSAValue) -> bool:
@@ -242,7 +238,7 @@ def _is_converted(operand: SSAValue) -> bool:
 
 def _span(load: tir.LoadOp, it: Iter) -> int:
     """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
-    return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or _MANY_STEPS)
+    return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or ASSUMED_STEPS)
 
 
 def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
@@ -259,11 +255,11 @@ def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool
     apart = max(width, _span(load, it) // steps)
 
     def crowded(cache: int) -> bool:
-        sets = gcd(apart, cache // _WAYS)
+        sets = gcd(apart, cache // L2_WAYS)
         return 2 * steps * width * sets > cache * min(width, sets)
 
     l1, l2 = machine.caches.l1d, machine.caches.l2
-    near = rows >= _MANY_ROWS and 2 * steps * width <= l1
+    near = rows >= MANY_ROWS and 2 * steps * width <= l1
     return crowded(l2) or (near and crowded(l1))
 
 
@@ -273,13 +269,13 @@ def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, til
     What is left for threads is many times as much.
     """
     width, (k, *others), (vectors, height) = lane.extent.constant, stage.reduce, tile
-    if width is None or others or machine.vector_bits // 4 > _BYTES_OF_A_CYCLE * height:
+    if width is None or others or machine.vector_bits // 4 > L3_BYTES_PER_CYCLE * height:
         return 1
     columns = width // (vectors * machine.vector_bits // mk.element_bits(stage))
     far = (rows * k.extent).constant
     if far is not None and far * mk.element_bits(stage) <= 8 * machine.caches.l2:
         return 1
-    return max(1, min(_MOST_STRIPS, columns // _GROUPS_OF_STRIPS))
+    return max(1, min(MAX_PANELS_ABREAST, columns // MIN_GROUPS_OF_PANELS))
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:

@@ -28,12 +28,11 @@ from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
 from ..library.epilogue import Epilogue
 from ..library.microkernel import pieces, tile_name
-from ..library.prefetch import LINE_BITS, can_be_streamed, pays_streamed, prefetch_load, rows_from_far, streamed
+from ..library.prefetch import can_be_streamed, pays_streamed, prefetch_load, rows_from_far, streamed
 from ..library.reciprocals import Reciprocals
+from ..policy.limits import LINE_BITS, STREAM_LINES_AHEAD
 
 _STORES = ("cached", "streamed")
-_LINES_AHEAD = 32
-"""How many lines in front of what is read one is asked for: by measurement, 16 to 64 are as good."""
 
 
 @dataclass
@@ -105,7 +104,7 @@ def _lines(
         loops.vectors(lane, size, lambda c: body(loops.sum(first, c)))
 
     def line(begin: SymExpr, size: int) -> None:
-        ask(loops.value(minimum(begin + _LINES_AHEAD * size, lane.extent - 1), lane.dtype))
+        ask(loops.value(minimum(begin + STREAM_LINES_AHEAD * size, lane.extent - 1), lane.dtype))
         vectors(begin, size)
 
     done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))

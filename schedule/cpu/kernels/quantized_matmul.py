@@ -39,9 +39,7 @@ from ..library.byte_pairs import BytePairs
 from ..library.epilogue import Epilogue
 from ..library.interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
 from ..library.unpack_blocks import SIGN, Unpacked, Words
-
-_MOST_ROWS, _FEW_ROWS = 12, 4
-"""Rows of a tile where there are 32 registers; where there are fewer, or a block is long."""
+from ..policy.limits import BLOCK_PRODUCT_ROWS, FEW_BLOCK_ROWS, MANY_REGISTERS
 
 
 @dataclass
@@ -64,8 +62,8 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
     dot = _dot(machine)
     if dot is None:
         return reject("the target has no instruction for products of bytes")
-    few = machine.registers < 32 or weights.format.size > 64
-    rows = split_rows(epilogue.stage, weights.lane, _FEW_ROWS if few else _MOST_ROWS)
+    few = machine.registers < MANY_REGISTERS or weights.format.size > 64
+    rows = split_rows(epilogue.stage, weights.lane, FEW_BLOCK_ROWS if few else BLOCK_PRODUCT_ROWS)
     return BlockProductPlan(epilogue, weights, *rows, dot, *factors)
 
 

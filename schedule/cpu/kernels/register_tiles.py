@@ -33,10 +33,11 @@ from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type,
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue
 from ..library.packed import Panels, panels_of
-from ..library.prefetch import LINE_BITS, prefetch, prefetch_load
+from ..library.prefetch import prefetch, prefetch_load
 from ..library.prefetch_distribution import turn_of
 from ..library.sliding_windows import sliding_tap, sliding_tile
 from ..library.unswitch_padding import Interior, interior_of, range_of
+from ..policy.limits import BORDER_ROWS_PER_TAP, LINE_BITS, MIN_STEPS_OF_PART, NEIGHBOURS
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,6 @@ class RegisterTilePlan(mk.StagePlan):
         if self.panels is not None and self.panels.width != self.width:
             return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
         return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
-
-
-_MANY_FOR_A_TAP = 6
-"""Of so many rows of an image for each row of the kernel but one, most are not at the border."""
-NEIGHBOURS = frozenset[int | None]((0, 1))
-_FEWEST_STEPS = 256
-STEPS = frozenset[int | None]((0, 1, 2, 3, 4))
-"""Places of which vectors are picked out of what lies between."""
 
 
 def plan_register_tiles(
@@ -149,7 +142,7 @@ def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Par
 def _steps(machine: Machine, stage: Stage, size: int) -> int | None:
     """How many steps of the reduction a part of so many bytes is read in at a time: it takes an eighth of the cache."""
     count, pieces = stage.reduce[-1].extent.constant, -(-8 * size // machine.caches.l2)
-    if len(stage.reduce) != 1 or count is None or pieces < 2 or count % pieces or count // pieces < _FEWEST_STEPS:
+    if len(stage.reduce) != 1 or count is None or pieces < 2 or count % pieces or count // pieces < MIN_STEPS_OF_PART:
         return None
     return count // pieces
 
@@ -534,7 +527,7 @@ def _holds_mostly(stage: Stage, steady: Interior) -> bool:
     """Whether few tiles are at the border by these conditions: they are asked once a tile then, not in each step."""
     taps = sum((it.extent.constant or 1) - 1 for it in stage.reduce if steady.uses(it))
     counts = [it.extent.constant for it in stage.spatial if steady.uses(it)]
-    return all(count is not None and count >= _MANY_FOR_A_TAP * taps for count in counts)
+    return all(count is not None and count >= BORDER_ROWS_PER_TAP * taps for count in counts)
 
 
 def _as_it_is(cloner: Cloner) -> None:

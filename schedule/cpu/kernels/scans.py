@@ -34,9 +34,8 @@ from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, address, constant_slope, element_type, is_expression, loads_below, tree
 from ..library.microkernel import Strip, full_and_tail, under, whole_vectors
+from ..policy.limits import SCAN_WIDTH
 
-_WIDTH = 512
-"""So many totals stand side by side: lines enough that memory is read in runs, and no more than a part of the cache."""
 _IDENTITY: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
@@ -89,7 +88,7 @@ def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
     for it in scan.outer:
         if it.extent.constant != 1 and constant_slope(scan.store, it) == 1:
             fits = all(constant_slope(op, it) in (0, 1) for op in loads)
-            tile = it, lanes, min(_WIDTH, it.extent.constant or _WIDTH)
+            tile = it, lanes, min(SCAN_WIDTH, it.extent.constant or SCAN_WIDTH)
             return ScanPlan(scan, root, *tile) if fits else reject(reason)
     return reject("no iterator goes along the memory that is stored to")
 

@@ -28,11 +28,8 @@ from ..analysis.plan import Machine, Plan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, element_type, memory_bits
 from ..library.epilogue import Epilogue
+from ..policy.limits import INTERLEAVED_VECTORS, MIN_VECTOR_RUN
 
-_FEW = (2, 3, 4)
-"""So many vectors are interleaved."""
-_SHORTEST = 8
-"""A lower digit of fewer values is no loop of vectors."""
 _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.DivOp)
 
 
@@ -68,7 +65,7 @@ def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | Non
     """The plan for a stage that takes apart the iterator along which it stores, None where it does not."""
     stage = epilogue.stage
     lane = _lane(stage)
-    base = None if lane is None else max((b for b in _bases(stage, lane) if b >= _SHORTEST), default=None)
+    base = None if lane is None else max((b for b in _bases(stage, lane) if b >= MIN_VECTOR_RUN), default=None)
     if lane is None:
         return reject(_NO_LANE)
     if base is None:
@@ -86,9 +83,9 @@ def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | No
     if lanes < 2 or element_type(stage.buffer) == i1:
         return reject("elements are bits, or as wide as a vector")
     ways = lane.extent.constant or 0
-    higher = _above(stage, lane, ways) if ways in _FEW else None
+    higher = _above(stage, lane, ways) if ways in INTERLEAVED_VECTORS else None
     if higher is None:
-        ways = max((b for b in _bases(stage, lane) if b in _FEW), default=0)
+        ways = max((b for b in _bases(stage, lane) if b in INTERLEAVED_VECTORS), default=0)
     plan = InterleavePlan(stage, lane, higher, ways, lanes)
     if not ways or (plan.count.constant or lanes) < lanes:
         return reject("it does not store two to four elements of each of many places side by side")

@@ -25,7 +25,8 @@ from ..analysis.plan import Machine, Plan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, is_in_order
 from ..library.epilogue import Epilogue
-from ..library.microkernel import WIDEST_SQUARE, tile_name, transposed
+from ..library.microkernel import tile_name, transposed
+from ..policy.limits import MAX_SQUARE
 
 
 @dataclass
@@ -45,7 +46,7 @@ def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
         return reject("it is no copy")
-    size = min(WIDEST_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
+    size = min(MAX_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
     stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
     if bit_width(load.result.type) < 8 or size < 2:
         return reject("elements are narrower than bytes, or as wide as a vector")

@@ -27,14 +27,7 @@ from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, loads_below, update_of
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue, hoist_uniform
-
-_ROWS = 4
-"""The size of tiles; so many vectors are summed at once (`_sums_of_four`)."""
-_FEW_ROWS = (3, 2)
-"""So many rows of four are a tile where there are 16 registers, the first that divides them: 12 sums, 3 rows, and one
-of the columns at a time."""
-_SUMS = (4, 8, 1)
-"""So many vectors are summed side by side in tiles of no, one, two iterators: an addition waits for the one before."""
+from ..policy.limits import FEW_SUMMED, MANY_REGISTERS, SUMMED_TOGETHER, SUMS_OF_TILE
 
 _REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
     tir.AddOp: ("fadd", "add", "add"),
@@ -79,7 +72,7 @@ def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1)
     if (lane.extent.constant or fewest) < fewest:
         return reject("fewer elements are reduced than this rule is for")
     tile = _tile(stage, lane, machine)
-    chains = -(-_SUMS[len(tile)] // prod(size for _, size in tile))
+    chains = -(-SUMS_OF_TILE[len(tile)] // prod(size for _, size in tile))
     lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if lane.extent.constant is not None:
         chains = max(1, min(chains, lane.extent.constant // lanes))
@@ -97,9 +90,9 @@ def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
     iters = [
         it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
     ][-2:]
-    sizes = [_ROWS] * len(iters)
-    if len(iters) == 2 and machine.registers < 32:
-        sizes[0] = next((size for size in _FEW_ROWS if (iters[0].extent.constant or 1) % size == 0), _FEW_ROWS[-1])
+    sizes = [SUMMED_TOGETHER] * len(iters)
+    if len(iters) == 2 and machine.registers < MANY_REGISTERS:
+        sizes[0] = next((size for size in FEW_SUMMED if (iters[0].extent.constant or 1) % size == 0), FEW_SUMMED[-1])
     return [(it, min(size, it.extent.constant or size)) for it, size in zip(iters, sizes, strict=True)]
 
 
@@ -146,7 +139,7 @@ class _Tile:
         """Whether the vectors of four neighbours are summed at once: shuffles within 128 bits serve them all."""
         dtype = element_type(self.plan.stage.buffer)
         sums = type(self.plan.update.combiner) is tir.AddOp and is_float(dtype) and bit_width(dtype) == 32
-        return sums and self.plan.lanes >= _ROWS and bool(self.tile) and self.tile[-1].size == _ROWS
+        return sums and self.plan.lanes >= SUMMED_TOGETHER and bool(self.tile) and self.tile[-1].size == SUMMED_TOGETHER
 
     def _elements(
         self, body: Callable[[Bindings, list[SSAValue]], None], strips: Sequence[mk.Strip] | None = None
@@ -222,15 +215,15 @@ class _Tile:
     def _end_four(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
         """As `_end`, of the neighbours along the last iterator of the tile."""
         plan, loops, last = self.plan, self.loops, self.tile[-1]
-        places = [loops.const(i, last.it.dtype) for i in range(_ROWS)]
+        places = [loops.const(i, last.it.dtype) for i in range(SUMMED_TOGETHER)]
         size = plan.lanes, plan.chains
         totals = _sums_of_four(loops, [_one_vector(loops, acc, [*at, i], size, tir.AddOp, False) for i in places])
         if not self._is_line(last.it):
             for number, i in enumerate(places):
                 self._finish({**where, last.it: last.at(i)}, loops.op(tir.ShuffleOp([totals], [number])))
             return
-        four = loops.registers([_ROWS], element_type(plan.stage.buffer))
-        loops.store(totals, four, [loops.ramp(places[0], _ROWS)])
+        four = loops.registers([SUMMED_TOGETHER], element_type(plan.stage.buffer))
+        loops.store(totals, four, [loops.ramp(places[0], SUMMED_TOGETHER)])
         last.vectors(lambda c: self._finish({**where, last.it: last.at(c)}, loops.load(four, [c])))
 
     def _is_line(self, it: Iter) -> bool:

@@ -10,10 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
 from ....dialects.sym.expr import Const, SymExpr, Var
+from ..policy.limits import LONG_BLOCK
 from .unpack_blocks import Part, Unpacked, Words
-
-_LONG = 64
-"""Larger blocks are taken apart into memory first, so that the code for a piece is there once."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def each_piece(words: Words, body: Callable[[Piece], object]) -> None:
     count, each = words.format.size // parts.step, parts.step // 4
     dtype, loops = words.begin.dtype, words.loops
     constant = parts.step, parts.zero, parts.signed
-    if words.format.size <= _LONG:
+    if words.format.size <= LONG_BLOCK:
         for p in range(count):
             minimum = None if parts.minimum is None else parts.minimum(p)
             first = Const(p * parts.step, dtype)

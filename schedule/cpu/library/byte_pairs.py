@@ -18,11 +18,11 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....transforms.operators.dot_products import PAIRED
 from ...loop_builder import LoopBuilder
+from ..policy.limits import MAX_PAIR_FACTOR, MAX_PAIR_SUM
 
 BYTES, _PAIRS = VectorType(i8, [32]), VectorType(i16, [16])
 _WORDS, _SIGN = "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.psign.b"
 _FENCE = "llvm.arithmetic.fence"
-_LARGEST_SUM, _LARGEST_X = 32767, 127
 
 
 def sums_of_pairs(loops: LoopBuilder, unsigned: SSAValue, signed: SSAValue) -> SSAValue:
@@ -55,7 +55,7 @@ class BytePairs:
     def add_products(self, total: SSAValue, xs: Sequence[SSAValue]) -> SSAValue:
         """`total` and the products with those of `xs`, summed in each lane."""
         products = [self._pairs(w, x) for w, x in zip(self.vectors, xs, strict=True)]
-        together = _LARGEST_SUM // (2 * self.most * _LARGEST_X)
+        together = MAX_PAIR_SUM // (2 * self.most * MAX_PAIR_FACTOR)
         for first in range(0, len(products), together):
             sums, *others = products[first : first + together]
             for other in others:

@@ -20,13 +20,9 @@ from ...accesses import is_intermediate, loads_of, uses_of
 from ...loop_builder import block_around
 from ...rewrite import erase_if_unread, inline_value
 from ..analysis.stages import EXPRESSIONS, Iter, Stage, loads_below, slope, tree
+from ..policy.limits import MANY_OPERATIONS, MAX_INLINED_COPIES, MAX_INLINED_DEPTH
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
-_MAX_COPIES = 3
-_MAX_DEPTH = 128
-"""Operations one after the other: what becomes vectors follows an expression by calling itself."""
-_LARGE = 64
-"""Operations of a block in which those that compute the same become one."""
 _Size = tuple[int, int]
 _LEAF = (1, 0)
 Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
@@ -88,7 +84,7 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     if _is_copy(stage):
         return True
     heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
-    if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
+    if heavy and len(readers) > 1 or len(readers) > MAX_INLINED_COPIES:
         return False
     if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
         return False
@@ -113,7 +109,7 @@ def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool
             }
             elements[load.result] = _sizes(stage.block.body.block, at)[stage.store.value]
         operations, depth = _sizes(reader.block.body.block, elements)[reader.store.value]
-        if operations > most or depth > _MAX_DEPTH:
+        if operations > most or depth > MAX_INLINED_DEPTH:
             return True
     return False
 
@@ -191,7 +187,7 @@ def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
     zeros = [it.var for it in stage.spatial if it not in dims]
     inline_value(stage.store.value, variables, [load for _, load in readers], zeros=zeros)
     for block in {reader.block: reader.block.body.block for reader, _ in readers}.values():
-        if sum(1 for _ in block.walk()) > _LARGE:
+        if sum(1 for _ in block.walk()) > MANY_OPERATIONS:
             _merge_alike(block, {})
     buffer = stage.buffer
     erase_with_tree(stage.root)

@@ -27,10 +27,11 @@ from ....topi.block_quantization import PRODUCT
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
 from ..analysis.stages import Iter, Stage, constant_slope, loads_below, update_of
+from ..policy.limits import LINE_BITS
 from . import microkernel as mk
 from .block_tiles import Piece, each_piece
 from .epilogue import Epilogue
-from .prefetch import LINE_BITS, prefetch
+from .prefetch import prefetch
 from .unpack_blocks import STEPS, Words
 
 

@@ -28,19 +28,16 @@ from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, Iter, LoopBuilder
 from ..analysis.plan import Machine, Plan
 from ..analysis.stages import Stage, Update, memory_bits
+from ..policy.limits import (
+    BLOCK_STEPS,
+    MANY_ROWS,
+    MAX_SINGLE_TAIL,
+    MAX_TAIL_ROWS,
+    MAX_TILE_ROWS,
+    MIN_SUMS,
+    SUMS_IN_FLIGHT,
+)
 from .epilogue import Epilogue, Guard, hoist_uniform, under
-
-_WIDEST_GEMV = 8
-_MOST_ROWS = 16
-_MANY_ROWS = 64
-_FEWEST_SUMS = 12
-"""So many vectors have to be summed side by side that no multiplication waits for another one."""
-BLOCK = 4
-"""So many steps of a reduction cost one end of a loop, and are asked for at once."""
-_PAIR = 2
-"""Of rows that are left in pairs one at most is single."""
-_SUMS_AT_ONCE, _MOST_LEFT = 8, 4
-"""On so many vectors work two units that take four cycles; so many rows at most are a tile where a few are left."""
 
 
 @dataclass
@@ -105,19 +102,19 @@ def in_blocks(
 
     def block(number: SSAValue) -> None:
         at = Var(number, dtype)
-        before(at, BLOCK)
-        loops.loop(BLOCK, lambda v: step(at * BLOCK + Var(v, dtype)), dtype=dtype, written_out=written_out)
+        before(at, BLOCK_STEPS)
+        loops.loop(BLOCK_STEPS, lambda v: step(at * BLOCK_STEPS + Var(v, dtype)), dtype=dtype, written_out=written_out)
 
     def single(v: SSAValue) -> None:
         before(Var(v, dtype), 1)
         step(Var(v, dtype))
 
-    if count.constant is None or count.constant < BLOCK:
+    if count.constant is None or count.constant < BLOCK_STEPS:
         loops.loop(count, single, dtype=dtype, name=name)
         return
-    whole = count // BLOCK
+    whole = count // BLOCK_STEPS
     loops.loop(whole, block, dtype=dtype, name=name)
-    loops.loop(count - whole * BLOCK, lambda v: step(whole * BLOCK + Var(v, dtype)), dtype=dtype, name=name)
+    loops.loop(count - whole * BLOCK_STEPS, lambda v: step(whole * BLOCK_STEPS + Var(v, dtype)), dtype=dtype, name=name)
 
 
 def full_and_tail(
@@ -195,7 +192,7 @@ def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None
     """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
     needed = 4 if extent is None else max(1, -(-extent // lanes))
     if row is None:
-        return min(needed, _WIDEST_GEMV), 1
+        return min(needed, SUMS_IN_FLIGHT), 1
     widths = tile_vectors(machine.registers)
     vectors = next((v for v in widths if needed % v == 0), min(needed, widths[0]))
     return vectors, tile_rows(machine, vectors, row)
@@ -203,7 +200,7 @@ def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None
 
 def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
     """How many rows of so many vectors fit the registers."""
-    rows = min(_MOST_ROWS, (machine.registers - 1 - vectors) // vectors)
+    rows = min(MAX_TILE_ROWS, (machine.registers - 1 - vectors) // vectors)
     return max(1, min(rows, row.extent.constant or rows))
 
 
@@ -270,7 +267,7 @@ def row_tiles(
         tile(Rows(loops, row, loops.value(first, row.dtype), rows, row.dtype, repeats))
 
     some = sizes[1][0] if len(sizes) > 1 and row.extent.constant is None else 0
-    if not repeats or some <= _PAIR:
+    if not repeats or some <= MAX_SINGLE_TAIL:
         pieces(loops, row, sizes, tiles, name)
         return
     done = pieces(loops, row, sizes[:1], tiles, name)
@@ -297,11 +294,11 @@ def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[in
     as fast where vectors are near); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as
     small ones as take no longer for a row.
     """
-    extent, fewest = row.extent.constant, -(-_FEWEST_SUMS // count)
+    extent, fewest = row.extent.constant, -(-MIN_SUMS // count)
     if extent is None:
-        some = min(_MOST_LEFT, -(-_SUMS_AT_ONCE // count))
+        some = min(MAX_TAIL_ROWS, -(-SUMS_IN_FLIGHT // count))
         return [(full, None)] + [(size, None) for size in (some, 1) if size < full]
-    least = (3 * full + 3) // 4 if far and extent >= _MANY_ROWS else full // 2 + 1
+    least = (3 * full + 3) // 4 if far and extent >= MANY_ROWS else full // 2 + 1
     even = next((size for size in range(full, max(least, fewest) - 1, -1) if extent % size == 0), None)
     if even is not None:
         return [(even, extent // even)]
@@ -369,9 +366,6 @@ def accumulate(
 
 
 # squares
-
-WIDEST_SQUARE = 16
-"""The largest squares: more rows than that are no more in registers."""
 
 
 def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:

@@ -21,7 +21,8 @@ from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ...rewrite import depends_on
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
-from .prefetch import LINE_BITS, prefetch_load
+from ..policy.limits import LINE_BITS
+from .prefetch import prefetch_load
 from .prefetch_distribution import Turn
 
 

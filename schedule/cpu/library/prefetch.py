@@ -38,10 +38,8 @@ from ...rewrite import before
 from ...state import loop_expr
 from ..analysis.plan import Machine
 from ..analysis.stages import Iter, Stage, constant_slope, element_type, loads_below, tree
+from ..policy.limits import LINE_BITS, MAX_KEPT_BYTES, RESIDENT_BITS
 
-LINE_BITS = 512
-_LARGE_BITS = 1 << 23
-"""What is smaller is in the second-level cache, or soon will be."""
 _SECOND_LEVEL, _DATA = 2, 1
 """What llvm.prefetch is told."""
 
@@ -192,14 +190,10 @@ STREAMED = "tirax_streamed"
 """The intrinsic whose value is its argument; what stores it need not keep it in a cache."""
 
 
-_MOST_KEPT = 32 << 20
-"""Bytes of a result that a last cache keeps for who reads it, however large it is: many processors share it."""
-
-
 def pays_streamed(stage: Stage, machine: Machine) -> bool:
     """Whether a stage writes rows of a result that no cache holds."""
     size = size_in_bits(cast(BufferType, stage.buffer.type))
-    return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, _MOST_KEPT)
+    return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, MAX_KEPT_BYTES)
 
 
 def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
@@ -211,7 +205,7 @@ def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
 
 def _is_given(buffer: SSAValue) -> bool:
     return (
-        not isinstance(buffer.owner, tir.AllocBufferOp) and size_in_bits(cast(BufferType, buffer.type)) >= _LARGE_BITS
+        not isinstance(buffer.owner, tir.AllocBufferOp) and size_in_bits(cast(BufferType, buffer.type)) >= RESIDENT_BITS
     )
 
 

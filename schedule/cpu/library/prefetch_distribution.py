@@ -18,14 +18,8 @@ from dataclasses import dataclass
 from ....dialects.sym.expr import SymExpr, floordiv, floormod, maximum, minimum
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings
+from ..policy.limits import ASSUMED_TILES, FEW_ITERATIONS
 from .microkernel import Rows
-
-_SAME_LINES = frozenset((1, 2, 3))
-"""Of so few iterations each reads lines of its own, or their number tells little."""
-
-
-_FEW_TILES = 4
-"""Of an unknown number of tiles this is the least that ask for all lines."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class Turn:
         if self.number.dtype != block.dtype:
             return [(floormod(self.number, of_step), block * size + step) for step in range(size)]
         of_block, tiles = size * of_step, self.count.constant
-        asked = -(-of_block // (_FEW_TILES if tiles is None else max(tiles, 1)))
+        asked = -(-of_block // (ASSUMED_TILES if tiles is None else max(tiles, 1)))
         before = (self.number * floordiv(steps, size) + block) * of_block
         first = floordiv(before, maximum(self.count, 1))
         places = [minimum(first + more, steps * of_step - 1) for more in range(asked)]
@@ -52,7 +46,7 @@ class Turn:
 
 def turn_of(outer: Bindings, rows: Rows) -> Turn | None:
     """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
-    several = [(value, it.extent) for it, value in outer.items() if it.extent.constant not in _SAME_LINES]
+    several = [(value, it.extent) for it, value in outer.items() if it.extent.constant not in FEW_ITERATIONS]
     if several:
         number, count = several[-1]
         return Turn(sym_expr_of(number), count)

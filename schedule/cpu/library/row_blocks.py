@@ -18,10 +18,8 @@ from ....dialects.sym.expr import Const, SymExpr, Var
 from ...loop_builder import Bindings, Iter, LoopBuilder
 from ..analysis.plan import Machine
 from ..analysis.stages import Stage, constant_slope, loads_below, memory_bits
+from ..policy.limits import ROW_BLOCK_PARTS
 from . import microkernel as mk
-
-_PART = 4
-"""A block takes one part in so many of the cache: weights have half of it at most."""
 
 
 def block_size(stage: Stage, rows: Sequence[Iter], read: SSAValue, weights: SSAValue, machine: Machine) -> int | None:
@@ -38,7 +36,8 @@ def block_size(stage: Stage, rows: Sequence[Iter], read: SSAValue, weights: SSAV
         return None
     moved = [load for load in loads_below(stage.store.value) if constant_slope(load, first) != 0]
     bits = memory_bits(stage.buffer) + sum(memory_bits(load.buffer) for load in moved)
-    fits = machine.caches.l2 // _PART * count // max(1, bytes_read + number * bits // memory_bits(stage.buffer))
+    room = machine.caches.l2 // ROW_BLOCK_PARTS
+    fits = room * count // max(1, bytes_read + number * bits // memory_bits(stage.buffer))
     return next((size for size in range(min(fits, count - 1), fits // 2, -1) if count % size == 0), None)
 
 

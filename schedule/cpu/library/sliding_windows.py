@@ -11,10 +11,8 @@ from __future__ import annotations
 from ....dialects import tir
 from ..analysis.plan import Machine
 from ..analysis.stages import Iter, Stage, constant_slope, memory_bits
+from ..policy.limits import MAX_SLIDING_TAPS
 from .microkernel import element_bits
-
-_MOST_TAPS = 8
-"""Loops over more taps stay loops."""
 
 
 def sliding_tap(stage: Stage, lane: Iter, row: Iter | None) -> Iter | None:
@@ -25,7 +23,7 @@ def sliding_tap(stage: Stage, lane: Iter, row: Iter | None) -> Iter | None:
     for load in narrow:
         if constant_slope(load, lane) != 0:
             for tap in stage.reduce:
-                if 1 < (tap.extent.constant or 0) <= _MOST_TAPS and _overlaps(load, row, tap):
+                if 1 < (tap.extent.constant or 0) <= MAX_SLIDING_TAPS and _overlaps(load, row, tap):
                     return tap
     return None
 

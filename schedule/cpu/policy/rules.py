@@ -27,16 +27,17 @@ from ..kernels.dequantized_matmul import emit_block_floats, plan_block_floats
 from ..kernels.dot_products import emit_dot_products, plan_dot_products
 from ..kernels.gemv import emit_row_streams, plan_row_streams
 from ..kernels.multi_reduce import emit_multi_reduce, plan_multi_reduce
-from ..kernels.panels import FEWEST_ROWS, emit_panels, plan_panels
+from ..kernels.panels import emit_panels, plan_panels
 from ..kernels.pointwise import emit_pointwise, plan_pointwise
 from ..kernels.quantized_matmul import emit_block_products, plan_block_products
-from ..kernels.register_tiles import STEPS, emit_register_tiles, plan_register_tiles
+from ..kernels.register_tiles import emit_register_tiles, plan_register_tiles
 from ..kernels.scans import emit_scan, plan_scan
 from ..kernels.split_iter import emit_interleave, emit_split_iter, plan_interleave, plan_split_iter
 from ..kernels.statements import emit_statements, plan_statements
 from ..kernels.transpose import emit_transpose, plan_transpose
 from ..kernels.vector_reduction import emit_vector_reduction, plan_vector_reduction
 from ..library.epilogue import Epilogue
+from .limits import MIN_PANEL_ROWS, MIN_VECTOR_RUN, NEAR_LANES
 
 P = TypeVar("P", bound=Plan)
 
@@ -67,12 +68,12 @@ _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes", "strips")
 RULES: tuple[AnyRule, ...] = (
     StageRule("block_products", plan_block_products, emit_block_products, ("tile",)),
     StageRule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
-    StageRule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
+    StageRule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=MIN_PANEL_ROWS),
     StageRule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
     StageRule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
     StageRule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
-    StageRule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
-    StageRule("strided_register_tiles", partial(plan_register_tiles, allowed=STEPS), emit_register_tiles, _TILE),
+    StageRule("vector_reduction", partial(plan_vector_reduction, fewest=MIN_VECTOR_RUN), emit_vector_reduction, _LANES),
+    StageRule("strided_register_tiles", partial(plan_register_tiles, allowed=NEAR_LANES), emit_register_tiles, _TILE),
     StageRule("gathering_register_tiles", partial(plan_register_tiles, allowed=None), emit_register_tiles, _TILE),
     StageRule("short_vector_reduction", plan_vector_reduction, emit_vector_reduction, _LANES),
     StageRule("transpose", plan_transpose, emit_transpose, ("size",)),
