@@ -6,22 +6,21 @@ not zero wherever an expression has a value, so a divisor from 0 on is one from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from math import gcd, inf
+from typing import NamedTuple
 
 Number = int | float
 """An int, or an infinity."""
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """The integers from `low` to `high`, both included; either may be infinite."""
 
     low: Number
     high: Number
 
-    def __add__(self, other: Interval) -> Interval:
+    def __add__(self, other: Interval) -> Interval:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Interval(self.low + other.low, self.high + other.high)
 
     def __sub__(self, other: Interval) -> Interval:
@@ -32,9 +31,8 @@ class Interval:
         ends = (self.low * factor, self.high * factor)
         return Interval(min(ends), max(ends))
 
-    def __mul__(self, other: Interval) -> Interval:
-        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(ends), max(ends))
+    def __mul__(self, other: Interval) -> Interval:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _corners(_times, self, other)
 
     def join(self, other: Interval) -> Interval:
         """The least interval around both."""
@@ -72,8 +70,7 @@ def floor(a: Number, b: Number) -> Number:
     return int(a) // int(b)
 
 
-@dataclass(frozen=True)
-class Residue:
+class Residue(NamedTuple):
     """All values that are `base` modulo `step`; a step of 0 is the one value `base`."""
 
     step: int
@@ -83,10 +80,10 @@ class Residue:
     def of(step: int, base: int) -> Residue:
         return Residue(step, base % step if step else base)
 
-    def __add__(self, other: Residue) -> Residue:
+    def __add__(self, other: Residue) -> Residue:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Residue.of(gcd(self.step, other.step), self.base + other.base)
 
-    def __mul__(self, other: Residue) -> Residue:
+    def __mul__(self, other: Residue) -> Residue:  # pyright: ignore[reportIncompatibleMethodOverride]
         step = gcd(self.step * other.step, self.step * other.base, other.step * self.base)
         return Residue.of(step, self.base * other.base)
 
@@ -143,33 +140,34 @@ def residue_of_op(kind: str, args: Sequence[Residue], divisor: int | None) -> Re
     return ANY
 
 
-def _divisor(b: Interval) -> Interval | None:
-    """What a divisor may be; None where it may be of both signs."""
-    b = Interval(1, b.high) if b.low == 0 else Interval(b.low, -1) if b.high == 0 else b
-    return None if b.low <= 0 <= b.high or b.low > b.high else b
+def _corners(combine: Callable[[Number, Number], Number], a: Interval, b: Iterable[Number]) -> Interval:
+    """Of a function that is monotone in both arguments between the corners."""
+    ends = [combine(x, y) for y in b for x in a]
+    return Interval(min(ends), max(ends)) if ends else EVERYTHING
+
+
+def _divisors(b: Interval) -> Sequence[Number]:
+    """Where quotients are extreme: the ends of the divisors, and those next to zero."""
+    if 0 < b.low <= b.high or b.low <= b.high < 0:
+        return b
+    return [d for d in (b.low, -1, 1, b.high) if d and b.low <= d <= b.high]
 
 
 def floordiv_bounds(a: Interval, b: Interval) -> Interval:
     """Of quotients rounded down."""
-    by = _divisor(b)
-    if by is None:
-        return EVERYTHING
-    ends = [floor(x, y) for x in (a.low, a.high) for y in (by.low, by.high)]
-    return Interval(min(ends), max(ends))
+    return _corners(floor, a, _divisors(b))
 
 
 def floormod_bounds(a: Interval, b: Interval) -> Interval:
     """Of the remainders of these."""
-    by = _divisor(b)
-    if by is None:
-        return EVERYTHING
-    if by.high < 0:
-        return Interval(by.low + 1, 0)
-    if a.low >= 0 and a.high < by.low:
+    if a.low >= 0 and a.high < b.low:
         return a
-    if by.point is not None and floor(a.low, by.low) == floor(a.high, by.low) and abs(a.low) != inf != abs(a.high):
-        return Interval(a.low % by.low, a.high % by.low)
-    return Interval(0, min(by.high - 1, a.high) if a.low >= 0 else by.high - 1)
+    by = b.point
+    if by and by > 0 and abs(a.low) != inf != abs(a.high) and floor(a.low, by) == floor(a.high, by):
+        return Interval(a.low % by, a.high % by)
+    highest = max(b.high - 1, 0)
+    # of what is not negative the rest by a positive divisor is no greater than it
+    return Interval(min(b.low + 1, 0), min(highest, a.high) if a.low >= 0 and b.low >= 0 else highest)
 
 
 def _truncate(a: Number, b: Number) -> Number:
@@ -179,17 +177,26 @@ def _truncate(a: Number, b: Number) -> Number:
 
 def truncdiv_bounds(a: Interval, b: Interval) -> Interval:
     """Of quotients rounded towards zero."""
-    by = _divisor(b)
-    if by is None:
-        return EVERYTHING
-    ends = [_truncate(x, y) for x in (a.low, a.high) for y in (by.low, by.high)]
-    return Interval(min(ends), max(ends))
+    return _corners(_truncate, a, _divisors(b))
 
 
 def truncmod_bounds(a: Interval, b: Interval) -> Interval:
     """Of the remainders of these."""
     most = max(abs(b.low), abs(b.high)) - 1
     return Interval(max(-most, min(a.low, 0)), min(most, max(a.high, 0)))
+
+
+def shift_right_bounds(a: Interval, b: Interval) -> Interval:
+    """Of shifts by a bounded number of bits, the sign kept."""
+    if b.low < 0 or b.high == inf:
+        return EVERYTHING
+    return _corners(lambda x, n: x if abs(x) == inf else int(x) >> int(n), a, b)
+
+
+def bitwise_and_bounds(a: Interval, b: Interval) -> Interval:
+    """What is not negative is no less than its bits."""
+    highest = [x.high for x in (a, b) if x.low >= 0]
+    return Interval(0, min(highest)) if highest else EVERYTHING
 
 
 def min_bounds(a: Interval, b: Interval) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import inf, isinf
@@ -17,6 +17,7 @@ from ....dialects import tir
 from ....dialects.dtypes import bit_width, is_scalable, is_unsigned
 from ....dialects.sym import analyzer as _sym
 from ....dialects.sym import int_set as _sets
+from ....dialects.sym.bounds import EVERYTHING, Interval
 from ....dialects.sym.expr import OPS, Const, SymExpr, Var, i1
 from ....dialects.sym.rules import normal_condition
 from ....handles.tir import prim_expr
@@ -24,7 +25,7 @@ from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
 from ....ir.affine.boxes import exact_box
 from ....te.reduction import Reduce
-from .bounds import EVERYTHING, Interval, bounds_of
+from .bounds import bounds_of
 from .canonical import CanonicalSimplifier
 from .ranges import ends_of, to_sym, to_view, variable
 from .residues import residue_of
@@ -313,26 +314,18 @@ class Analyzer:
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
         """Constant bounds of an expression."""
-        low, high = self._bounds(prim_expr.convert(expr))
+        low, high = self.bounds(prim_expr.convert(expr))
         return ConstIntBound(int(max(low, ConstIntBound.NEG_INF)), int(min(high, ConstIntBound.POS_INF)))
 
-    def _bounds(self, expr: PrimExpr) -> Interval:
+    def bounds(self, expr: PrimExpr) -> Interval:
         """What is known of the expression as a whole and what follows from its parts, whichever says more."""
-        low, high = EVERYTHING
-        if isinstance(expr.type, IntegerType):
-            found = self.known.bounds(self._read(expr))
-            low, high = found.low, found.high
-        try:
-            least, most = bounds_of(term_of(expr.ssa), self._leaf_bounds)
-        except RecursionError:  # of a tree that is too deep the whole is known alone
-            least, most = EVERYTHING
-        return max(low, least), min(high, most)
+        found = self._known_bounds(expr)
+        with suppress(RecursionError):  # of a tree that is too deep the whole is known alone
+            found = found.meet(bounds_of(term_of(expr.ssa), lambda leaf: self._known_bounds(expression_of(leaf))))
+        return found
 
-    def _leaf_bounds(self, leaf: Term) -> Interval:
-        if not isinstance(leaf.dtype, IntegerType):
-            return EVERYTHING
-        found = self.known.bounds(self._read(expression_of(leaf)))
-        return found.low, found.high
+    def _known_bounds(self, expr: PrimExpr) -> Interval:
+        return self.known.bounds(self._read(expr)) if isinstance(expr.type, IntegerType) else EVERYTHING
 
     def const_int_bound_is_bound(self, var: PrimExpr) -> bool:
         """Whether something was said of a variable."""
@@ -349,7 +342,7 @@ class Analyzer:
         return found.meet(self.known.residue(self._read(expr))) if isinstance(expr.type, IntegerType) else found
 
     def _residue(self, term: Term) -> _sym.Residue:
-        return residue_of(term, self._leaf_residue, lambda t: self._bounds(expression_of(t))[0])
+        return residue_of(term, self._leaf_residue, lambda t: self.bounds(expression_of(t)).low)
 
     def _leaf_residue(self, leaf: Term) -> _sym.Residue:
         op = leaf.value.owner if isinstance(leaf.value, SSAValue) else None

@@ -1,4 +1,4 @@
-"""Residue classes of terms, of casts, shifts and bits too, unlike those of `sym`: the rules of TVM's `modular_set`."""
+"""Residue classes of terms, of casts, shifts and bits too: those of `sym`, but for remainders, in TVM's form."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term]
     if term.op == "leaf":
         return leaf(term)
     name = term.value if term.op == "call" else term.op
-    if name in _JOINED or name in _EXACT or name == "cast":
-        args = [residue_of(a, leaf, low) for a in term.args[-2:]]
-        found = args[0].join(args[-1]) if name in _JOINED else _EXACT[name](args) if name in _EXACT else args[0]
-        return _wrapped(term, found)
+    if name in _EXACT:
+        return _wrapped(term, _EXACT[name]([residue_of(a, leaf, low) for a in term.args[-2:]]))
     by = term.args[1].number if len(term.args) == 2 else None
     if not isinstance(by, int) or name not in _BY_CONSTANT:
         return ANY
@@ -51,12 +49,12 @@ def _wrapped(term: Term, found: Residue) -> Residue:
 
 
 def _quotient(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
-    if a.step % divisor or (a.base and not rounds_down()):
-        return ANY
-    return Residue.of(a.step // divisor, a.base // divisor)
+    found = a.floordiv(divisor)
+    return found if found == ANY or not a.base or rounds_down() else ANY
 
 
 def _remainder(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
+    """Unlike in `sym`, (8 * k + 3) % 4 is 3 modulo 4, and not 3: that is how TVM says it."""
     step = gcd(a.step, divisor)
     return Residue(step, a.base % step) if a.base % step == 0 or rounds_down() else ANY
 
@@ -74,11 +72,12 @@ def _mask(value: int) -> int | None:
     return value + 1 if value > 0 and not value & (value + 1) else None
 
 
-_JOINED = frozenset({"min", "max", "select", "if"})
 _EXACT: dict[str, ResidueRule] = {
     "add": lambda a: a[0] + a[1],
     "sub": lambda a: a[0] + a[1] * Residue(0, -1),
     "mul": lambda a: a[0] * a[1],
+    "cast": lambda a: a[0],
+    **dict.fromkeys(("min", "max", "select", "if"), lambda a: a[0].join(a[1])),
 }
 _BY_CONSTANT: dict[
     str, tuple[Callable[[Residue, int, Callable[[], bool]], Residue], Callable[[int], int | None], bool]

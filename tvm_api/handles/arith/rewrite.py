@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntFlag
 from fractions import Fraction
+from math import inf
 from typing import Any, Protocol
 
 from xdsl.dialects.builtin import i1, i32, i64
@@ -13,6 +14,7 @@ from xdsl.ir import Attribute
 from ....diagnostics import TiraxError
 from ....dialects import tir
 from ....dialects.dtypes import bit_width, is_float, is_scalable, lanes_of, scalar_of
+from ....dialects.sym.bounds import Interval, Residue
 from ....dialects.sym.operations import COMPARISONS
 from ....handles.tir.prim_expr import PrimExpr
 from ....target import Target, has_scalable_vectors
@@ -22,6 +24,7 @@ from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, me
 
 _INDEX = (i32, i64)
 _LIMIT = 10_000
+_GREATEST = (1 << 63) - 1
 
 
 class Extension(IntFlag):
@@ -39,13 +42,9 @@ class Knowledge(Protocol):
 
     enabled_extensions: Extension
 
-    def const_int_bound(self, expr: Any) -> Any:
-        """Bounds of an expression: `min_value` and `max_value`, `NEG_INF` and `POS_INF` where there are none."""
-        ...
+    def bounds(self, expr: PrimExpr) -> Interval: ...
 
-    def residue(self, expr: Any) -> Any:
-        """`step` and `base`."""
-        ...
+    def residue(self, expr: PrimExpr) -> Residue: ...
 
     def is_constrained(self, expr: Any) -> bool:
         """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
@@ -70,7 +69,7 @@ class RewriteSimplifier:
     def __init__(self, analyzer: Knowledge):
         self._analyzer = analyzer
         self._known: list[dict[Term, Term]] = [{}]
-        self._bounds: list[dict[Term, tuple[float, float]]] = [{}]
+        self._bounds: list[dict[Term, Interval]] = [{}]
         self._steps = 0
         self._resolving: set[Term] = set()
         self._in_junction = False
@@ -93,21 +92,20 @@ class RewriteSimplifier:
 
     # What is known
 
-    def bounds(self, term: Term) -> tuple[float, float]:
-        """The least and the greatest value of an integer, infinite where unknown."""
+    def bounds(self, term: Term) -> Interval:
+        """The least and the greatest value of an integer, infinite where unknown, or not below 2**63 - 1."""
         known = self._bounds[-1].get(term)
         if known is None:
-            found = self._analyzer.const_int_bound(expression_of(term))
-            low = float("-inf") if found.min_value == found.NEG_INF else found.min_value
-            high = float("inf") if found.max_value == found.POS_INF else found.max_value
-            known = self._bounds[-1][term] = (low, high)
+            low, high = self._analyzer.bounds(expression_of(term))
+            known = Interval(low if low > -_GREATEST else -inf, high if high < _GREATEST else inf)
+            self._bounds[-1][term] = known
         return known
 
     def low(self, term: Term) -> float:
-        return self.bounds(term)[0]
+        return self.bounds(term).low
 
     def high(self, term: Term) -> float:
-        return self.bounds(term)[1]
+        return self.bounds(term).high
 
     def same(self, a: Term, b: Term) -> bool:
         """Whether two integers are equal for certain."""
@@ -312,7 +310,7 @@ class RewriteSimplifier:
         x = self.simplified(term.args[0])
         if x.op == "const" and lanes_of(term.dtype) == 1:
             number = x.value
-            if is_float(term.dtype) or number == number and abs(number) != float("inf"):
+            if is_float(term.dtype) or number == number and abs(number) != inf:
                 return const(number if is_float(term.dtype) or term.dtype == i1 else int(number), term.dtype)
         return x if x.dtype == term.dtype else raw("cast", x, dtype=term.dtype)
 
@@ -413,14 +411,14 @@ class RewriteSimplifier:
         bounds = [self.bounds(self.simplified(_with_vscale(difference, k))) for k in _VSCALES]
         return min(least for least, _ in bounds), max(most for _, most in bounds)
 
-    def _scaled_bounds(self, term: Term) -> tuple[float, float]:
+    def _scaled_bounds(self, term: Term) -> Interval:
         """Bounds of a term, which has the sign of one factor where the other one is positive."""
         low, high = self.bounds(term)
         for factor, scale in (term.args, term.args[::-1]) if term.op == "mul" else ():
             if self.low(scale) > 0:
                 least, most = self._scaled_bounds(factor)
                 low, high = (max(low, 0) if least >= 0 else low), (min(high, 0) if most <= 0 else high)
-        return low, high
+        return Interval(low, high)
 
     def _less(self, a: Term, b: Term) -> Term | None:
         low, high = self.bounds(self.simplified(build("sub", a, b)))
@@ -440,7 +438,7 @@ class RewriteSimplifier:
         sides = [binding["x"], binding["y"]]
         if c1 <= 0 or c2 <= 0 or any(self.low(s) <= 0 for s in sides):
             return False
-        return sum((Fraction(c2, int(high)) for high in map(self.high, sides) if high != float("inf")), Fraction()) > c1
+        return sum((Fraction(c2, int(high)) for high in map(self.high, sides) if high != inf), Fraction()) > c1
 
     def _equal(self, a: Term, b: Term) -> Term | None:
         difference = self.simplified(build("sub", a, b))
@@ -518,7 +516,7 @@ def _steps_of(term: Term) -> tuple[Term | None, Term | None]:
 
 def _count(vector: Attribute) -> float:
     """The number of lanes; of a scalable vector there is no bound."""
-    return float("inf") if is_scalable(vector) else lanes_of(vector)
+    return inf if is_scalable(vector) else lanes_of(vector)
 
 
 def _one_block(step: int, lanes: Attribute, divisor: int, coeff: int, rest: int) -> bool:
