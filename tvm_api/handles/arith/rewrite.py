@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntFlag
 from fractions import Fraction
 from math import inf
@@ -74,13 +75,13 @@ class RewriteSimplifier:
         self._resolving: set[Term] = set()
         self._in_junction = False
         self._questions: dict[str, Callable[..., bool]] = {
-            "nonneg": lambda x: self.low(x.term) >= 0,
-            "positive": lambda x: self.low(x.term) > 0,
-            "divides": lambda x: self.low(x.term) >= 0,  # that it is not 0 is what dividing by it says
-            "within": lambda x, n: self.low(x.term) >= 0 and self.high(x.term) < n,
-            "varies": lambda x: x.term.op != "const",
-            "same": lambda x, y: self.same(x.term, y.term),
-            "negated": lambda x, y: self.same(x.term, build("mul", y.term, const(-1, y.term.dtype))),
+            "nonneg": lambda x: self.low(x) >= 0,
+            "positive": lambda x: self.low(x) > 0,
+            "divides": lambda x: self.low(x) >= 0,  # that it is not 0 is what dividing by it says
+            "within": lambda x, n: self.low(x) >= 0 and self.high(x) < n.value,
+            "varies": lambda x: x.op != "const",
+            "same": self.same,
+            "negated": lambda x, y: self.same(x, build("mul", y, const(-1, y.dtype))),
         }
 
     def __call__(self, expr: PrimExpr) -> PrimExpr:
@@ -171,13 +172,11 @@ class RewriteSimplifier:
     def _by_rules(self, term: Term) -> Term:
         for rule in matching(term):
             binding: dict[str, Term] = {}
-            if not match(rule.before, term, binding) or not holds(rule, binding, self._questions):
-                continue
-            try:
-                found = instance(rule.after, binding, dtype_within(term))
-            except OverflowingRuleError:
-                continue
-            return self._applied(rule, found, term)
+            if match(rule.before, term, binding):
+                with suppress(OverflowingRuleError):
+                    if holds(rule, binding, self._questions):
+                        found = instance(rule.after, binding, dtype_within(term))
+                        return self._applied(rule, found, term)
         return term
 
     def _applied(self, rule: RewriteRule, found: Term, term: Term) -> Term:

@@ -3,11 +3,12 @@
     "before -> after  if condition"
 
 `x`, `y`, `z`, `w` and `b` stand for any expressions, `c1` to `c4` for constants. `//` and `%` round down, `tdiv` and
-`tmod` towards zero. The sides of `+`, `*`, `min` and `max` are matched either way, unless the row is in ORDERED. `->`
-simplifies what comes out again, `=>` leaves it. A condition is Python over the constants; of expressions it may ask
-`nonneg(x)`, `positive(x)`, `divides(x)` (it is no less than 0, and no 0 where it divides), `within(x, n)` (0 <= x < n),
-`same(x, y)`, `negated(x, y)` (x == -y) and `varies(x)` (it is no constant). Tables with a dual hold with `min` and `max`
-exchanged, too.
+`tmod` towards zero; a row with `div` and `mod` holds for either. The sides of `+`, `*`, `min` and `max` are matched
+either way, unless the row is in ORDERED: there `[x + y] -> [z + w]` stands for the row as it is written and for
+`y + x -> w + z`, and so does `{x + y}`, independently of `[]`. `->` simplifies what comes out again, `=>` leaves it. A
+condition is Python over the constants; of expressions it may ask `nonneg(x)`, `positive(x)`, `divides(x)` (it is no
+less than 0, and no 0 where it divides), `within(x, n)` (0 <= x < n), `same(x, y)`, `negated(x, y)` (x == -y) and
+`varies(x)` (it is no constant). Tables with a dual hold with `min` and `max` exchanged, too.
 """  # noqa: E501
 
 ADD = """
@@ -18,8 +19,7 @@ select(b, x, y) + select(b, z, w) -> select(b, x + z, y + w)
 x * y + x * z -> x * (y + z)
 x * y + x -> x * (y + 1)  if varies(x)
 x + x -> x * 2
-tdiv(x, y) * y + tmod(x, y) -> x
-(x // y) * y + x % y -> x
+div(x, y) * y + mod(x, y) -> x
 (x % c1 + c2) // c1 + x // c1 -> (x + c2) // c1  if c1 > 0
 x % 2 + (x + c1) % 2 -> 1  if c1 % 2 == 1
 x // 2 + x % 2 -> (x + 1) // 2
@@ -51,14 +51,10 @@ x - x * y -> x * (1 - y)  if varies(x)
 0 - x * c1 -> x * (0 - c1)
 min(x, y) - min(x, y) -> 0
 max(x, y) - max(x, y) -> 0
-x - tdiv(x, c1) * c1 -> tmod(x, c1)
-tdiv(x, c1) * c1 - x -> 0 - tmod(x, c1)
-x * c2 - tdiv(x, c1) * c3 -> tmod(x, c1) * c2  if c3 == c1 * c2
-tdiv(x, c1) * c3 - x * c2 -> tmod(x, c1) * (0 - c2)  if c3 == c1 * c2
-x - (x // c1) * c1 -> x % c1
-(x // c1) * c1 - x -> 0 - x % c1
-x * c2 - (x // c1) * c3 -> (x % c1) * c2  if c3 == c1 * c2
-(x // c1) * c3 - x * c2 -> (x % c1) * (0 - c2)  if c3 == c1 * c2
+x - div(x, c1) * c1 -> mod(x, c1)
+div(x, c1) * c1 - x -> 0 - mod(x, c1)
+x * c2 - div(x, c1) * c3 -> mod(x, c1) * c2  if c3 == c1 * c2
+div(x, c1) * c3 - x * c2 -> mod(x, c1) * (0 - c2)  if c3 == c1 * c2
 (x + c1) // 2 - (x + c2) // 2 -> (x % 2) * (c1 % 2 - c2 % 2) + (c1 // 2 - c2 // 2)
 x // 2 - (x + c2) // 2 -> (x % 2) * (0 - c2 % 2) - c2 // 2
 (x + c1) // 2 - x // 2 -> (x % 2) * (c1 % 2) + c1 // 2
@@ -76,30 +72,14 @@ x - (y + c1) -> (x - y) + (0 - c1)
 x - (c1 - y) -> (x + y) + (0 - c1)
 x - (y - z) -> (x + z) - y
 (x - y) - x -> 0 - y
-x - tdiv(x + y, c1) * c1 -> tmod(x + y, c1) - y
-x - tdiv(y + x, c1) * c1 -> tmod(y + x, c1) - y
-x - tdiv(x - y, c1) * c1 -> tmod(x - y, c1) + y
-tdiv(x + y, c1) * c1 - x -> y - tmod(x + y, c1)
-tdiv(y + x, c1) * c1 - x -> y - tmod(y + x, c1)
-tdiv(x - y, c1) * c1 - x -> (0 - tmod(x - y, c1)) - y
-x * c2 - tdiv(x + y, c1) * c3 -> (tmod(x + y, c1) - y) * c2  if c3 == c1 * c2
-x * c2 - tdiv(y + x, c1) * c3 -> (tmod(y + x, c1) - y) * c2  if c3 == c1 * c2
-x * c2 - tdiv(x - y, c1) * c3 -> (tmod(x - y, c1) + y) * c2  if c3 == c1 * c2
-tdiv(x + y, c1) * c3 - x * c2 -> (y - tmod(x + y, c1)) * c2  if c3 == c1 * c2
-tdiv(y + x, c1) * c3 - x * c2 -> (y - tmod(y + x, c1)) * c2  if c3 == c1 * c2
-tdiv(x - y, c1) * c3 - x * c2 -> ((0 - tmod(x - y, c1)) - y) * c2  if c3 == c1 * c2
-x - ((x + y) // c1) * c1 -> (x + y) % c1 - y
-x - ((y + x) // c1) * c1 -> (y + x) % c1 - y
-x - ((x - y) // c1) * c1 -> (x - y) % c1 + y
-((x + y) // c1) * c1 - x -> y - (x + y) % c1
-((y + x) // c1) * c1 - x -> y - (y + x) % c1
-((x - y) // c1) * c1 - x -> (0 - (x - y) % c1) - y
-x * c2 - ((x + y) // c1) * c3 -> ((x + y) % c1 - y) * c2  if c3 == c1 * c2
-x * c2 - ((y + x) // c1) * c3 -> ((y + x) % c1 - y) * c2  if c3 == c1 * c2
-x * c2 - ((x - y) // c1) * c3 -> ((x - y) % c1 + y) * c2  if c3 == c1 * c2
-((x + y) // c1) * c3 - x * c2 -> (y - (x + y) % c1) * c2  if c3 == c1 * c2
-((y + x) // c1) * c3 - x * c2 -> (y - (y + x) % c1) * c2  if c3 == c1 * c2
-((x - y) // c1) * c3 - x * c2 -> ((0 - (x - y) % c1) - y) * c2  if c3 == c1 * c2
+x - div([x + y], c1) * c1 -> mod([x + y], c1) - y
+x - div(x - y, c1) * c1 -> mod(x - y, c1) + y
+div([x + y], c1) * c1 - x -> y - mod([x + y], c1)
+div(x - y, c1) * c1 - x -> (0 - mod(x - y, c1)) - y
+x * c2 - div([x + y], c1) * c3 -> (mod([x + y], c1) - y) * c2  if c3 == c1 * c2
+x * c2 - div(x - y, c1) * c3 -> (mod(x - y, c1) + y) * c2  if c3 == c1 * c2
+div([x + y], c1) * c3 - x * c2 -> (y - mod([x + y], c1)) * c2  if c3 == c1 * c2
+div(x - y, c1) * c3 - x * c2 -> ((0 - mod(x - y, c1)) - y) * c2  if c3 == c1 * c2
 x - y * c1 => x + y * (0 - c1)
 """
 
@@ -127,24 +107,15 @@ tdiv(x * y, y) -> x  if divides(y)
 """
 
 DIV_ORDERED = """
-tdiv(x * c1 + y, c2) -> x * (c1 // c2) + tdiv(y, c2)  if c1 > 0 and c2 > 0 and c1 % c2 == 0 and nonneg(x) and nonneg(y)
-tdiv(y + x * c1, c2) -> tdiv(y, c2) + x * (c1 // c2)  if c1 > 0 and c2 > 0 and c1 % c2 == 0 and nonneg(x) and nonneg(y)
-tdiv(min(x * c1, y), c2) -> min(x * (c1 // c2), tdiv(y, c2))  if c1 > 0 and c2 > 0 and c1 % c2 == 0
-tdiv(max(x * c1, y), c2) -> max(x * (c1 // c2), tdiv(y, c2))  if c1 > 0 and c2 > 0 and c1 % c2 == 0
-tdiv(min(y, x * c1), c2) -> min(tdiv(y, c2), x * (c1 // c2))  if c1 > 0 and c2 > 0 and c1 % c2 == 0
-tdiv(max(y, x * c1), c2) -> max(tdiv(y, c2), x * (c1 // c2))  if c1 > 0 and c2 > 0 and c1 % c2 == 0
-tdiv((x * c1 + y) + z, c2) -> x * (c1 // c2) + tdiv(y + z, c2)  if c2 > 0 and c1 % c2 == 0 and nonneg(x * c1) and nonneg(y + z)
-tdiv((y + x * c1) + z, c2) -> x * (c1 // c2) + tdiv(y + z, c2)  if c2 > 0 and c1 % c2 == 0 and nonneg(x * c1) and nonneg(y + z)
+tdiv([x * c1 + y], c2) -> [x * (c1 // c2) + tdiv(y, c2)]  if c1 > 0 and c2 > 0 and c1 % c2 == 0 and nonneg(x) and nonneg(y)
+tdiv([min(x * c1, y)], c2) -> [min(x * (c1 // c2), tdiv(y, c2))]  if c1 > 0 and c2 > 0 and c1 % c2 == 0
+tdiv([max(x * c1, y)], c2) -> [max(x * (c1 // c2), tdiv(y, c2))]  if c1 > 0 and c2 > 0 and c1 % c2 == 0
+tdiv([x * c1 + y] + z, c2) -> x * (c1 // c2) + tdiv(y + z, c2)  if c2 > 0 and c1 % c2 == 0 and nonneg(x * c1) and nonneg(y + z)
 tdiv((x * c1 - y) + z, c2) -> x * (c1 // c2) + tdiv(z - y, c2)  if c2 > 0 and c1 % c2 == 0 and nonneg(x * c1) and nonneg(z - y)
 tdiv((x * c1 + y) - z, c2) -> x * (c1 // c2) + tdiv(y - z, c2)  if c2 > 0 and c1 % c2 == 0 and nonneg(x * c1) and nonneg(y - z)
-tdiv((x + y) + z, x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
-tdiv((y + x) + z, x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
-tdiv(y + (x + z), x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
-tdiv(y + (z + x), x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
-tdiv(x * z + y, z) -> x + tdiv(y, z)  if nonneg(x) and divides(z) and nonneg(y)
-tdiv(z * x + y, z) -> x + tdiv(y, z)  if nonneg(x) and divides(z) and nonneg(y)
-tdiv(y + x * z, z) -> tdiv(y, z) + x  if nonneg(x) and divides(z) and nonneg(y)
-tdiv(y + z * x, z) -> tdiv(y, z) + x  if nonneg(x) and divides(z) and nonneg(y)
+tdiv([x + y] + z, x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
+tdiv(y + [x + z], x) -> tdiv(y + z, x) + 1  if divides(x) and nonneg(y + z)
+tdiv([{x * z} + y], z) -> [x + tdiv(y, z)]  if nonneg(x) and divides(z) and nonneg(y)
 """  # noqa: E501
 
 TRUNCMOD = """
@@ -174,20 +145,13 @@ x // x -> 1
 """  # noqa: E501
 
 FLOORDIV_ORDERED = """
-min(x * c1, y) // c2 -> min(x * (c1 // c2), y // c2)  if c2 > 0 and c1 % c2 == 0
-max(x * c1, y) // c2 -> max(x * (c1 // c2), y // c2)  if c2 > 0 and c1 % c2 == 0
-min(y, x * c1) // c2 -> min(y // c2, x * (c1 // c2))  if c2 > 0 and c1 % c2 == 0
-max(y, x * c1) // c2 -> max(y // c2, x * (c1 // c2))  if c2 > 0 and c1 % c2 == 0
+[min(x * c1, y)] // c2 -> [min(x * (c1 // c2), y // c2)]  if c2 > 0 and c1 % c2 == 0
+[max(x * c1, y)] // c2 -> [max(x * (c1 // c2), y // c2)]  if c2 > 0 and c1 % c2 == 0
 ((x * c1 - y) + z) // c2 -> x * (c1 // c2) + (z - y) // c2  if c2 > 0 and c1 % c2 == 0
 ((x * c1 + y) - z) // c2 -> x * (c1 // c2) + (y - z) // c2  if c2 > 0 and c1 % c2 == 0
-((x + y) + z) // x -> (y + z) // x + 1  if divides(x)
-((y + x) + z) // x -> (y + z) // x + 1  if divides(x)
-(y + (x + z)) // x -> (y + z) // x + 1  if divides(x)
-(y + (z + x)) // x -> (y + z) // x + 1  if divides(x)
-(x * z + y) // z -> x + y // z  if divides(z)
-(z * x + y) // z -> x + y // z  if divides(z)
-(y + x * z) // z -> y // z + x  if divides(z)
-(y + z * x) // z -> y // z + x  if divides(z)
+([x + y] + z) // x -> (y + z) // x + 1  if divides(x)
+(y + [x + z]) // x -> (y + z) // x + 1  if divides(x)
+[{x * z} + y] // z -> [x + y // z]  if divides(z)
 ((x * z) * c1 + y) // (z * c1) -> x + y // (z * c1)  if divides(z * c1)
 """
 
@@ -208,8 +172,7 @@ FLOORMOD = """
 """
 
 FLOORMOD_ORDERED = """
-(x * c1 + y) % c2 -> (x * (c1 % c2) + y) % c2  if c2 > 0 and not 0 <= c1 < c2
-(y + x * c1) % c2 -> (y + x * (c1 % c2)) % c2  if c2 > 0 and not 0 <= c1 < c2
+[x * c1 + y] % c2 -> [x * (c1 % c2) + y] % c2  if c2 > 0 and not 0 <= c1 < c2
 """
 
 MIN = """
@@ -223,17 +186,12 @@ min(max(x, y), max(x, z)) -> max(min(y, z), x)
 min(x + y, x + z) -> min(y, z) + x
 min(x - y, x - z) -> x - max(y, z)
 min(y - x, z - x) -> min(y, z) - x
-min(tdiv(x, c1), tdiv(y, c1)) -> tdiv(min(x, y), c1)  if c1 > 0
-min(tdiv(x, c1), tdiv(y, c1)) -> tdiv(max(x, y), c1)  if c1 < 0
-min(x // c1, y // c1) -> min(x, y) // c1  if c1 > 0
-min(x // c1, y // c1) -> max(x, y) // c1  if c1 < 0
+min(div(x, c1), div(y, c1)) -> div(min(x, y), c1)  if c1 > 0
+min(div(x, c1), div(y, c1)) -> div(max(x, y), c1)  if c1 < 0
 """
 
 MIN_ORDERED = """
-min(min(x, y), x) -> min(x, y)
-min(min(x, y), y) -> min(x, y)
-min(x, min(x, y)) -> min(x, y)
-min(y, min(x, y)) -> min(x, y)
+{min([min(x, y)], x)} -> [min(x, y)]
 min(min(min(x, y), z), y) -> min(min(x, y), z)
 min(min(min(min(x, y), z), w), y) -> min(min(min(x, y), z), w)
 min(min(min(min(min(x, y), z), w), b), y) -> min(min(min(min(x, y), z), w), b)
@@ -247,48 +205,28 @@ min(c1 - x, c2) -> c1 - max(x, c1 - c2)  if c2 != 0
 """
 
 MIN_ALONE = """
-min(tdiv(x + c1, c2) * c2, x) -> x  if c2 > 0 and c1 == c2 - 1
-min((x + c1) // c2 * c2, x) -> x  if c2 > 0 and c1 == c2 - 1
+min(div(x + c1, c2) * c2, x) -> x  if c2 > 0 and c1 == c2 - 1
 min(x // c2 * c2, x) -> x // c2 * c2  if c2 > 0
-min(tdiv(x + c1, c2) * c2, max(x, c2)) -> max(x, c2)  if c2 > 0 and c1 == c2 - 1 and positive(x)
-min((x + c1) // c2 * c2, max(x, c2)) -> max(x, c2)  if c2 > 0 and c1 == c2 - 1 and positive(x)
+min(div(x + c1, c2) * c2, max(x, c2)) -> max(x, c2)  if c2 > 0 and c1 == c2 - 1 and positive(x)
 """
 
 MAX_ALONE = """
-max(tdiv(x + c1, c2) * c2, x) -> tdiv(x + c1, c2) * c2  if c2 > 0 and c1 == c2 - 1
-max((x + c1) // c2 * c2, x) -> (x + c1) // c2 * c2  if c2 > 0 and c1 == c2 - 1
+max(div(x + c1, c2) * c2, x) -> div(x + c1, c2) * c2  if c2 > 0 and c1 == c2 - 1
 max(x // c2 * c2, x) -> x  if c2 > 0
 """
 
 SUMS_WITH_MIN = """
-min(y, c1 - x) + x -> min(x + y, c1)
-min(c1 - x, y) + x -> min(x + y, c1)
-min(x, y - z) + z -> min(x + z, y)
-min(x - z, y) + z -> min(x, y + z)
-min(x, y) - x => min(0, y - x)
-min(x, y) - y => min(x - y, 0)
-x - min(x, y) => max(0, x - y)
-y - min(x, y) => max(y - x, 0)
-min(x + y, z) - x -> min(y, z - x)
-min(y + x, z) - x -> min(y, z - x)
-min(z, x + y) - x -> min(z - x, y)
-min(z, y + x) - x -> min(z - x, y)
-x - min(x + y, z) -> max(0 - y, x - z)
-x - min(y + x, z) -> max(0 - y, x - z)
-x - min(z, x + y) -> max(x - z, 0 - y)
-x - min(z, y + x) -> max(x - z, 0 - y)
-z + min(x, y - z) -> min(x + z, y)
-z + min(x - z, y) -> min(x, y + z)
-min(x, c1 + z * c2) + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
-min(c1 + z * c2, x) + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
-min(x, y + z * c1) + z * c2 -> min(x + z * c2, y)  if c1 + c2 == 0
-min(x + z * c1, y) + z * c2 -> min(x, y + z * c2)  if c1 + c2 == 0
-z * c2 + min(x, y + z * c1) -> min(x + z * c2, y)  if c1 + c2 == 0
-z * c2 + min(x + z * c1, y) -> min(x, y + z * c2)  if c1 + c2 == 0
-min(x, y + c1) + c2 -> min(x + c2, y)  if c1 + c2 == 0
-min(x + c1, y) + c2 -> min(x, y + c2)  if c1 + c2 == 0
-min(x, y) - min(z, w) -> x - z  if same(x - z, y - w)
-min(x, y) - min(z, w) -> x - w  if same(x - w, y - z)
+[min(y, c1 - x)] + x -> min(x + y, c1)
+[min(x, y - z)] + z -> [min(x + z, y)]
+[min(x, y)] - x => [min(0, y - x)]
+x - [min(x, y)] => [max(0, x - y)]
+[min({x + y}, z)] - x -> [min(y, z - x)]
+x - [min({x + y}, z)] -> [max(0 - y, x - z)]
+z + [min(x, y - z)] -> [min(x + z, y)]
+[min(x, c1 + z * c2)] + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
+{[min(x, y + z * c1)] + z * c2} -> [min(x + z * c2, y)]  if c1 + c2 == 0
+[min(x, y + c1)] + c2 -> [min(x + c2, y)]  if c1 + c2 == 0
+min(x, y) - [min(z, w)] -> x - z  if same(x - z, y - w)
 """
 
 EQ = """
@@ -325,18 +263,12 @@ c1 < tdiv(x, c2) -> (c1 + 1) * c2 - 1 < x  if c2 > 0 and c1 >= 0
 c1 < tdiv(x, c2) -> c1 * c2 < x  if c2 > 0 and c1 < 0
 x // c1 < c2 -> x < c1 * c2  if c1 > 0
 c1 < x // c2 -> (c1 + 1) * c2 - 1 < x  if c2 > 0
-tdiv(x, c1) * c1 < x -> 0 < tmod(x, c1)  if c1 > 0
-tdiv(x, c1) * c1 < x + y -> 0 < tmod(x, c1) + y  if c1 > 0
-tdiv(x, c1) * c1 < x - y -> y < tmod(x, c1)  if c1 > 0
-tdiv(x + c2, c1) * c1 < x -> c2 < tmod(x + c2, c1)  if c1 > 0
-tdiv(x + c2, c1) * c1 < x + y -> c2 < tmod(x + c2, c1) + y  if c1 > 0
-tdiv(x + c2, c1) * c1 < x - y -> y + c2 < tmod(x + c2, c1)  if c1 > 0
-x // c1 * c1 < x -> 0 < x % c1  if c1 > 0
-x // c1 * c1 < x + y -> 0 < x % c1 + y  if c1 > 0
-x // c1 * c1 < x - y -> y < x % c1  if c1 > 0
-(x + c2) // c1 * c1 < x -> c2 < (x + c2) % c1  if c1 > 0
-(x + c2) // c1 * c1 < x + y -> c2 < (x + c2) % c1 + y  if c1 > 0
-(x + c2) // c1 * c1 < x - y -> y + c2 < (x + c2) % c1  if c1 > 0
+div(x, c1) * c1 < x -> 0 < mod(x, c1)  if c1 > 0
+div(x, c1) * c1 < x + y -> 0 < mod(x, c1) + y  if c1 > 0
+div(x, c1) * c1 < x - y -> y < mod(x, c1)  if c1 > 0
+div(x + c2, c1) * c1 < x -> c2 < mod(x + c2, c1)  if c1 > 0
+div(x + c2, c1) * c1 < x + y -> c2 < mod(x + c2, c1) + y  if c1 > 0
+div(x + c2, c1) * c1 < x - y -> y + c2 < mod(x + c2, c1)  if c1 > 0
 min(x, c1) < c2 -> (x < c2) | (c1 < c2)
 max(x, c1) < c2 -> (x < c2) & (c1 < c2)
 c2 < max(x, c1) -> (c2 < x) | (c2 < c1)

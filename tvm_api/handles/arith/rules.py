@@ -5,27 +5,37 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import IntegerType, i1
 
 from ....dialects.dtypes import bit_width, is_unsigned
-from ....dialects.sym.operations import COMPARISONS
+from ....dialects.sym.operations import COMPARISONS, OPERATIONS
 from . import rewrite_rules
 from .terms import Term, build, const
 
 Pattern = tuple[Any, ...]
 Binding = dict[str, Term]
+Ask = Callable[[str, tuple[Pattern, ...]], bool]
+"""What a condition asks of expressions: the name of the question and patterns of what it is about."""
+Condition = Callable[[Mapping[str, Any], Ask], Any]
+"""Whether a rule applies, by the values of the constants in it and what is known of expressions."""
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floordiv", ast.Mod: "floormod",
-    ast.BitAnd: "and", ast.BitOr: "or", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
+    ast.BitAnd: "and", ast.BitOr: "or", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
-_FUNCTIONS = {"tdiv": "div", "tmod": "truncmod", "min": "min", "max": "max", "select": "select"}
+_TRUNCATED = {
+    "tdiv": "div", "tmod": "truncmod", "min": "min", "max": "max", "select": "select", "div": "div", "mod": "truncmod",
+}  # fmt: skip
+_FLOORED = {**_TRUNCATED, "div": "floordiv", "mod": "floormod"}
+_BRACKETS: dict[type[ast.AST], str] = {ast.List: "[", ast.Set: "{"}
 _COMMUTE = frozenset({"add", "mul", "min", "max", "and", "or", "eq", "ne"})
 
 
@@ -36,11 +46,27 @@ class RewriteRule:
     text: str
     before: Pattern
     after: Pattern
-    condition: CodeType | None
+    condition: Condition | None
     again: bool
 
 
-def _pattern(node: ast.AST) -> Pattern:
+class _Reading(NamedTuple):
+    """One of the readings of a row: what its functions are, and the brackets in which operands are exchanged."""
+
+    functions: Mapping[str, str] = _TRUNCATED
+    swapped: tuple[type[ast.AST] | None, ...] = ()
+
+
+def _readings(row: str) -> list[_Reading]:
+    roundings = (_TRUNCATED, _FLOORED) if re.search(r"\b(div|mod)\(", row) else (_TRUNCATED,)
+    brackets: list[list[type[ast.AST] | None]] = [[None, k] if b in row else [None] for k, b in _BRACKETS.items()]
+    return [_Reading(functions, swapped) for functions in roundings for swapped in itertools.product(*brackets)]
+
+
+_PLAIN = _Reading()
+
+
+def _pattern(node: ast.AST, reading: _Reading = _PLAIN) -> Pattern:
     match node:
         case ast.Name(id=name):
             return ("const" if name[0] == "c" else "any", name)
@@ -49,20 +75,59 @@ def _pattern(node: ast.AST) -> Pattern:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
             return ("number", -value)
         case ast.UnaryOp(operand=operand):
-            return ("not", _pattern(operand))
+            return ("not", _pattern(operand, reading))
         case ast.BinOp(left=left, op=op, right=right):
-            return (_OPERATORS[type(op)], _pattern(left), _pattern(right))
+            return (_OPERATORS[type(op)], _pattern(left, reading), _pattern(right, reading))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return (_OPERATORS[type(op)], _pattern(left), _pattern(right))
+            return (_OPERATORS[type(op)], _pattern(left, reading), _pattern(right, reading))
         case ast.Call(func=ast.Name(id=name), args=args):
-            return (_FUNCTIONS[name], *map(_pattern, args))
+            return (reading.functions[name], *(_pattern(a, reading) for a in args))
+        case ast.List(elts=[operation]) | ast.Set(elts=[operation]):
+            op, a, b = _pattern(operation, reading)
+            return (op, b, a) if type(node) in reading.swapped else (op, a, b)
         case _:
             raise ValueError(ast.unparse(node))
 
 
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
 def pattern_of(text: str) -> Pattern:
     """The pattern that one side of a row is."""
-    return _pattern(ast.parse(text.strip(), mode="eval").body)
+    return _pattern(_parsed(text))
+
+
+def _condition(node: ast.AST) -> Condition:
+    match node:
+        case ast.Name(id=name):
+            return lambda numbers, ask: numbers[name]
+        case ast.Constant(value=value):
+            return lambda numbers, ask: value
+        case ast.UnaryOp(operand=operand):
+            negated = _condition(operand)
+            return lambda numbers, ask: not negated(numbers, ask)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _joined(_OPERATORS[type(op)], _condition(left), _condition(right))
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            sides = list(map(_condition, (left, *rest)))
+            return _all([_joined(_OPERATORS[type(op)], *pair) for op, pair in zip(ops, pairwise(sides), strict=True)])
+        case ast.BoolOp(values=values):
+            return _all(list(map(_condition, values)))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            operands = tuple(map(_pattern, args))
+            return lambda numbers, ask: ask(name, operands)
+        case _:
+            raise ValueError(ast.unparse(node))
+
+
+def _joined(name: str, a: Condition, b: Condition) -> Condition:
+    evaluate = OPERATIONS[name].evaluate
+    return lambda numbers, ask: evaluate(a(numbers, ask), b(numbers, ask))
+
+
+def _all(parts: list[Condition]) -> Condition:
+    return parts[0] if len(parts) == 1 else lambda numbers, ask: all(part(numbers, ask) for part in parts)
 
 
 def _variants(pattern: Pattern) -> Iterator[Pattern]:
@@ -81,12 +146,15 @@ def _variants(pattern: Pattern) -> Iterator[Pattern]:
 def rules_of(table: str, either_way: bool) -> Iterator[RewriteRule]:
     """The rules of a table's rows."""
     for row in filter(None, map(str.strip, table.splitlines())):
-        text, _, condition = row.partition("  if ")
-        again = " -> " in text
-        before, after = map(pattern_of, text.split("->" if again else "=>"))
-        code = compile(condition, row, "eval") if condition else None
-        for variant in dict.fromkeys(_variants(before) if either_way else [before]):
-            yield RewriteRule(row, variant, after, code, again)
+        again = " -> " in row
+        parts = _parsed(re.sub(" -> | => |  if ", ", ", row))
+        assert isinstance(parts, ast.Tuple)
+        left, right, *conditions = parts.elts
+        condition = _condition(conditions[0]) if conditions else None
+        for reading in _readings(row):
+            before, after = _pattern(left, reading), _pattern(right, reading)
+            for variant in dict.fromkeys(_variants(before) if either_way else [before]):
+                yield RewriteRule(row, variant, after, condition, again)
 
 
 def _dual(table: str) -> str:
@@ -139,33 +207,14 @@ def match(pattern: Pattern, term: Term, binding: Binding) -> bool:
 
 
 def holds(rule: RewriteRule, binding: Binding, questions: Mapping[str, Callable[..., bool]]) -> bool:
-    """Whether the condition of a rule holds; `questions` answers what it asks of expressions."""
+    """Whether a condition holds; `questions` answers what it asks of terms. Raises `OverflowingRuleError`."""
     if rule.condition is None:
         return True
-    values = {name: t.value if name[0] == "c" else Operand(t) for name, t in binding.items()}
-    return bool(eval(rule.condition, {"__builtins__": {}}, {**questions, **values}))  # noqa: S307
 
+    def ask(name: str, operands: tuple[Pattern, ...]) -> bool:
+        return questions[name](*(instance(p, binding, None) for p in operands))
 
-class Operand:
-    """A term in the condition of a rule: `x * c1`, `x - z` are terms again."""
-
-    __slots__ = ("term",)
-
-    def __init__(self, term: Term):
-        self.term = term
-
-    def _with(self, op: str, other: Operand | int) -> Operand:
-        right = other.term if isinstance(other, Operand) else const(other, self.term.dtype)
-        return Operand(build(op, self.term, right))
-
-    def __add__(self, other: Operand | int) -> Operand:
-        return self._with("add", other)
-
-    def __sub__(self, other: Operand | int) -> Operand:
-        return self._with("sub", other)
-
-    def __mul__(self, other: Operand | int) -> Operand:
-        return self._with("mul", other)
+    return rule.condition({name: t.value for name, t in binding.items()}, ask)
 
 
 class OverflowingRuleError(Exception):
