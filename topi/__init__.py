@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..script.parser.relax_calls import RelaxEvaluator
+from ..script.parser.relax_state import RelaxState
 from ..te.emit import call_te
 from . import nn
 from .broadcast import *  # noqa: F403
@@ -16,6 +16,6 @@ from .rearrangement import *  # noqa: F403
 from .reduction import *  # noqa: F403
 from .sequences import *  # noqa: F403
 
-RelaxEvaluator.call_te = staticmethod(call_te)
+RelaxState.call_te = staticmethod(call_te)
 
 __all__ = ["nn"]

@@ -16,7 +16,7 @@ from ...dialects.relax.composite import COMPOSITES
 from ...handles.relax.calls import operator_function
 from ...schedule.registry import PRIMITIVES, Primitive
 from ...schedule.schedule import Schedule
-from ...script.parser.tir_calls import DEVICE_NAMES
+from ...script.parser.tir_foreign import DEVICE_NAMES
 from ...tvm_api import tir
 from ...tvm_api.script import tir as script
 from .markdown import first_paragraph

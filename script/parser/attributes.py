@@ -9,12 +9,14 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects import tir
 from ...dialects.attributes import require_names, to_attr
 from ...dialects.relax import TensorDataAttr
+from ...dialects.relax.devices import vdevice_text
 from ...dialects.sym.expr import SymExpr, i1
 from ...dialects.tir import BufferType, ReadBufferAttr, TargetAttr
 from .source import Source
-from .values import Imm, describe
+from .values import CallSite, Imm, describe
 
 
 def plain_value(value: Any) -> Any:
@@ -64,3 +66,26 @@ def renumbered(attr: Attribute, places: Sequence[int]) -> Attribute:
     if isinstance(attr, ArrayAttr):
         return ArrayAttr([renumbered(v, places) for v in cast("ArrayAttr[Attribute]", attr)])
     return ReadBufferAttr(places[attr.index.data]) if isinstance(attr, ReadBufferAttr) else attr
+
+
+def without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | None:
+    """The attributes without the name of the function, which it has anyway."""
+    if attrs is None or attrs.data.get("global_symbol") != StringAttr(name):
+        return attrs
+    kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
+    return DictionaryAttr(kept) if kept else None
+
+
+def read_vdevice(site: CallSite) -> StringAttr:
+    """`I.vdevice("llvm", 0, "global")`: a target by name, text or configuration, its number, and the kind of memory.
+
+    Struct info holds it as a text.
+    """
+    target, number, scope = site.bind("target= vdevice_id= memory_scope=")
+    given = target.config if isinstance(target, tir.TargetAttr) else target
+    index = 0 if number is None else plain_value(number)
+    if not isinstance(given, str | dict | None) or type(index) is not int or not isinstance(scope, str | None):
+        raise site.error("a virtual device is a target, a number and a kind of memory", found=describe(target))
+    text = vdevice_text(given, index, scope or "global")
+    tir.TargetAttr.of(text.partition(":")[0])  # which knows all kinds
+    return StringAttr(text)

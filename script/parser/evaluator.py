@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import EnumType
 from types import FunctionType, ModuleType
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError, suggestion
 from ...dialects import relax
@@ -24,7 +25,11 @@ from .captured import NotSimpleError, bound, lambda_text, result, surroundings, 
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import Scope, is_missing, names_in, script_value, undefined_names
 from .source import ScriptError, Source
-from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
+from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, ModuleRef, Ref, Slice, Unusable, describe
+
+State = TypeVar("State")
+Reader = Callable[[Any, Any], Any]
+"""What reads a node for an evaluator."""
 
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "len": len,
@@ -40,20 +45,148 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
 _PLAIN_ATTRIBUTES = ("shape", "dtype", "ndim", "size", "name", "itemsize")
 
 
-class Evaluator:
-    """The base of the two dialects' evaluators.
+def _undefined(p: Evaluator[Any], uses: list[ast.Name], names: set[str], symbolic: Iterable[str]) -> NoReturn:
+    raise undefined_names(p.source, uses, names, symbolic)
 
-    A dialect overrides `binary`, `unary`, `attribute_of`, `subscript_of`, `call_ref` and `call_value`, and lists in
-    `special` the calls that want their arguments unevaluated.
+
+def _located(p: Evaluator[Any], read: Reader, node: ast.stmt) -> Any:
+    with p.source.located(node):
+        return read(p, node)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is done about errors, and about names that are bound. By default the first error ends the reading."""
+
+    undefined: Callable[[Evaluator[Any], list[ast.Name], set[str], Iterable[str]], None] = _undefined
+    """Nothing defines the names of these uses; then come the names that the function has, and its symbolic ones."""
+    statement: Callable[[Evaluator[Any], Reader, ast.stmt], Any] = _located
+    """Reads a statement; gives what the reader gives."""
+    bound: Callable[[ast.AST, str, SSAValue, bool], None] | None = None
+    """A statement has bound a name, with an annotation or without."""
+
+
+RAISE = Policy()
+
+
+# What expressions mean where a dialect does not say it
+
+
+def no_operator(p: Evaluator[Any], kind: str, value: Any, node: ast.AST) -> NoReturn:
+    raise p.error(node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=describe(value))
+
+
+def symbolic_binary(p: Evaluator[Any], kind: str, a: Any, b: Any, node: ast.AST) -> Any:
+    """An operator on symbolic integers."""
+    found = fold_symbolic(kind, a, b)
+    if found is None:
+        raise p.error(
+            node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=f"{describe(a)} and {describe(b)}"
+        )
+    return found
+
+
+def _no_attribute(p: Evaluator[Any], value: Any, name: str, node: ast.AST) -> NoReturn:
+    raise p.error(node, f"there is no attribute '{name}'", found=describe(value))
+
+
+def _no_member(p: Evaluator[Any], name: str, node: ast.AST) -> NoReturn:
+    raise p.error(node, f"there is no function '{name}'")
+
+
+def _no_element(p: Evaluator[Any], value: Any, indices: Sequence[Any], node: ast.AST) -> NoReturn:
+    raise p.error(node, "this has no elements", found=describe(value))
+
+
+def _no_call(p: Evaluator[Any], target: Ref, site: CallSite) -> NoReturn:
+    raise p.error(site.node, f"'{target}' cannot be called here")
+
+
+def _no_builtin(p: Evaluator[Any], name: str, site: CallSite) -> NoReturn:
+    raise p.error(site.node, f"'{name}' may only be applied to constants here")
+
+
+def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
+    """What a captured function gives for values of the script, read from its text; nothing else can be called."""
+    if not isinstance(function, FunctionType):
+        raise p.error(
+            site.node,
+            f"{describe(function)} cannot be called in a script",
+            hint="a script is read, never run: only R.*, T.*, I.* and functions of the module can be called",
+        )
+    try:
+        text = text_of(function)
+        given = bound(text, function, site.args, site.kwargs)
+        if given is None:
+            raise site.error("wrong arguments", expected=ast.unparse(text.arguments))
+        with p.elsewhere(Scope(surroundings(function)), text.source), p.scope.frame() as frame:
+            frame.update((name, script_value(value)) for name, value in given.items())
+            return result(text.body, p.visit, frame.__setitem__)
+    except NotSimpleError:
+        raise p.error(
+            site.node,
+            f"the function '{function.__name__}' cannot be called in a script",
+            expected="a function that names values, chooses by constants, and returns an expression",
+            hint="a script is read, never run; what has other statements is a T.macro",
+        ) from None
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a dialect makes of expressions and statements; every function takes the evaluator first."""
+
+    name: str = ""
+    where: str = ""
+    """What statements stand in, as diagnostics call it."""
+    values: tuple[type, ...] = (SSAValue, SymExpr, Imm)
+    """Types of values on which the operators, attributes and elements of the dialect work."""
+    operands: tuple[type, ...] = ()
+    """Further types on which `binary` works."""
+    special: Mapping[str, Callable[[Any, ast.Call], Any]] = field(default_factory=dict[Any, Any])
+    """The functions of the dialect that want their arguments unevaluated, by name."""
+    statements: Mapping[type[ast.stmt], Reader] = field(default_factory=dict[Any, Any])
+    call: Callable[[Any, Ref, CallSite], Any] = _no_call
+    """A function of a dialect is called."""
+    call_value: Callable[[Any, Any, CallSite], Any] = inlined
+    """Anything else is called."""
+    call_builtin: Callable[[Any, str, CallSite], Any] = _no_builtin
+    """A function of Python is applied to what is no constant."""
+    binary: Callable[[Any, str, Any, Any, ast.AST], Any] = symbolic_binary
+    unary: Callable[[Any, str, Any, ast.AST], Any] = no_operator
+    attribute: Callable[[Any, Any, str, ast.AST], Any] = _no_attribute
+    member: Callable[[Any, str, ast.AST], Any] = _no_member
+    """A function of the module by its name."""
+    element: Callable[[Any, SSAValue, tuple[Any, ...], ast.AST], Any] = _no_element
+
+
+PYTHON = Language()
+"""Constants and symbolic integers alone."""
+
+
+class Evaluator(Generic[State]):
+    """Computes expressions of a script in the names of `scope`; what is not Python's is up to the language.
+
+    `state` is what the language keeps of the function that is read. Operations go to `block`, if there is one.
     """
 
-    special: ClassVar[dict[tuple[str, str], Callable[..., Any]]] = {}
-    values: ClassVar[tuple[type, ...]] = (SSAValue, SymExpr, Imm)
-    """Types of values on which the dialect's operators work."""
-
-    def __init__(self, source: Source, scope: Scope):
+    def __init__(
+        self,
+        source: Source,
+        scope: Scope,
+        language: Language = PYTHON,
+        state: State = None,
+        *,
+        block: Block | None = None,
+        policy: Policy = RAISE,
+    ):
         self.source = source
         self.scope = scope
+        self.language = language
+        self.state = state
+        self.block = cast(Block, block)
+        self.policy = policy
+        self.values = language.values
+        self._operands = (*language.values, *language.operands)
         self._depth = 0
         self._deepest = limit("parse.depth")
 
@@ -61,14 +194,14 @@ class Evaluator:
         return self.source.error(node, message, **details)
 
     def check_names(self, function: ast.FunctionDef, symbolic: Iterable[str] = ()) -> set[str]:
-        """The names that occur in `function`. Raises a `ScriptError` that lists every one that nothing defines.
+        """The names that occur in `function`; the policy hears of those that nothing defines.
 
         `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
         """
         known = self.scope.environment.names()
         names, undefined = names_in(function, known)
         if undefined:
-            raise undefined_names(self.source, undefined, names | known, symbolic)
+            self.policy.undefined(self, undefined, names | known, symbolic)
         return names
 
     def visit(self, node: ast.AST) -> Any:
@@ -84,73 +217,15 @@ class Evaluator:
         if self._depth > self._deepest:
             raise exceeded("parse.depth", "the expression is nested too deeply", location=self.source.place(node))
         try:
-            return getattr(self, visitor)(node)
+            return visitor(self, node)
         except TiraxError as error:  # as `Source.located`, which would be a fifth of the time here
             error.location = error.location or self.source.place(node)
             raise
         finally:
             self._depth -= 1
 
-    # Leaves
-
-    def visit_constant(self, node: ast.Constant) -> Any:
-        if isinstance(node.value, int) and node.value >= 1 << 64:
-            raise self.error(node, f"{node.value} does not fit 64 bits")
-        if isinstance(node.value, int | float | str) or node.value is None:
-            return node.value
-        raise self.error(node, f"{type(node.value).__name__} constants are not part of TVMScript")
-
-    def visit_name(self, node: ast.Name) -> Any:
-        found = self.scope.lookup(node.id)
-        if is_missing(found):
-            known = self.scope.names() | self.scope.environment.names()
-            raise self.error(node, f"'{node.id}' is not defined here", hint=suggestion(node.id, known))
-        if isinstance(found, Unknown):
-            raise self._not_known(node, found)
-        return self._placed(found, node)
-
-    def _placed(self, value: Any, node: ast.AST) -> Any:
-        """A captured expression, which stands in no block, as one of this function."""
-        if not isinstance(value, OpResult) or value.op.parent is not None:
-            return value
-        if isinstance(value.op, relax.FunctionRefOp):
-            return GlobalRef(value.op.callee.root_reference.data)
-        mapping: dict[SSAValue, SSAValue] = {}
-        for operand in value.op.operands:
-            mapping[operand] = self._placed(operand, node)
-        return self.emit(value.op.clone(mapping), node)
-
-    def emit(self, op: Operation, node: ast.AST) -> Any:
-        """Append `op` where the dialect puts operations; gives its result, if it has one."""
-        raise self.error(node, "only constants may stand here", found=describe(op.results[0]))
-
-    def _not_known(self, node: ast.Name, value: Unknown) -> ScriptError:
-        return self.error(
-            node,
-            f"the value of '{node.id}' is not known: {value.reason}",
-            hint="a script is read, never run; write the value, or run the file and write Module.script()",
-            notes=[value.place.render()],
-        )
-
-    def visit_joined(self, node: ast.JoinedStr) -> str:
-        """An f-string of constants, without formats."""
-        parts: list[str] = []
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
-                part = part.value
-            value = self.visit(part)
-            if not isinstance(value, str | int | float):
-                raise self.error(part, "only constants can stand in an f-string", found=describe(value))
-            parts.append(str(value))
-        return "".join(parts)
-
-    def visit_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self._elements(node.elts))
-
-    def visit_list(self, node: ast.List) -> list[Any]:
-        return self._elements(node.elts)
-
-    def _elements(self, nodes: list[ast.expr]) -> list[Any]:
+    def visit_all(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        """The values of expressions, with the elements of `*xs` in its place."""
         out: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -162,58 +237,68 @@ class Evaluator:
                 out.append(self.visit(node))
         return out
 
-    def visit_dict(self, node: ast.Dict) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            name = None if key is None else self.visit(key)
-            if not isinstance(name, str):
-                raise self.error(key or node, "a key of a dictionary must be a string")
-            out[name] = self.visit(value)
-        return out
+    def statement(self, node: ast.stmt) -> Any:
+        """Read a statement; gives what its reader gives."""
+        read = self.language.statements.get(type(node))
+        if read is None:
+            raise refuse(self.source, node, self.language.where)
+        return self.policy.statement(self, read, node)
 
-    def visit_slice(self, node: ast.Slice) -> Slice:
-        parts = (None if n is None else self.visit(n) for n in (node.lower, node.upper, node.step))
-        return Slice(*parts)
+    # Operations
 
-    # Operators
+    def emit(self, op: Operation, node: ast.AST) -> Any:
+        """Append `op`; gives its result, if it has one."""
+        if self.block is None:
+            raise self.error(node, "only constants may stand here", found=describe(op.results[0]))
+        op.location = self.source.attr(node)
+        self.block.add_op(op)
+        return op.results[0] if op.results else None
 
-    def visit_binary(self, node: ast.BinOp) -> Any:
-        return self.operate(OPERATORS[type(node.op)], self.visit(node.left), self.visit(node.right), node)
+    @contextmanager
+    def at(self, block: Block) -> Iterator[None]:
+        """Operations go to `block`."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
 
-    def visit_compare(self, node: ast.Compare) -> Any:
-        operands = [self.visit(n) for n in (node.left, *node.comparators)]
-        result: Any = None
-        for i, op in enumerate(node.ops):
-            kind = OPERATORS.get(type(op))
-            if kind is None:
-                raise self.error(node, f"'{type(op).__name__}' is not part of TVMScript")
-            step = self.operate(kind, operands[i], operands[i + 1], node)
-            result = step if i == 0 else self.operate("and", result, step, node)
-        return result
+    @contextmanager
+    def into(self, block: Block) -> Iterator[dict[str, Any]]:
+        """Operations go to `block`, with a frame of names of its own."""
+        with self.at(block), self.scope.frame() as names:
+            yield names
 
-    def visit_bool(self, node: ast.BoolOp) -> Any:
-        kind = OPERATORS[type(node.op)]
-        result = self.visit(node.values[0])
-        for other in node.values[1:]:
-            result = self.operate(kind, result, self.visit(other), node)
-        return result
+    @contextmanager
+    def elsewhere(self, scope: Scope, source: Source) -> Iterator[None]:
+        """Names and places are those of another text."""
+        around = self.scope, self.source
+        self.scope, self.source = scope, source
+        try:
+            yield
+        finally:
+            self.scope, self.source = around
 
-    def visit_unary(self, node: ast.UnaryOp) -> Any:
-        kind = OPERATORS[type(node.op)]
-        value = self.visit(node.operand)
-        if not isinstance(value, self.values):
-            if isinstance(value, int | float) and (kind != "bitwise_not" or isinstance(value, int)):
-                return UNARY[kind](value)
-            raise self.error(node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=describe(value))
-        return value if kind == "pos" else self.unary(kind, value, node)
+    def placed(self, value: Any, node: ast.AST) -> Any:
+        """A captured expression, which stands in no block, as one of this function."""
+        if not isinstance(value, OpResult) or value.op.parent is not None:
+            return value
+        if isinstance(value.op, relax.FunctionRefOp):
+            return GlobalRef(value.op.callee.root_reference.data)
+        mapping: dict[SSAValue, SSAValue] = {}
+        for operand in value.op.operands:
+            mapping[operand] = self.placed(operand, node)
+        return self.emit(value.op.clone(mapping), node)
+
+    # Parts of expressions
 
     def operate(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
         """`a` and `b` under an operator: folded where both are constants, else the dialect's."""
         if is_constant(a) and is_constant(b):
             return self._fold(kind, a, b, node)
-        if isinstance(a, self.values) or isinstance(b, self.values):
+        if isinstance(a, self._operands) or isinstance(b, self._operands):
             try:
-                return self.binary(kind, a, b, node)
+                return self.language.binary(self, kind, a, b, node)
             except ZeroDivisionError as error:
                 raise self.error(node, str(error)) from None
         raise self.error(
@@ -229,91 +314,15 @@ class Evaluator:
             message = f"'{SYMBOLS.get(kind, kind)}' on constants fails: {error}"
             raise self.error(node, message, found=f"{describe(a)} and {describe(b)}") from None
 
-    def visit_conditional(self, node: ast.IfExp) -> Any:
-        condition = self.visit(node.test)
-        if isinstance(condition, self.values):
-            raise self.error(node, "a Python conditional needs a constant condition", hint="write T.if_then_else(…)")
-        return self.visit(node.body if condition else node.orelse)
-
-    # Members and calls
-
-    def visit_attribute(self, node: ast.Attribute) -> Any:
-        value = self.visit(node.value)
-        if node.attr.startswith("_"):
-            raise self.error(
-                node, f"attribute '{node.attr}' may not be used in a script", hint="names with '_' are private"
-            )
-        if isinstance(value, Ref):
-            return value.member(node.attr)
-        if isinstance(value, ModuleRef):
-            return self.member_of_module(node.attr, node)
-        if isinstance(value, ModuleType):
-            return self._member(value, node)
-        if isinstance(value, (*self.values, Attribute)):
-            return self.attribute_of(value, node.attr, node)
-        return self._plain_attribute(value, node)
-
-    def _member(self, module: ModuleType, node: ast.Attribute) -> Any:
-        found = getattr(module, node.attr, None)  # a module may load its parts when they are first named
-        if found is None:
-            raise self.error(
-                node, f"'{module.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(module))
-            )
-        return self._placed(script_value(found), node)
-
-    def _plain_attribute(self, value: Any, node: ast.Attribute) -> Any:
-        """An attribute of a captured object: only data, never anything that would run code."""
-        if isinstance(value, EnumType):
-            found: Any = value.__members__.get(node.attr)
-        else:
-            found = inspect.getattr_static(value, node.attr, None)
-        if type(value).__module__.partition(".")[0] == "numpy" and node.attr in _PLAIN_ATTRIBUTES:
-            found = getattr(value, node.attr)
-        if found is None or callable(found) or isinstance(found, property):
-            raise self.error(node, f"attribute '{node.attr}' may not be used in a script", found=describe(value))
-        return script_value(found)
-
-    def visit_subscript(self, node: ast.Subscript) -> Any:
-        value = self.visit(node.value)
-        if isinstance(value, Metadata):
-            hint = "print it with show_meta=True, or pass `metadata`"
-            raise self.error(node, "the constants of this script are not in it", hint=hint)
-        if isinstance(value, SSAValue):
-            return self.subscript_of(value, self.subscripts(node), node)
-        index = self.visit(node.slice)
-        if isinstance(index, Slice):
-            index = slice(index.start, index.stop, index.step)
-        try:
-            found = value[index] if isinstance(value, tuple | list | dict) else self._no_index(node, value)
-            return self._placed(script_value(found), node)
-        except (IndexError, KeyError, TypeError) as error:
-            raise self.error(node, f"there is no element {index!r}: {error}") from None
-
     def subscripts(self, node: ast.Subscript) -> tuple[Any, ...]:
         """The indices `i, j` of `A[i, j]`; one name may stand for several of them."""
-        indices = self._elements(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+        indices = self.visit_all(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
         single = indices[0] if len(indices) == 1 else None
         return tuple(cast("list[Any]", single if isinstance(single, tuple | list) else indices))
 
-    def _no_index(self, node: ast.AST, value: Any) -> NoReturn:
-        raise self.error(node, "this has no elements", found=describe(value))
-
-    def visit_call(self, node: ast.Call) -> Any:
-        target = self.visit(node.func)
-        if isinstance(target, Ref):
-            handler = self.special.get((target.dialect, target.path))
-            if handler is not None:
-                return handler(self, node)
-        site = self.call_site(node, target)
-        if isinstance(target, Ref):
-            return self.call_ref(target, site)
-        if isinstance(target, Builtin):
-            return self._call_builtin(target, site)
-        return self.call_value(target, site)
-
     def call_site(self, node: ast.Call, target: Any) -> CallSite:
         """The arguments of a call, evaluated."""
-        args = self._elements(node.args)
+        args = self.visit_all(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.visit(keyword.value)
@@ -325,125 +334,214 @@ class Evaluator:
                 raise self.error(node, "'**' stands before a dictionary of names", found=describe(value))
         return CallSite(node, describe(target), args, kwargs, self.source)
 
-    def visit_lambda(self, node: ast.Lambda) -> IndexMapping:
-        """An index map: nothing else is written as a lambda."""
-        args = node.args
-        if len(args.args) != len([*ast.walk(args)]) - 1:
-            raise self.error(node, "the parameters of an index map are names, without defaults or stars")
-        params = tuple(Var(a.arg) for a in args.args)
-        with self.scope.frame() as frame:
-            frame.update(zip((a.arg for a in args.args), params, strict=True))
-            body = self.visit(node.body)
-        parts = list(cast("list[Any]", body)) if isinstance(body, tuple | list) else [body]
-        results = [as_sym(part) for part in parts]
-        if None in results:
-            found = describe(parts[results.index(None)])
-            raise self.error(node.body, "an index map gives integer expressions of indices", found=found)
-        return IndexMapping(params, tuple(cast("list[SymExpr]", results)))
+    def target_of(self, node: ast.expr) -> Any:
+        """What a call calls; None for any other expression."""
+        return self.visit(node.func) if isinstance(node, ast.Call) else None
 
     def index_mapping(self, value: Any) -> Any:
         """A captured lambda as the index map that its text says, in the names around it; anything else as it is."""
         if not isinstance(value, FunctionType) or value.__name__ != "<lambda>":
             return value
         source, node = lambda_text(value, "the index map")
-        with self._elsewhere(value, source):
-            return self.visit_lambda(node)
+        with self.elsewhere(Scope(surroundings(value)), source):
+            return _lambda(self, node)
 
-    @contextmanager
-    def _elsewhere(self, function: FunctionType, source: Source) -> Iterator[None]:
-        """Names and places are those of a captured function."""
-        around = self.scope, self.source
-        self.scope, self.source = Scope(surroundings(function)), source
-        try:
-            yield
-        finally:
-            self.scope, self.source = around
 
-    def _inlined(self, function: FunctionType, site: CallSite) -> Any:
-        """What a captured function gives for values of the script, read from its text."""
-        try:
-            text = text_of(function)
-            given = bound(text, function, site.args, site.kwargs)
-            if given is None:
-                raise site.error("wrong arguments", expected=ast.unparse(text.arguments))
-            with self._elsewhere(function, text.source), self.scope.frame() as frame:
-                frame.update((name, script_value(value)) for name, value in given.items())
-                return result(text.body, self.visit, frame.__setitem__)
-        except NotSimpleError:
-            raise self.error(
-                site.node,
-                f"the function '{function.__name__}' cannot be called in a script",
-                expected="a function that names values, chooses by constants, and returns an expression",
-                hint="a script is read, never run; what has other statements is a T.macro",
-            ) from None
+# Leaves
 
-    def _call_builtin(self, target: Builtin, site: CallSite) -> Any:
-        function = _BUILTINS.get(target.name)
-        sized = target.name in ("len", "tuple", "list") and all(isinstance(a, tuple | list) for a in site.args)
-        if function is None or site.kwargs or not (sized or all(is_constant(a) for a in site.args)):
-            return self.call_builtin(target.name, site)
-        try:
-            return function(*site.args)
-        except (TypeError, ValueError) as error:
-            raise self.error(site.node, f"{target.name}: {error}") from None
 
-    # What a dialect says
+def _constant(p: Evaluator[Any], node: ast.Constant) -> Any:
+    if isinstance(node.value, int) and node.value >= 1 << 64:
+        raise p.error(node, f"{node.value} does not fit 64 bits")
+    if isinstance(node.value, int | float | str) or node.value is None:
+        return node.value
+    raise p.error(node, f"{type(node.value).__name__} constants are not part of TVMScript")
 
-    def call_builtin(self, name: str, site: CallSite) -> Any:
-        raise self.error(site.node, f"'{name}' may only be applied to constants here")
 
-    def binary(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-        found = fold_symbolic(kind, a, b)
+def _name(p: Evaluator[Any], node: ast.Name) -> Any:
+    found = p.scope.lookup(node.id)
+    if is_missing(found):
+        known = p.scope.names() | p.scope.environment.names()
+        raise p.error(node, f"'{node.id}' is not defined here", hint=suggestion(node.id, known))
+    if isinstance(found, Unusable):
+        raise found.error(p.source, node)
+    return p.placed(found, node)
+
+
+def _joined(p: Evaluator[Any], node: ast.JoinedStr) -> str:
+    """An f-string of constants, without formats."""
+    parts: list[str] = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
+            part = part.value
+        value = p.visit(part)
+        if not isinstance(value, str | int | float):
+            raise p.error(part, "only constants can stand in an f-string", found=describe(value))
+        parts.append(str(value))
+    return "".join(parts)
+
+
+def _dict(p: Evaluator[Any], node: ast.Dict) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        name = None if key is None else p.visit(key)
+        if not isinstance(name, str):
+            raise p.error(key or node, "a key of a dictionary must be a string")
+        out[name] = p.visit(value)
+    return out
+
+
+def _slice(p: Evaluator[Any], node: ast.Slice) -> Slice:
+    parts = (None if n is None else p.visit(n) for n in (node.lower, node.upper, node.step))
+    return Slice(*parts)
+
+
+def _lambda(p: Evaluator[Any], node: ast.Lambda) -> IndexMapping:
+    """An index map: nothing else is written as a lambda."""
+    args = node.args
+    if len(args.args) != len([*ast.walk(args)]) - 1:
+        raise p.error(node, "the parameters of an index map are names, without defaults or stars")
+    params = tuple(Var(a.arg) for a in args.args)
+    with p.scope.frame() as frame:
+        frame.update(zip((a.arg for a in args.args), params, strict=True))
+        body = p.visit(node.body)
+    parts = list(cast("list[Any]", body)) if isinstance(body, tuple | list) else [body]
+    results = [as_sym(part) for part in parts]
+    if None in results:
+        found = describe(parts[results.index(None)])
+        raise p.error(node.body, "an index map gives integer expressions of indices", found=found)
+    return IndexMapping(params, tuple(cast("list[SymExpr]", results)))
+
+
+# Operators
+
+
+def _compare(p: Evaluator[Any], node: ast.Compare) -> Any:
+    operands = [p.visit(n) for n in (node.left, *node.comparators)]
+    result: Any = None
+    for i, op in enumerate(node.ops):
+        kind = OPERATORS.get(type(op))
+        if kind is None:
+            raise p.error(node, f"'{type(op).__name__}' is not part of TVMScript")
+        step = p.operate(kind, operands[i], operands[i + 1], node)
+        result = step if i == 0 else p.operate("and", result, step, node)
+    return result
+
+
+def _bool(p: Evaluator[Any], node: ast.BoolOp) -> Any:
+    kind = OPERATORS[type(node.op)]
+    result = p.visit(node.values[0])
+    for other in node.values[1:]:
+        result = p.operate(kind, result, p.visit(other), node)
+    return result
+
+
+def _unary(p: Evaluator[Any], node: ast.UnaryOp) -> Any:
+    kind = OPERATORS[type(node.op)]
+    value = p.visit(node.operand)
+    if isinstance(value, p.values):
+        return value if kind == "pos" else p.language.unary(p, kind, value, node)
+    if isinstance(value, int | float) and (kind != "bitwise_not" or isinstance(value, int)):
+        return UNARY[kind](value)
+    return no_operator(p, kind, value, node)
+
+
+def _conditional(p: Evaluator[Any], node: ast.IfExp) -> Any:
+    condition = p.visit(node.test)
+    if isinstance(condition, p.values):
+        raise p.error(node, "a Python conditional needs a constant condition", hint="write T.if_then_else(…)")
+    return p.visit(node.body if condition else node.orelse)
+
+
+# Members and calls
+
+
+def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
+    value = p.visit(node.value)
+    if node.attr.startswith("_"):
+        raise p.error(node, f"attribute '{node.attr}' may not be used in a script", hint="names with '_' are private")
+    if isinstance(value, Ref):
+        return value.member(node.attr)
+    if isinstance(value, ModuleRef):
+        return p.language.member(p, node.attr, node)
+    if isinstance(value, ModuleType):
+        found = getattr(value, node.attr, None)  # a module may load its parts when they are first named
         if found is None:
-            raise self.error(
-                node,
-                f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied",
-                found=f"{describe(a)} and {describe(b)}",
-            )
-        return found
-
-    def unary(self, kind: str, value: Any, node: ast.AST) -> Any:
-        raise self.error(node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=describe(value))
-
-    def attribute_of(self, value: Any, name: str, node: ast.AST) -> Any:
-        raise self.error(node, f"there is no attribute '{name}'", found=describe(value))
-
-    def member_of_module(self, name: str, node: ast.AST) -> Any:
-        raise self.error(node, f"there is no function '{name}'")
-
-    def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Any:
-        raise self.error(node, "this has no elements", found=describe(value))
-
-    def call_ref(self, target: Ref, site: CallSite) -> Any:
-        raise self.error(site.node, f"'{target}' cannot be called here")
-
-    def call_value(self, target: Any, site: CallSite) -> Any:
-        if isinstance(target, FunctionType):
-            return self._inlined(target, site)
-        raise self.error(
-            site.node,
-            f"{describe(target)} cannot be called in a script",
-            hint="a script is read, never run: only R.*, T.*, I.* and functions of the module can be called",
-        )
+            raise p.error(node, f"'{value.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(value)))
+        return p.placed(script_value(found), node)
+    if isinstance(value, (*p.values, Attribute)):
+        return p.language.attribute(p, value, node.attr, node)
+    return _plain_attribute(p, value, node)
 
 
-_VISITORS: dict[type[ast.AST], str] = {
-    ast.Constant: "visit_constant",
-    ast.Name: "visit_name",
-    ast.JoinedStr: "visit_joined",
-    ast.Tuple: "visit_tuple",
-    ast.List: "visit_list",
-    ast.Dict: "visit_dict",
-    ast.Slice: "visit_slice",
-    ast.BinOp: "visit_binary",
-    ast.Compare: "visit_compare",
-    ast.BoolOp: "visit_bool",
-    ast.UnaryOp: "visit_unary",
-    ast.IfExp: "visit_conditional",
-    ast.Attribute: "visit_attribute",
-    ast.Subscript: "visit_subscript",
-    ast.Call: "visit_call",
-    ast.Lambda: "visit_lambda",
+def _plain_attribute(p: Evaluator[Any], value: Any, node: ast.Attribute) -> Any:
+    """An attribute of a captured object: only data, never anything that would run code."""
+    if isinstance(value, EnumType):
+        found: Any = value.__members__.get(node.attr)
+    else:
+        found = inspect.getattr_static(value, node.attr, None)
+    if type(value).__module__.partition(".")[0] == "numpy" and node.attr in _PLAIN_ATTRIBUTES:
+        found = getattr(value, node.attr)
+    if found is None or callable(found) or isinstance(found, property):
+        raise p.error(node, f"attribute '{node.attr}' may not be used in a script", found=describe(value))
+    return script_value(found)
+
+
+def _subscript(p: Evaluator[Any], node: ast.Subscript) -> Any:
+    value = p.visit(node.value)
+    if isinstance(value, Metadata):
+        hint = "print it with show_meta=True, or pass `metadata`"
+        raise p.error(node, "the constants of this script are not in it", hint=hint)
+    if isinstance(value, SSAValue):
+        return p.language.element(p, value, p.subscripts(node), node)
+    index = p.visit(node.slice)
+    if isinstance(index, Slice):
+        index = slice(index.start, index.stop, index.step)
+    try:
+        found = value[index] if isinstance(value, tuple | list | dict) else _no_element(p, value, (), node)
+        return p.placed(script_value(found), node)
+    except (IndexError, KeyError, TypeError) as error:
+        raise p.error(node, f"there is no element {index!r}: {error}") from None
+
+
+def _call(p: Evaluator[Any], node: ast.Call) -> Any:
+    target = p.visit(node.func)
+    if not isinstance(target, Ref):
+        site = p.call_site(node, target)
+        call = _call_builtin if isinstance(target, Builtin) else p.language.call_value
+        return call(p, target, site)
+    read = p.language.special.get(target.path) if target.dialect == p.language.name else None
+    return p.language.call(p, target, p.call_site(node, target)) if read is None else read(p, node)
+
+
+def _call_builtin(p: Evaluator[Any], target: Builtin, site: CallSite) -> Any:
+    function = _BUILTINS.get(target.name)
+    sized = target.name in ("len", "tuple", "list") and all(isinstance(a, tuple | list) for a in site.args)
+    if function is None or site.kwargs or not (sized or all(is_constant(a) for a in site.args)):
+        return p.language.call_builtin(p, target.name, site)
+    try:
+        return function(*site.args)
+    except (TypeError, ValueError) as error:
+        raise p.error(site.node, f"{target.name}: {error}") from None
+
+
+_VISITORS: dict[type[ast.AST], Reader] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.JoinedStr: _joined,
+    ast.Tuple: lambda p, node: tuple(p.visit_all(node.elts)),
+    ast.List: lambda p, node: p.visit_all(node.elts),
+    ast.Dict: _dict,
+    ast.Slice: _slice,
+    ast.BinOp: lambda p, node: p.operate(OPERATORS[type(node.op)], p.visit(node.left), p.visit(node.right), node),
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.UnaryOp: _unary,
+    ast.IfExp: _conditional,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+    ast.Lambda: _lambda,
 }
 _WHAT: dict[type[ast.AST], str] = {
     ast.ListComp: "a comprehension",
@@ -478,4 +576,9 @@ def refuse(source: Source, node: ast.AST, where: str) -> ScriptError:
     )
 
 
-__all__ = ["Evaluator", "Method", "refuse"]
+def check_plain_parameters(source: Source, arguments: ast.arguments) -> None:
+    """Refuse parameters that are not plain ones."""
+    other = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
+    odd = next((a for a in other if a is not None), None)
+    if odd is not None:
+        raise source.error(odd, "a function of TVMScript has plain parameters only, without defaults")

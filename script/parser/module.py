@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from types import MappingProxyType
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -14,16 +15,17 @@ from ...dialects import relax, tir
 from ...dialects.relax import CallableType
 from ...dialects.relax.devices import DUMMY, GLOBAL_INFOS, vdevices
 from ...ir.names import NameSupply
-from .attributes import attribute_dict
-from .devices import read_vdevice
-from .evaluator import Evaluator, refuse
-from .relax_calls import packed_function
-from .relax_parser import RelaxParser, Signature
+from .attributes import attribute_dict, read_vdevice
+from .evaluator import RAISE, Evaluator, Language, refuse
+from .relax_parser import parse_relax, read_signature, relax_parser
+from .relax_state import Signature
+from .relax_values import packed_function
 from .scope import Environment, Scope
 from .source import Source
-from .tir_functions import Callee, Macro, hygienic, is_macro
-from .tir_parser import TirParser
-from .values import CallSite, GlobalRef, ModuleRef, Ref, describe
+from .tir_functions import Macro, hygienic, is_macro
+from .tir_parser import parse_tir, tir_parser
+from .tir_state import Callee, TirParser
+from .values import CallSite, GlobalRef, ModuleRef, Ref, Unusable, describe
 
 FUNCTION_KINDS = ("prim_func", "function")
 """The decorators of functions."""
@@ -54,46 +56,63 @@ _OF_MODULES = {"module_attrs": "attrs allow_overwrite=", "module_global_infos": 
 """What of `I` stands in a module by itself, with its parameters."""
 
 
-class _PlainEvaluator(Evaluator):
-    """Decorators, and constants at the head of a text."""
+def _call(p: Evaluator[Any], target: Ref, site: CallSite) -> Any:
+    """`I.vdevice("llvm")`, `tvm.ir.load_json(…)`"""
+    if target.dialect == "tvm" and target.path.endswith("ir.load_json"):
+        from ..metadata import decode_metadata
 
-    def call_ref(self, target: Ref, site: Any) -> Any:
-        if target.dialect == "tvm" and target.path.endswith("ir.load_json"):
-            from ..metadata import decode_metadata
+        return decode_metadata(site.bind("text")[0])
+    called = _OF_I.get(target.path) if target.dialect == "ir" else None
+    if called is None:
+        raise site.source.error(site.node, f"'{target}' cannot be called here")
+    return called(site)
 
-            return decode_metadata(site.bind("text")[0])
-        if target == Ref("ir", "vdevice"):
-            return read_vdevice(site)
-        if target == Ref("ir", "dummy_global_info"):
-            return StringAttr(DUMMY)
-        return super().call_ref(target, site)
+
+_OF_I: dict[str, Callable[[CallSite], StringAttr]] = {
+    "vdevice": read_vdevice,
+    "dummy_global_info": lambda site: StringAttr(DUMMY),
+}
+"""The functions of `I` that give values, by name."""
+_HEAD = Language(call=_call)
+"""What decorators, and constants at the head of a text, may mention."""
 
 
 class ModuleParser:
     """Reads the functions of one module; the functions' `ModuleContext`."""
 
-    relax_parser: ClassVar[type[RelaxParser]] = RelaxParser
-    tir_parser: ClassVar[type[TirParser]] = TirParser
-
-    def __init__(self, source: Source, environment: Environment, checked: bool = True):
+    def __init__(
+        self,
+        source: Source,
+        environment: Environment,
+        checked: bool = True,
+        *,
+        unreadable: Mapping[str, Unusable] = MappingProxyType({}),
+        op_of: Callable[[Function], Any] | None = None,
+    ):
+        """`unreadable` functions cannot be used; `op_of` gives those that others need, by default read here."""
         self.source = source
         self.environment = environment
         self.checked = checked
-        self.evaluator = _PlainEvaluator(source, Scope(environment))
-        self._functions: dict[str, Function] = {}
+        self.policy = RAISE
+        """For the functions that are read from here on."""
+        self.evaluator = Evaluator[None](source, Scope(environment), _HEAD)
+        self._unreadable = unreadable
+        self._op_of = op_of or self.read
+        self.functions: dict[str, Function] = {}
+        """The functions of the script by name."""
         self._imported: dict[str, Operation] = {}
         self._attributes: dict[str, Attribute] = {}
 
     # What functions see of the module
 
     def has_function(self, name: str) -> bool:
-        return name in self._functions or name in self._imported
+        return name in self.functions or name in self._imported or name in self._unreadable
 
     def function_names(self) -> list[str]:
-        return [*self._functions, *self._imported]
+        return [*self.functions, *self._imported]
 
     def parameter_count(self, name: str) -> int | None:
-        function = self._functions.get(name)
+        function = self.functions.get(name)
         if function is not None:
             return len(function.node.args.args) if function.kind == "prim_func" else None
         op = self._imported.get(name)
@@ -101,8 +120,8 @@ class ModuleParser:
 
     def scalar_result(self, name: str) -> Attribute | None:
         """The type of the number that a prim_func returns, None where it returns nothing."""
-        function = self._functions.get(name)
-        op = self._imported.get(name) if function is None else self._tir(function)
+        function = self.functions.get(name)
+        op = self._imported.get(name) if function is None else self._op_of(function)
         return op.ret_type if isinstance(op, tir.FuncOp) else None
 
     def tensor_function(self, name: str, site: CallSite) -> Callee:
@@ -110,10 +129,11 @@ class ModuleParser:
 
         And where the number that it returns is not known yet, for it is being read.
         """
-        function = self._functions.get(name)
+        self._require(name)
+        function = self.functions.get(name)
         op = self._imported.get(name)
         if function is not None and function.kind == "prim_func":
-            return Callee.of(self._tir(function)) if function.reader is None else self._in_progress(function, site)
+            return Callee.of(self._op_of(function)) if function.reader is None else self._in_progress(function, site)
         if not isinstance(op, tir.FuncOp):
             raise site.error("a prim_func can call prim_funcs only", found=f"the Relax function '{name}'")
         return Callee.of(op)
@@ -124,16 +144,22 @@ class ModuleParser:
         name, returns = function.node.name, function.node.returns
         if function.reader is None or not (returns is None or ast.unparse(returns) == "None"):
             raise site.error(f"'{name}' calls itself, directly or not", hint="such prim_funcs cannot return numbers")
-        return Callee(name, function.reader.entry.args, None)
+        return Callee(name, function.reader.state.entry.args, None)
+
+    def _require(self, name: str) -> None:
+        if name in self._unreadable:
+            raise self._unreadable[name].error(self.source, ast.Name(name))
 
     def callable_type(self, name: str) -> CallableType | None:
+        """The signature of a Relax function, None for what is none."""
+        self._require(name)
         op = self._imported.get(name)
         if isinstance(op, relax.FuncOp):
             return op.callable_type
-        function = self._functions.get(name)
+        function = self.functions.get(name)
         if function is None or function.kind != "function":
             return None
-        signature = self._signature(function)
+        signature = self.signature(function)
         ret = signature.ret
         if ret is None:
             if function.in_progress:
@@ -142,7 +168,7 @@ class ModuleParser:
                     f"the result of '{name}' depends on itself",
                     hint="annotate it: def f(…) -> R.Tensor(…)",
                 )
-            ret = self._relax(function).ret_type
+            ret = self._op_of(function).ret_type
         return CallableType.of(signature.params, ret, signature.pure)
 
     def packed(self, name: str) -> relax.ExternOp | None:
@@ -151,7 +177,7 @@ class ModuleParser:
 
     def add_tensor_function(self, func: tir.FuncOp) -> str:
         """Take a function into the module, under its name or a new one like it; gives that."""
-        unique = NameSupply([*self._functions, *self._imported]).fresh(func.sym_name.data)
+        unique = NameSupply([*self.functions, *self._imported]).fresh(func.sym_name.data)
         func.sym_name = StringAttr(unique)
         self._imported[unique] = func
         return unique
@@ -165,7 +191,7 @@ class ModuleParser:
             return None
         name = op.sym_name.data
         known = self._imported.get(name)
-        if known is None and name not in self._functions:
+        if known is None and name not in self.functions:
             self._imported[name] = op
         elif known is not op:
             raise self.source.error(ast.Name(name), f"two functions are called '{name}'", hint="rename one of them")
@@ -215,7 +241,7 @@ class ModuleParser:
             options = dict(zip((n.rstrip("=") for n in spec.split()), values, strict=True))
         private, pure = bool(options.get("private")), options.get("pure") is not False
         checked = self.checked and options.get("check_well_formed") is not False
-        self._functions[node.name] = Function(node, kind, private, pure, checked=checked)
+        self.functions[node.name] = Function(node, kind, private, pure, checked=checked)
 
     def decorator_kind(self, node: ast.expr) -> str:
         """`prim_func`, `function`, `ir_module`, or what else a decorator is called."""
@@ -230,8 +256,8 @@ class ModuleParser:
     def _module_member(self, statement: ast.Assign) -> None:
         """`f = R.ExternFunc("name")`"""
         (name, *others), call = statement.targets, statement.value
-        reader = RelaxParser(self.source, self.environment, self)
-        target = reader.visit(call.func) if isinstance(call, ast.Call) else None
+        reader = relax_parser(self.source, self.environment, self)
+        target = reader.target_of(call)
         if not isinstance(name, ast.Name) or others or target != Ref("relax", "ExternFunc"):
             raise refuse(self.source, statement, "a module")
         symbol, signature = packed_function(reader, reader.call_site(cast(ast.Call, call), target))
@@ -245,7 +271,7 @@ class ModuleParser:
         node = statement.value
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return
-        target = self.evaluator.visit(node.func) if isinstance(node, ast.Call) else None
+        target = self.evaluator.target_of(node)
         if not isinstance(node, ast.Call) or not isinstance(target, Ref) or target.dialect != "ir":
             raise refuse(self.source, statement, "a module")
         parameters = _OF_MODULES.get(target.path)
@@ -264,43 +290,36 @@ class ModuleParser:
 
     def parse(self) -> ModuleOp:
         """The module with all functions, in the order of the script."""
-        for function in self._functions.values():
+        for function in self.functions.values():
             if function.kind == "function":
-                self._signature(function)
-        for function in self._functions.values():
-            if function.kind == "prim_func":
-                self._tir(function)
-            else:
-                self._relax(function)
+                self.signature(function)
+        for function in self.functions.values():
+            self.read(function)
         body = Block([op.clone() for op in self._imported.values()])
-        body.add_ops(f.op for f in self._functions.values() if f.op is not None)
+        body.add_ops(f.op for f in self.functions.values() if f.op is not None)
         module = ModuleOp(Region(body))
         module.attributes.update(self._attributes)
         return module
 
-    def _signature(self, function: Function) -> Signature:
+    def signature(self, function: Function) -> Signature:
+        """What a Relax function declares."""
         if function.signature is None:
-            parser = self.relax_parser(self.source, self.environment, self)
-            function.signature = parser.signature(function.node, function.pure)
+            parser = relax_parser(self.source, self.environment, self)
+            function.signature = read_signature(parser, function.node, function.pure)
         return function.signature
 
-    def _tir(self, function: Function) -> tir.FuncOp:
-        if not isinstance(function.op, tir.FuncOp):
-            function.in_progress = True
-            function.reader = self.tir_parser(self.source, self.environment, self)
-            function.op = function.reader.parse(function.node, private=function.private)
-            function.in_progress, function.reader = False, None
-        return function.op
-
-    def _relax(self, function: Function) -> relax.FuncOp:
-        if isinstance(function.op, relax.FuncOp):
+    def read(self, function: Function) -> Any:
+        """The op of a function, which is read here unless that has been done. Raises a located `TiraxError`."""
+        if function.op is not None:
             return function.op
         function.in_progress = True
-        parser = self.relax_parser(self.source, self.environment, self)
-        parser.checked = function.checked
-        op = parser.parse(function.node, self._signature(function), private=function.private)
-        function.in_progress = False
-        function.op = op
+        if function.kind == "prim_func":
+            function.reader = tir_parser(self.source, self.environment, self, self.policy)
+            op = parse_tir(function.reader, function.node, private=function.private)
+        else:
+            parser = relax_parser(self.source, self.environment, self, function.checked, self.policy)
+            op = parse_relax(parser, function.node, self.signature(function), private=function.private)
+        function.in_progress, function.reader, function.op = False, None, op
         return op
 
 

@@ -13,7 +13,7 @@ from .module import FUNCTION_KINDS, ModuleParser, parse_class_node, parse_functi
 from .scope import Environment
 from .source import ScriptError, Source
 from .tir_functions import MACROS
-from .values import Ref, Unknown
+from .values import Ref, Unknown, Unusable
 
 Program: TypeAlias = ast.ClassDef | ast.FunctionDef
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -156,6 +156,9 @@ class Head:
             self._define(name, Unknown(self._source.place(statement)), statement)
 
     def _value(self, statement: ast.stmt, node: ast.expr) -> Any:
+        known = self._environment.lookup(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(known, Unusable) and not isinstance(known, Unknown):
+            return known
         try:
             return self._parser.evaluator.visit(node)
         except TiraxError as error:

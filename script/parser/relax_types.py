@@ -13,113 +13,115 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import suggestion
 from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
+from ...dialects.relax.devices import listed_vdevice
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
 from ...ir.python_text import python_tree
-from .evaluator import Evaluator
-from .folding import as_sym
-from .scope import is_missing
+from .folding import as_sym, fold_symbolic
+from .relax_state import RelaxParser
+from .scope import Scope, is_missing
 from .source import ScriptError
+from .tir_values import convert, dtype_by_name, imm_of
 from .values import CallSite, FreshVar, Imm, Ref, Unknown, describe
 
 
-class StructInfoEvaluator(Evaluator):
-    """Evaluates struct info and symbolic dimensions."""
+class _TextScope(Scope):
+    """The names in a dimension that is written as a string: one that is not known is a symbolic variable."""
 
-    def __init__(self, *args: Any):
-        super().__init__(*args)
-        self._in_text = False
-        """Whether a dimension written as a string is read: there, an unknown name is a symbolic variable."""
+    def __init__(self, around: Scope):
+        super().__init__(around.environment)
+        self._frames = around._frames
 
-    def visit_name(self, node: ast.Name) -> Any:
-        if self._in_text:
-            found = self.scope.local(node.id)
-            if not isinstance(found, SymExpr):
-                known = self.scope.environment.lookup(node.id)
-                if is_missing(found) and isinstance(known, Unknown):
-                    return super().visit_name(node)
-                found = known if is_missing(found) and isinstance(known, Ref | int) else Var(node.id)
+    def lookup(self, name: str) -> Any:
+        found = self.local(name)
+        if isinstance(found, SymExpr):
             return found
-        return super().visit_name(node)
-
-    def vdevice(self, name: str) -> str:
-        """The virtual device that a script calls so, by a text."""
-        return name
-
-    def device_of(self, value: Any) -> str | None:
-        """The virtual device that is given by a text or as itself; None for anything else."""
-        return value.data if isinstance(value, StringAttr) else self.vdevice(value) if isinstance(value, str) else None
-
-    def struct_info(self, node: ast.expr) -> Attribute:
-        """The struct info that an annotation says."""
-        return self.as_struct_info(self.visit(node), node)
-
-    def as_struct_info(self, value: Any, node: ast.AST) -> Attribute:
-        if isinstance(value, Ref) and value.path in STRUCT_INFO_CALLS:
-            return STRUCT_INFO_CALLS[value.path](self, CallSite(cast(ast.Call, node), str(value), [], {}, self.source))
-        if isinstance(value, STRUCT_INFO):
-            return value
-        raise self.error(
-            node, "struct info is expected", expected="R.Tensor(…), R.Tuple(…), R.Shape(…), …", found=describe(value)
-        )
-
-    def dims(self, value: Any, node: ast.AST) -> list[SymExpr]:
-        """A shape; strings are expressions over symbolic variables."""
-        if not isinstance(value, tuple | list):
-            raise self.error(node, "a shape is a tuple or list", expected='(1, "n")', found=describe(value))
-        return [self.dim(v, node) for v in cast("list[Any]", value)]
-
-    def dim(self, value: Any, node: ast.AST) -> SymExpr:
-        found = self._text_dim(value, node) if isinstance(value, str) else as_sym(value)
-        if found is None:
-            if isinstance(value, SSAValue) and isinstance(value.type, PrimType) and value.type.expr is not None:
-                return value.type.expr
-            raise self.error(node, "a dimension must be an integer or a symbolic expression", found=describe(value))
-        return found
-
-    def _text_dim(self, text: str, node: ast.AST) -> SymExpr:
-        try:
-            tree = python_tree(text.strip(), mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self.error(node, "this is no symbolic expression", found=repr(text)) from None
-        before, self._in_text = self._in_text, True
-        try:
-            found = as_sym(self.visit(tree.body))
-        except ScriptError as error:
-            raise self.error(node, f"in the dimension {text!r}: {error.message}", hint=error.hint) from None
-        finally:
-            self._in_text = before
-        if found is None:
-            raise self.error(node, "this is no symbolic integer", found=repr(text))
-        return found
-
-    def dtype(self, value: Any, node: ast.AST) -> Attribute | None:
-        """A data type by name; None and `void` say nothing."""
-        if isinstance(value, Ref) and value.dialect == "tir":
-            value = value.path
-        name = value if isinstance(value, str) or value is None else getattr(value, "name", None)
-        name = getattr(value, "__name__", None) if name is None and value is not None else name
-        if name is None and value is None or name in ("void", ""):
-            return None
-        if not isinstance(name, str):
-            raise self.error(
-                node, "a data type is expected", expected='a name such as "float32"', found=describe(value)
-            )
-        with self.source.located(node):
-            return dtype_of(name)
+        known = self.environment.lookup(name)
+        return known if is_missing(found) and isinstance(known, Ref | int | Unknown) else Var(name)
 
 
-def _tensor(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def vdevice_of(p: RelaxParser, value: Any) -> str | None:
+    """The virtual device that is given by a text or as itself; None for anything else."""
+    return (
+        value.data
+        if isinstance(value, StringAttr)
+        else listed_vdevice(value, p.state.module.vdevices)
+        if isinstance(value, str)
+        else None
+    )
+
+
+def struct_info(p: RelaxParser, node: ast.expr) -> Attribute:
+    """The struct info that an annotation says."""
+    return as_struct_info(p, p.visit(node), node)
+
+
+def as_struct_info(p: RelaxParser, value: Any, node: ast.AST) -> Attribute:
+    if isinstance(value, Ref) and value.path in STRUCT_INFO_CALLS:
+        return STRUCT_INFO_CALLS[value.path](p, CallSite(cast(ast.Call, node), str(value), [], {}, p.source))
+    if isinstance(value, STRUCT_INFO):
+        return value
+    raise p.error(
+        node, "struct info is expected", expected="R.Tensor(…), R.Tuple(…), R.Shape(…), …", found=describe(value)
+    )
+
+
+def dims_of(p: RelaxParser, value: Any, node: ast.AST) -> list[SymExpr]:
+    """A shape; strings are expressions over symbolic variables."""
+    if not isinstance(value, tuple | list):
+        raise p.error(node, "a shape is a tuple or list", expected='(1, "n")', found=describe(value))
+    return [dim_of(p, v, node) for v in cast("list[Any]", value)]
+
+
+def dim_of(p: RelaxParser, value: Any, node: ast.AST) -> SymExpr:
+    found = _text_dim(p, value, node) if isinstance(value, str) else as_sym(value)
+    if found is None:
+        if isinstance(value, SSAValue) and isinstance(value.type, PrimType) and value.type.expr is not None:
+            return value.type.expr
+        raise p.error(node, "a dimension must be an integer or a symbolic expression", found=describe(value))
+    return found
+
+
+def _text_dim(p: RelaxParser, text: str, node: ast.AST) -> SymExpr:
+    try:
+        tree = python_tree(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise p.error(node, "this is no symbolic expression", found=repr(text)) from None
+    try:
+        with p.elsewhere(_TextScope(p.scope), p.source):
+            found = as_sym(p.visit(tree.body))
+    except ScriptError as error:
+        raise p.error(node, f"in the dimension {text!r}: {error.message}", hint=error.hint) from None
+    if found is None:
+        raise p.error(node, "this is no symbolic integer", found=repr(text))
+    return found
+
+
+def as_dtype(p: RelaxParser, value: Any, node: ast.AST) -> Attribute | None:
+    """A data type by name; None and `void` say nothing."""
+    if isinstance(value, Ref) and value.dialect == "tir":
+        value = value.path
+    name = value if isinstance(value, str) or value is None else getattr(value, "name", None)
+    name = getattr(value, "__name__", None) if name is None and value is not None else name
+    if name is None and value is None or name in ("void", ""):
+        return None
+    if not isinstance(name, str):
+        raise p.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
+    with p.source.located(node):
+        return dtype_of(name)
+
+
+def _tensor(p: RelaxParser, site: CallSite) -> Attribute:
     shape, dtype, vdevice, ndim = site.bind("shape= dtype= vdevice= ndim=")
     if isinstance(shape, str) and dtype is None:
         shape, dtype = None, shape
-    element = p.dtype(dtype, site.node)
+    element = as_dtype(p, dtype, site.node)
     if isinstance(shape, SSAValue) and isinstance(shape.type, ShapeType):
         return TensorType.of(shape.type.dims, element, shape.type.rank)
-    device = p.device_of(vdevice)
+    device = vdevice_of(p, vdevice)
     if shape is None:
         return TensorType.of(None, element, _rank(site, ndim), vdevice=device)
-    dims = p.dims(shape, site.node)
+    dims = dims_of(p, shape, site.node)
     rank = _rank(site, ndim)
     if rank is not None and rank != len(dims):
         raise site.error("ndim does not agree with the shape", expected=len(dims), found=rank)
@@ -134,16 +136,16 @@ def _rank(site: CallSite, ndim: Any) -> int | None:
     return ndim
 
 
-def _shape(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def _shape(p: RelaxParser, site: CallSite) -> Attribute:
     values, ndim = site.bind("values= ndim=")
-    return ShapeType.of(None if values is None else p.dims(values, site.node), _rank(site, ndim))
+    return ShapeType.of(None if values is None else dims_of(p, values, site.node), _rank(site, ndim))
 
 
-def _tuple(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def _tuple(p: RelaxParser, site: CallSite) -> Attribute:
     fields = site.args
     if len(fields) == 1 and isinstance(fields[0], tuple | list):
         fields = cast("list[Any]", list(fields[0]))
-    return tuple_type([p.as_struct_info(f, site.node) for f in fields])
+    return tuple_type([as_struct_info(p, f, site.node) for f in fields])
 
 
 def tuple_type(fields: Sequence[Attribute]) -> TupleType:
@@ -151,23 +153,23 @@ def tuple_type(fields: Sequence[Attribute]) -> TupleType:
     return TupleType(cast("tuple[Any, ...]", tuple(fields)))
 
 
-def _prim(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def _prim(p: RelaxParser, site: CallSite) -> Attribute:
     dtype, value = site.bind("dtype= value=")
     if isinstance(value, Imm):
         known = float_attr if is_float(value.dtype) else Const
         return PrimType.of(value.dtype, known(value.value, value.dtype))  # pyright: ignore[reportArgumentType]
-    expr = None if value is None else p.dim(value, site.node)
-    element = p.dtype(dtype, site.node) or (i64 if expr is None else expr.dtype)
+    expr = None if value is None else dim_of(p, value, site.node)
+    element = as_dtype(p, dtype, site.node) or (i64 if expr is None else expr.dtype)
     return PrimType.of(element, expr)
 
 
-def _callable(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def _callable(p: RelaxParser, site: CallSite) -> Attribute:
     params, ret, purity, _ = site.bind("params= ret= purity= derive_func=")
     types: list[Attribute] | None = None
     if params is not None:
         items = cast("list[Any]", list(params)) if isinstance(params, tuple | list) else [params]
-        types = [p.as_struct_info(v, site.node) for v in items]
-    result = OBJECT if ret is None else p.as_struct_info(ret, site.node)
+        types = [as_struct_info(p, v, site.node) for v in items]
+    result = OBJECT if ret is None else as_struct_info(p, ret, site.node)
     return CallableType.of(types, result, params is not None if purity is None else bool(_plain(purity)))
 
 
@@ -175,12 +177,12 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Imm) else value
 
 
-def _object(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+def _object(p: RelaxParser, site: CallSite) -> Attribute:
     site.bind("")
     return OBJECT
 
 
-STRUCT_INFO_CALLS: dict[str, Callable[[StructInfoEvaluator, CallSite], Attribute]] = {
+STRUCT_INFO_CALLS: dict[str, Callable[[RelaxParser, CallSite], Attribute]] = {
     "Tensor": _tensor,
     "Shape": _shape,
     "Tuple": _tuple,
@@ -189,6 +191,7 @@ STRUCT_INFO_CALLS: dict[str, Callable[[StructInfoEvaluator, CallSite], Attribute
     "Object": _object,
 }
 """The struct infos of `R` by name."""
+
 
 _SYMBOLIC_CALLS = {
     **{name: name for name in ("min", "max", "floordiv", "floormod", "truncdiv", "truncmod")},
@@ -199,7 +202,7 @@ _SYMBOLIC_CALLS = {
 """Calls of `T` on two symbolic expressions, by what they are."""
 
 
-def _index_map(p: Evaluator, site: CallSite) -> IndexMapping:
+def _index_map(p: RelaxParser, site: CallSite) -> IndexMapping:
     """`T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…)`; indices are int64, whatever `index_dtype` says."""
     mapping, inverse = map(p.index_mapping, site.bind("mapping inverse_index_map= index_dtype=")[:2])
     if not isinstance(mapping, IndexMapping) or not isinstance(inverse, IndexMapping | None):
@@ -209,8 +212,6 @@ def _index_map(p: Evaluator, site: CallSite) -> IndexMapping:
 
 def _arithmetic(kind: str, site: CallSite) -> SymExpr:
     """`T.min(n, 4)`"""
-    from .folding import fold_symbolic
-
     a, b = site.bind("a b")
     found = fold_symbolic(kind, a, b)
     if found is None:
@@ -229,11 +230,8 @@ def _choice(site: CallSite) -> SymExpr:
     return select(condition, x, y)
 
 
-def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
+def symbolic_call(p: RelaxParser, target: Ref, site: CallSite) -> Any:
     """What of `T` may stand in a Relax function: typed numbers, symbolic variables and integer arithmetic."""
-    from .tir_calls import dtype_by_name
-    from .tir_expr import TirEvaluator, convert
-
     if target.path in _SYMBOLIC_CALLS:
         return _arithmetic(_SYMBOLIC_CALLS[target.path], site)
     if target.path in ("Select", "if_then_else"):
@@ -255,7 +253,7 @@ def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
         return value
     if isinstance(value, str) and value in ("inf", "-inf", "nan"):
         return Imm(float(value), dtype)
-    imm = TirEvaluator.imm(value)
+    imm = imm_of(value)
     if imm is None:
         raise site.error("a number is expected", found=describe(value))
     return convert(imm, dtype)

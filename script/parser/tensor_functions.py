@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from ...dialects.sym.operations import OPERATIONS
-from .evaluator import Evaluator
+from .evaluator import Evaluator, Language, inlined, symbolic_binary
 from .folding import is_constant
 from .scope import Environment, Scope, is_own
 from .source import Source
@@ -22,26 +22,24 @@ def is_tensor_function(value: Any) -> bool:
     return any(is_own(value, room) for room in _OURS)
 
 
-class TensorFunctions(Evaluator):
-    """The evaluator where values are tensors: `topi.exp(x)`, `x + y`, and simple functions of these."""
+def apply(source: Source, node: ast.AST, function: FunctionType, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a function of a script gives for tensors: of `topi.exp(x)`, `x + y`, and simple functions of these.
 
-    def __init__(self, source: Source):
-        super().__init__(source, Scope(Environment({})))
-        self._tensors: tuple[type, ...] = ()
+    Raises `ScriptError` where only running it could tell.
+    """
+    tensors = tuple({type(v) for v in _leaves([*args, *kwargs.values()]) if not is_constant(v)})
 
-    def apply(self, function: FunctionType, node: ast.AST, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What a function of a script gives for tensors. Raises `ScriptError` where only running it could tell."""
-        self._tensors = tuple({type(v) for v in _leaves([*args, *kwargs.values()]) if not is_constant(v)})
-        site = CallSite(cast(ast.Call, node), f"'{function.__name__}'", list(args), kwargs, self.source)
-        return self._inlined(function, site)
-
-    def call_value(self, target: Any, site: CallSite) -> Any:
-        return target(*site.args, **site.kwargs) if is_tensor_function(target) else super().call_value(target, site)
-
-    def operate(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-        if isinstance(a, self._tensors) or isinstance(b, self._tensors):
+    def binary(p: Evaluator[Any], kind: str, a: Any, b: Any, node: ast.AST) -> Any:
+        if isinstance(a, tensors) or isinstance(b, tensors):
             return OPERATIONS[kind].evaluate(a, b)
-        return super().operate(kind, a, b, node)
+        return symbolic_binary(p, kind, a, b, node)
+
+    p = Evaluator[None](source, Scope(Environment({})), Language(operands=tensors, binary=binary, call_value=_call))
+    return inlined(p, function, CallSite(cast(ast.Call, node), f"'{function.__name__}'", list(args), kwargs, source))
+
+
+def _call(p: Evaluator[Any], target: Any, site: CallSite) -> Any:
+    return target(*site.args, **site.kwargs) if is_tensor_function(target) else inlined(p, target, site)
 
 
 def _leaves(values: Sequence[Any]) -> Iterator[Any]:

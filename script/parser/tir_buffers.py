@@ -7,37 +7,44 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, VectorType, i1
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects import tir
+from ...dialects.dtypes import dtype_name, is_scalable, lanes_of, scalar_of
 from ...dialects.names import set_name
 from ...dialects.relax.data import TensorDataAttr
-from ...dialects.sym.expr import SymExpr, Var, i32
-from ...dialects.tir.types import DEFAULT_ALIGN, GLOBAL, HandleType
+from ...dialects.sym.expr import SymExpr, Var, i32, product
+from ...dialects.tir.types import DEFAULT_ALIGN, GLOBAL, HANDLE, HandleType
 from .attributes import attribute_dict
 from .folding import as_sym, is_constant
-from .tir_functions import TirFunctions
+from .tir_accesses import address, attribute_of, dim_of, dims_of, region_of
+from .tir_state import Builder, TirParser
+from .tir_values import as_dtype, as_index, cast_to, expr
 from .values import Access, CallSite, FreshVar, Imm, describe
 
 _LAYOUT = "strides= elem_offset= scope= align= offset_factor= buffer_type= axis_separators="
+
+
 _BUFFER = f"shape dtype= data= {_LAYOUT}"
+
+
 _ALLOCATED = f"{_BUFFER} annotations="
 
 
-def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
+def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
     """The type that the arguments of a call describe, and these arguments."""
     names = [n.rstrip("=") for n in spec.split()]
     given = dict(zip(names, site.bind(spec), strict=True))
     node = site.node
     strides = given.get("strides")
     offset = given.get("elem_offset")
-    dims = p.dims(given["shape"], node)
+    dims = dims_of(p, given["shape"], node)
     dtype = dims[0].dtype if dims else i32
     result = tir.BufferType.of(
         dims,
-        p.dtype(given.get("dtype"), node, "float32"),
+        as_dtype(p, given.get("dtype"), node, "float32"),
         strides=[_stride(p, s, dtype, node) for s in strides] if strides else None,
         offset=None if offset is None else _stride(p, offset, dtype, node),
         scope=_scope(site, given.get("scope")),
@@ -49,9 +56,9 @@ def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[t
     return result, given
 
 
-def _stride(p: TirFunctions, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
+def _stride(p: TirParser, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
     """A stride or an offset: a name is a variable of the type of the extents."""
-    return Var(value, dtype) if isinstance(value, str) else p.dim(value, node)
+    return Var(value, dtype) if isinstance(value, str) else dim_of(p, value, node)
 
 
 def _is_broadcast(site: CallSite, kind: Any) -> bool:
@@ -78,15 +85,15 @@ def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
     return number if number > 0 else default
 
 
-def _annotation(p: TirFunctions, site: CallSite) -> Any:
+def _annotation(p: TirParser, site: CallSite) -> Any:
     """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
     result, given = buffer_type(p, site)
     return result if given["data"] is None else _declare(p, site, result, given["data"], alias=True)
 
 
-def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any, *, alias: bool = False) -> SSAValue:
+def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any, *, alias: bool = False) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
-        data = p.address(data, site.node)
+        data = address(p, data, site.node)
     if isinstance(data, FreshVar) and data.name is not None:
         data = data.free
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
@@ -96,7 +103,7 @@ def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any,
     return p.emit(tir.DeclBufferOp(data, result, alias=alias), site.node)
 
 
-def _alloc(p: TirFunctions, site: CallSite) -> SSAValue:
+def _alloc(p: TirParser, site: CallSite) -> SSAValue:
     result, given = buffer_type(p, site, _ALLOCATED)
     if given["data"] is not None:
         raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
@@ -104,36 +111,38 @@ def _alloc(p: TirFunctions, site: CallSite) -> SSAValue:
 
 
 def _allocated(
-    p: TirFunctions, site: CallSite, result: tir.BufferType, given: Mapping[str, Any], *, declared: bool
+    p: TirParser, site: CallSite, result: tir.BufferType, given: Mapping[str, Any], *, declared: bool
 ) -> SSAValue:
     notes = attribute_dict(p.source, site.node, given["annotations"] or {}).data
     if any(key != tir.AllocBufferOp.PADDED for key in notes):
         raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
-    if isinstance(result.elem_offset, Var) and p.is_said_once(str(result.elem_offset.name)):
+    if isinstance(result.elem_offset, Var) and p.state.is_mentioned_once(str(result.elem_offset.name)):
         result = result.at_any_offset(result.offset_factor.data or 1)  # as in TVM: of the offset nothing is said
     return p.emit(tir.AllocBufferOp(result, padded=bool(notes), declared=declared), site.node)
 
 
-def _decl(p: TirFunctions, site: CallSite) -> SSAValue:
+def _decl(p: TirParser, site: CallSite) -> SSAValue:
     result, given = buffer_type(p, site, _ALLOCATED)
     if given["data"] is None:
         return _allocated(p, site, result, given, declared=True)
     return _declare(p, site, result, given["data"])
 
 
-def _match(p: TirFunctions, site: CallSite) -> SSAValue:
+def _match(p: TirParser, site: CallSite) -> SSAValue:
     """`T.match_buffer(handle, shape)` of a parameter, or `T.match_buffer(A[0:4, i:i + 4], shape)` in a block."""
     source = site.kwargs.get("param", site.args[0] if site.args else None)
     if isinstance(source, Access) or (isinstance(source, SSAValue) and isinstance(source.type, tir.BufferType)):
-        buffer, starts, extents = p.region(source, site.node)
+        buffer, starts, extents = region_of(p, source, site.node)
         if "shape" not in site.kwargs and len(site.args) == 1:
             site.args.append(tuple(extents))
         if "dtype" not in site.kwargs and len(site.args) < 3:
-            site.kwargs["dtype"] = p.attribute_of(buffer, "dtype", site.node)
+            site.kwargs["dtype"] = attribute_of(p, buffer, "dtype", site.node)
         result, _ = buffer_type(p, site, f"param {_BUFFER}")
         _check_extents(site, extents, result)
         return p.emit(tir.MatchBufferOp(buffer, starts, extents, result), site.node)
-    if not (isinstance(source, BlockArgument) and source.owner is p.entry and isinstance(source.type, HandleType)):
+    if not (
+        isinstance(source, BlockArgument) and source.owner is p.state.entry and isinstance(source.type, HandleType)
+    ):
         raise site.error(
             "the first argument must be a handle parameter or a region of a buffer", found=describe(source)
         )
@@ -150,29 +159,29 @@ def _check_extents(site: CallSite, extents: Sequence[SymExpr], result: tir.Buffe
         )
 
 
-def _bind_handle(p: TirFunctions, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
+def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
     """The parameter becomes the buffer; the name of the handle is kept aside."""
     buffer = Rewriter.replace_value_with_new_type(handle, cast(Attribute, result))
     set_name(buffer, None)
-    name = p.handles.get(cast(BlockArgument, buffer).index)
+    name = p.state.handles.get(cast(BlockArgument, buffer).index)
     if name is not None:
         p.scope.rebind(name, buffer)
     return buffer
 
 
-def _constant(p: TirFunctions, site: CallSite) -> SSAValue:
+def _constant(p: TirParser, site: CallSite) -> SSAValue:
     """`T.allocate_const(data, dtype, shape)`"""
     data, dtype, extents, _ = site.bind("data dtype extents annotations=")
     import numpy as np
 
     if not (is_constant(data) or isinstance(data, np.ndarray)):
         raise site.error("the data must be constants", found=describe(data))
-    dims = p.dims(extents, site.node)
+    dims = dims_of(p, extents, site.node)
     shape = tuple(d.constant for d in dims if d.constant is not None)
     if len(shape) < len(dims):
         raise site.error("the shape of a constant must be constant")
     with p.source.located(site.node):
-        wanted = p.dtype(dtype, site.node)
+        wanted = as_dtype(p, dtype, site.node)
     array = np.asarray(data)
     size = prod(shape)
     if array.size != size:
@@ -180,17 +189,85 @@ def _constant(p: TirFunctions, site: CallSite) -> SSAValue:
     return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)
 
 
-def _allocate(p: TirFunctions, site: CallSite) -> SSAValue:
+def _allocate(p: TirParser, site: CallSite) -> SSAValue:
     """`T.allocate(extents, dtype, scope)`: the address of memory."""
     extents, dtype, scope, condition, notes = site.bind("extents dtype scope= condition= annotations=")
     if condition not in (None, True) and not (isinstance(condition, Imm) and condition.value == 1):
         raise site.error("memory cannot be allocated under a condition", found=describe(condition))
-    dims, wanted = p.dims(extents, site.node), p.dtype(dtype, site.node)
+    dims, wanted = dims_of(p, extents, site.node), as_dtype(p, dtype, site.node)
     annotations = attribute_dict(p.source, site.node, notes) if notes else None
     return p.emit(tir.AllocateOp(dims, wanted, _scope(site, scope), annotations=annotations), site.node)
 
 
-BUFFER_CALLS: dict[str, Callable[[Any, CallSite], Any]] = {
+def _access_ptr(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
+    """`A.access_ptr("rw", offset=8)`: the address of a part of a buffer."""
+    mode, _, lanes, offset, extent = site.bind("access_mask ptr_type= content_lanes= offset= extent=")
+    t = cast(tir.BufferType, buffer.type)
+    mask = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mode) if isinstance(mode, str) else mode
+    if lanes not in (None, 1) or not isinstance(mask, int):
+        raise site.error("the mask is a string of 'r' and 'w', and the lanes are 1", found=describe(mode))
+    start = 0 if offset is None else offset
+    count = p.operate("sub", product(t.dims), start, site.node) if extent is None else extent
+    if t.elem_offset is not None:
+        start = p.operate("add", t.elem_offset, start, site.node)
+    ptype = p.emit(tir.CallIntrinOp("type_annotation", [], t.dtype), site.node)
+    data = p.emit(tir.BufferDataOp(buffer), site.node)
+    rest = [expr(p, v, site.node) for v in (start, count, mask)]
+    return p.emit(tir.CallIntrinOp("tvm_access_ptr", [ptype, data, *rest], HANDLE), site.node)
+
+
+def _vload(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
+    """`A.vload([i, j], "float32x4")`: a vector from an element on; lanes that a `predicate` leaves out are 0."""
+    begin, dtype, predicate = site.bind("begin dtype= predicate=")
+    t = cast(tir.BufferType, buffer.type)
+    wanted = as_dtype(p, dtype, site.node, dtype_name(t.dtype))
+    indices = _vector_indices(p, t, begin, wanted, site)
+    if predicate is None:
+        return p.emit(tir.LoadOp(buffer, indices), site.node)
+    return p.emit(tir.MaskedLoadOp(buffer, *_masked(p, buffer, indices, predicate, site)), site.node)
+
+
+def _vstore(p: TirParser, buffer: SSAValue, site: CallSite) -> None:
+    """`A.vstore([i, j], value)`: a statement that stores a vector from an element on, where a `predicate` holds."""
+    begin, value, predicate = site.bind("begin value predicate=")
+    stored = expr(p, value, site.node)
+    indices = _vector_indices(p, cast(tir.BufferType, buffer.type), begin, stored.type, site)
+    if predicate is None:
+        p.emit(tir.StoreOp(stored, buffer, indices), site.node)
+    else:
+        p.emit(tir.MaskedStoreOp(stored, buffer, *_masked(p, buffer, indices, predicate, site)), site.node)
+
+
+def _masked(
+    p: TirParser, buffer: SSAValue, indices: list[SSAValue], predicate: Any, site: CallSite
+) -> tuple[SSAValue, SSAValue]:
+    """The index of a flat buffer, and the mask of its lanes."""
+    mask, wanted = expr(p, predicate, site.node), tir.element_type(buffer, indices)
+    if len(indices) != 1:
+        raise site.error("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
+    if not isinstance(wanted, VectorType) or mask.type != tir.with_lanes(i1, wanted):
+        raise site.error("a predicate is as many booleans as there are lanes", expected=wanted, found=mask.type)
+    return indices[0], mask
+
+
+def _vector_indices(p: TirParser, t: tir.BufferType, begin: Any, wanted: Attribute, site: CallSite) -> list[SSAValue]:
+    """The indices of as many elements as `wanted` has lanes."""
+    given = cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin]
+    indices = [as_index(p, expr(p, i, site.node), site.node) for i in given]
+    if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
+        raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
+    if isinstance(wanted, VectorType) and not isinstance(indices[-1].type, VectorType):
+        one = cast_to(p, 1, indices[-1].type, site.node)
+        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted), is_scalable(wanted)), site.node)
+    return indices
+
+
+def _astype(p: TirParser, value: Any, site: CallSite) -> SSAValue:
+    (dtype,) = site.bind("dtype")
+    return cast_to(p, value, as_dtype(p, dtype, site.node), site.node)
+
+
+BUFFER_CALLS: dict[str, Builder] = {
     "Buffer": _annotation,
     "buffer": _annotation,
     "match_buffer": _match,
@@ -200,3 +277,12 @@ BUFFER_CALLS: dict[str, Callable[[Any, CallSite], Any]] = {
     "allocate_const": _constant,
 }
 """The functions of `T` that give buffers, by name."""
+
+
+METHODS: dict[str, Callable[[TirParser, Any, CallSite], SSAValue | None]] = {
+    "access_ptr": _access_ptr,
+    "vload": _vload,
+    "vstore": _vstore,
+    "astype": _astype,
+}
+"""The methods of buffers and scalars, by name."""

@@ -10,27 +10,37 @@ from typing import Any, cast
 from xdsl.dialects.builtin import IntegerType, StringAttr, VectorType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ...diagnostics import suggestion
 from ...dialects import tir
-from ...dialects.dtypes import DTYPES, bit_width, dtype_name, dtype_of, is_float, is_unsigned, lanes_of, ui32
+from ...dialects.dtypes import bit_width, dtype_name, is_float, is_unsigned, lanes_of
 from ...dialects.names import set_name
-from ...dialects.sym.expr import Const, SymExpr, i32
+from ...dialects.sym.expr import SymExpr, i32
 from ...dialects.tir.types import HANDLE
-from ...ir.llvm_names import base_name
 from .attributes import plain_value
 from .folding import as_sym, fold_symbolic
-from .tir_expr import TirEvaluator, convert, element, promote
+from .tir_operators import as_written, binary, operator_node, unary
 from .tir_reduce import comm_reducer, reduce
-from .tir_unsupported import unsupported
-from .values import Access, CallSite, EnvThread, FreshVar, Imm, MetaVar, Ref, describe
-
-Builder = Callable[["TirCalls", CallSite], Any]
+from .tir_state import Builder, TirParser
+from .tir_values import (
+    as_condition,
+    as_dtype,
+    cast_to,
+    convert,
+    dtype_by_name,
+    element,
+    expr,
+    imm_of,
+    load,
+    match_types,
+    promote,
+    type_of,
+)
+from .values import Access, CallSite, EnvThread, FreshVar, Imm, MetaVar, describe
 
 
 def _unary(intrinsic: str, result: Attribute | None = None) -> Builder:
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
+    def build(p: TirParser, site: CallSite) -> SSAValue:
         (x,) = site.bind("x")
-        value = p.expr(x, site.node)
+        value = expr(p, x, site.node)
         dtype = value.type if result is None else tir.with_lanes(result, value.type)
         return p.emit(tir.CallIntrinOp(intrinsic, [value], dtype), site.node)
 
@@ -40,9 +50,9 @@ def _unary(intrinsic: str, result: Attribute | None = None) -> Builder:
 def _rounding(intrinsic: str) -> Builder:
     """Rounding leaves integers as they are."""
 
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
+    def build(p: TirParser, site: CallSite) -> SSAValue:
         (x,) = site.bind("x")
-        value = p.expr(x, site.node)
+        value = expr(p, x, site.node)
         if not is_float(value.type):
             return value
         return p.emit(tir.CallIntrinOp(intrinsic, [value], value.type), site.node)
@@ -51,25 +61,25 @@ def _rounding(intrinsic: str) -> Builder:
 
 
 def _binary(intrinsic: str) -> Builder:
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
-        a, b = p.match(site.bind("a b"), site.node)
+    def build(p: TirParser, site: CallSite) -> SSAValue:
+        a, b = match_types(p, site.bind("a b"), site.node)
         return p.emit(tir.CallIntrinOp(intrinsic, [a, b], a.type), site.node)
 
     return build
 
 
-def _fma(p: TirCalls, site: CallSite) -> SSAValue:
-    values = p.match(site.bind("x y z"), site.node)
+def _fma(p: TirParser, site: CallSite) -> SSAValue:
+    values = match_types(p, site.bind("x y z"), site.node)
     return p.emit(tir.CallIntrinOp("fma", values, values[0].type), site.node)
 
 
 def _operator(kind: str) -> Builder:
     """An operator written as a function: `T.max(a, b)`, `T.FloorDiv(a, b)`."""
 
-    def build(p: TirCalls, site: CallSite) -> Any:
+    def build(p: TirParser, site: CallSite) -> Any:
         a, b = site.bind("a b")
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
-        return p.binary(kind, a, b, site.node) if symbolic is None else p.as_written(symbolic, kind, a, b)
+        return binary(p, kind, a, b, site.node) if symbolic is None else as_written(p, symbolic, kind, a, b)
 
     return build
 
@@ -77,81 +87,81 @@ def _operator(kind: str) -> Builder:
 def _node(kind: str) -> Builder:
     """An operator as a node: `T.Add(a, 0)` is computed as it is written, where `a + 0` is `a`."""
 
-    def build(p: TirCalls, site: CallSite) -> Any:
+    def build(p: TirParser, site: CallSite) -> Any:
         a, b = site.bind("a b")
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
         if symbolic is None or symbolic.constant is not None or symbolic in (a, b):
-            return p.operator(kind, a, b, site.node)
-        return p.as_written(symbolic, kind, a, b)
+            return operator_node(p, kind, a, b, site.node)
+        return as_written(p, symbolic, kind, a, b)
 
     return build
 
 
 def _reduce(kind: str) -> Builder:
-    def build(p: TirCalls, site: CallSite) -> Any:
+    def build(p: TirParser, site: CallSite) -> Any:
         if not site.args:
             raise site.error("at least one condition is needed")
         result = site.args[0]
         for other in site.args[1:]:
-            result = p.binary(kind, result, other, site.node)
+            result = binary(p, kind, result, other, site.node)
         return result
 
     return build
 
 
-def _not(p: TirCalls, site: CallSite) -> Any:
-    return p.unary("not", site.bind("a")[0], site.node)
+def _not(p: TirParser, site: CallSite) -> Any:
+    return unary(p, "not", site.bind("a")[0], site.node)
 
 
-def _bitwise_not(p: TirCalls, site: CallSite) -> Any:
-    return p.unary("bitwise_not", site.bind("x")[0], site.node)
+def _bitwise_not(p: TirParser, site: CallSite) -> Any:
+    return unary(p, "bitwise_not", site.bind("x")[0], site.node)
 
 
-def _abs(p: TirCalls, site: CallSite) -> SSAValue:
+def _abs(p: TirParser, site: CallSite) -> SSAValue:
     (x,) = site.bind("x")
-    value = p.expr(x, site.node)
+    value = expr(p, x, site.node)
     if is_float(value.type):
         return p.emit(tir.CallIntrinOp("fabs", [value], value.type), site.node)
     if is_unsigned(value.type):
         return value
-    zero = p.cast(0, value.type, site.node)
+    zero = cast_to(p, 0, value.type, site.node)
     negative = p.emit(tir.SubOp(zero, value), site.node)
     positive = p.emit(tir.GeOp(value, zero), site.node)
     return p.emit(tir.SelectOp(positive, value, negative), site.node)
 
 
-def _ceildiv(p: TirCalls, site: CallSite) -> Any:
+def _ceildiv(p: TirParser, site: CallSite) -> Any:
     a, b = site.bind("lhs rhs")
     above = p.operate("sub", p.operate("add", a, b, site.node), 1, site.node)
     return p.operate("floordiv", above, b, site.node)
 
 
-def _select(p: TirCalls, site: CallSite) -> SSAValue:
+def _select(p: TirParser, site: CallSite) -> SSAValue:
     cond, a, b = site.bind("condition true_value false_value")
-    condition = p.condition(cond, site.node)
-    x, y = p.match((a, b), site.node)
+    condition = as_condition(p, cond, site.node)
+    x, y = match_types(p, (a, b), site.node)
     return p.emit(tir.SelectOp(condition, x, y), site.node)
 
 
 def _cast(order: str) -> Builder:
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
+    def build(p: TirParser, site: CallSite) -> SSAValue:
         arguments = dict(zip(order.split(), site.bind(order), strict=True))
-        dtype = p.dtype(arguments["dtype"], site.node)
+        dtype = as_dtype(p, arguments["dtype"], site.node)
         value = arguments["value"]
-        source = p.type_of(value, site.node)
-        if p.imm(value) is None and dtype in (source, element(source)):
-            return p.expr(value, site.node)
+        source = type_of(p, value, site.node)
+        if imm_of(value) is None and dtype in (source, element(source)):
+            return expr(p, value, site.node)
         if order == "dtype value" and source != dtype:
             wanted = dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source)
-            return p.emit(tir.CastOp(p.expr(value, site.node), wanted), site.node)
-        return p.cast(value, dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source), site.node)
+            return p.emit(tir.CastOp(expr(p, value, site.node), wanted), site.node)
+        return cast_to(p, value, dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source), site.node)
 
     return build
 
 
-def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
+def _reinterpret(p: TirParser, site: CallSite) -> SSAValue:
     dtype, x = _dtype_first(site, "dtype value")
-    value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
+    value, wanted = expr(p, x, site.node), as_dtype(p, dtype, site.node)
     if value.type == wanted:
         return value
     bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
@@ -171,7 +181,7 @@ def _dtype_first(site: CallSite, names: str) -> list[Any]:
     )
 
 
-def _count(p: TirCalls, value: Any, site: CallSite) -> tuple[int, bool]:
+def _count(p: TirParser, value: Any, site: CallSite) -> tuple[int, bool]:
     """How many lanes are said, and whether times `T.vscale()`."""
     symbolic = as_sym(value)
     scalable = symbolic is None and isinstance(value, SSAValue)
@@ -183,37 +193,39 @@ def _count(p: TirCalls, value: Any, site: CallSite) -> tuple[int, bool]:
     return count, scalable
 
 
-def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
+def _ramp(p: TirParser, site: CallSite) -> SSAValue:
     base, stride, count = site.bind("base stride lanes")
-    a, b = p.match((base, stride), site.node)
+    a, b = match_types(p, (base, stride), site.node)
     if not isinstance(a.type, IntegerType):
         raise site.error("base and stride must be integers", found=a.type)
     return p.emit(tir.RampOp(a, b, *_count(p, count, site)), site.node)
 
 
-def _broadcast(p: TirCalls, site: CallSite) -> SSAValue:
+def _broadcast(p: TirParser, site: CallSite) -> SSAValue:
     value, count = site.bind("value lanes")
-    return p.emit(tir.BroadcastOp(p.expr(value, site.node), *_count(p, count, site)), site.node)
+    return p.emit(tir.BroadcastOp(expr(p, value, site.node), *_count(p, count, site)), site.node)
 
 
-def _active_lane_mask(p: TirCalls, site: CallSite) -> SSAValue:
+def _active_lane_mask(p: TirParser, site: CallSite) -> SSAValue:
     """`T.get_active_lane_mask("uint1x4", base, limit)`: which of the numbers from `base` on are below `limit`."""
     dtype, base, limit = site.bind("dtype base limit")
     return p.emit(
-        tir.CallIntrinOp("get_active_lane_mask", p.match((base, limit), site.node), p.dtype(dtype, site.node)),
+        tir.CallIntrinOp(
+            "get_active_lane_mask", match_types(p, (base, limit), site.node), as_dtype(p, dtype, site.node)
+        ),
         site.node,
     )
 
 
-def _shuffle(p: TirCalls, site: CallSite) -> SSAValue:
+def _shuffle(p: TirParser, site: CallSite) -> SSAValue:
     vectors, lanes = site.bind("vectors indices")
     if not (isinstance(vectors, tuple | list) and isinstance(lanes, tuple | list) and vectors and lanes):
         raise site.error("lists of vectors and of lanes are expected", expected="T.Shuffle([a, b], [0, 5])")
-    sources = [p.expr(v, site.node) for v in cast("list[Any]", vectors)]
+    sources = [expr(p, v, site.node) for v in cast("list[Any]", vectors)]
     return _shuffled(p, sources, [_constant_lane(lane, site) for lane in cast("list[Any]", lanes)], site)
 
 
-def _shuffled(p: TirCalls, vectors: list[SSAValue], lanes: list[int], site: CallSite) -> SSAValue:
+def _shuffled(p: TirParser, vectors: list[SSAValue], lanes: list[int], site: CallSite) -> SSAValue:
     if len({element(v.type) for v in vectors}) > 1:
         raise site.error("the vectors must have one type of elements", found=", ".join(str(v.type) for v in vectors))
     count = sum(lanes_of(v.type) for v in vectors)
@@ -233,9 +245,9 @@ def _constant_lane(value: Any, site: CallSite) -> int:
 def _vector_half(low: bool) -> Builder:
     """`T.vectorlow(dtype, v)`: the first half of the lanes."""
 
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
+    def build(p: TirParser, site: CallSite) -> SSAValue:
         dtype, vec = site.bind("dtype vec")
-        value, wanted = p.expr(vec, site.node), p.dtype(dtype, site.node)
+        value, wanted = expr(p, vec, site.node), as_dtype(p, dtype, site.node)
         half = lanes_of(value.type) // 2
         if wanted != tir.with_lanes_of(element(value.type), half) or half * 2 != lanes_of(value.type):
             raise site.error("the result has half the lanes", found=f"{wanted} of {value.type}")
@@ -244,25 +256,25 @@ def _vector_half(low: bool) -> Builder:
     return build
 
 
-def _vector_combine(p: TirCalls, site: CallSite) -> SSAValue:
+def _vector_combine(p: TirParser, site: CallSite) -> SSAValue:
     dtype, a, b = site.bind("dtype vec1 vec2")
-    x, y = p.expr(a, site.node), p.expr(b, site.node)
-    wanted = p.dtype(dtype, site.node)
+    x, y = expr(p, a, site.node), expr(p, b, site.node)
+    wanted = as_dtype(p, dtype, site.node)
     if x.type != y.type or wanted != tir.with_lanes_of(element(x.type), 2 * lanes_of(x.type)):
         raise site.error("two vectors of one type give one of all their lanes", found=f"{x.type}, {y.type}, {wanted}")
     return p.emit(tir.CallIntrinOp("vectorcombine", [x, y], wanted), site.node)
 
 
-def _infinity(p: TirCalls, site: CallSite) -> Imm:
-    dtype = p.dtype(site.bind("dtype")[0], site.node)
+def _infinity(p: TirParser, site: CallSite) -> Imm:
+    dtype = as_dtype(p, site.bind("dtype")[0], site.node)
     if not is_float(dtype):
         raise site.error("only floating point types have an infinity", found=dtype)
     return Imm(float("inf"), dtype)
 
 
 def _limit(least: bool) -> Builder:
-    def build(p: TirCalls, site: CallSite) -> Imm:
-        return limit(p.dtype(site.bind("dtype")[0], site.node), least)
+    def build(p: TirParser, site: CallSite) -> Imm:
+        return limit(as_dtype(p, site.bind("dtype")[0], site.node), least)
 
     return build
 
@@ -282,130 +294,39 @@ def limit(dtype: Attribute, least: bool) -> Imm:
     return Imm(-(1 << (bits - 1)) if least else (1 << (bits - 1)) - 1, dtype)
 
 
-def _arguments(p: TirCalls, values: list[Any], site: CallSite) -> list[SSAValue]:
-    """Arguments of a foreign call: strings, whole buffers and expressions."""
-    out: list[SSAValue] = []
-    for value in values:
-        if isinstance(value, str):
-            out.append(p.emit(tir.StringImmOp(value), site.node))
-        elif isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
-            out.append(value)
-        else:
-            out.append(p.expr(value, site.node))
-    return out
-
-
-def _name_argument(site: CallSite, position: int) -> str:
-    name = site.args[position] if len(site.args) > position else None
-    if not isinstance(name, str):
-        raise site.error("the name of the function must be a string", found=describe(name))
-    return name
-
-
-def _result_type(p: TirCalls, site: CallSite) -> Attribute:
-    """The type that a call names first; "void" for nothing."""
-    return tir.VOID if site.args[0] in ("void", "") else p.dtype(site.args[0], site.node)
-
-
-def _typed_call(cls: type[tir.CallExpr]) -> Builder:
-    """`f(dtype, "name", *args)`"""
-
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
-        name = _name_argument(site, 1)
-        rest = site.args[2:]
-        counted = None
-        if issubclass(cls, tir.LLVMCall):
-            name = base_name(name)
-        if issubclass(cls, tir.LLVMCall) and rest and isinstance(rest[0], Imm | Const) and rest[0].dtype == ui32:
-            counted, rest = int(rest[0].value), rest[1:]
-        call = cls(name, _arguments(p, rest, site), _result_type(p, site))
-        if isinstance(call, tir.LLVMCall):
-            call.counted = counted
-        return p.emit(call, site.node)
-
-    return build
-
-
-def _call_packed(p: TirCalls, site: CallSite) -> SSAValue:
-    name = _name_argument(site, 0)
-    return p.emit(tir.CallPackedOp(name, _arguments(p, site.args[1:], site), i32), site.node)
-
-
-def _call_intrin(p: TirCalls, site: CallSite) -> SSAValue:
-    name = _name_argument(site, 1).removeprefix("tir.")
-    args = _arguments(p, site.args[2:], site)
-    return p.emit(tir.intrinsic(name, args, _result_type(p, site)), site.node)
-
-
-DEVICE_NAMES = {
-    **{name: name for name in tir.DEVICE_INTRINSICS},
-    "call_cpacked": "tvm_call_cpacked",
-    "call_packed_lowered": "tvm_call_packed_lowered",
-    "call_cpacked_lowered": "tvm_call_cpacked_lowered",
-}
-"""Intrinsics of other devices, by the names that scripts give them, too."""
-
-
-def _device_call(p: TirCalls, site: CallSite, name: str) -> SSAValue:
-    """A call whose dtype a script says as its first or last argument, by name, or not at all."""
-    place = tir.DEVICE_INTRINSICS[name].result
-    said = site.kwargs.pop("dtype", None)
-    if said is None and site.args and place in (tir.FIRST, tir.LAST):
-        said = site.args.pop(0 if place == tir.FIRST else -1)
-    given = _arguments(p, [*site.args, *site.kwargs.values()], site)
-    dtype = None if said is None else tir.VOID if said in ("", "void") else p.dtype(said, site.node)
-    return p.emit(tir.DeviceCallOp(name, given, tir.result_of_device_intrinsic(name, given, dtype)), site.node)
-
-
-def _env_thread(p: TirCalls, site: CallSite) -> EnvThread:
+def _env_thread(p: TirParser, site: CallSite) -> EnvThread:
     tag, dtype = site.bind("thread_tag dtype=")
     if not isinstance(tag, str):
         raise site.error("a thread is named by its tag", expected='"threadIdx.x", …', found=describe(tag))
-    found = i32 if dtype is None else p.dtype(dtype, site.node)
+    found = i32 if dtype is None else as_dtype(p, dtype, site.node)
     if not isinstance(found, IntegerType):
         raise site.error("the number of a thread is an integer", found=dtype_name(found))
     return EnvThread(tag, found)
 
 
-def _llvm_name(p: TirCalls, site: CallSite) -> str:
-    """`T.llvm_lookup_intrinsic_id("llvm.fma.f32")`: the name, which the call takes itself."""
-    return base_name(_name_argument(site, 0))
-
-
-def _address_of(p: TirCalls, site: CallSite) -> SSAValue:
+def _address_of(p: TirParser, site: CallSite) -> SSAValue:
     (access,) = site.bind("buffer_load")
     if not isinstance(access, Access):
         raise site.error("an element of a buffer is expected", expected="A[i, j]", found=describe(access))
-    return p.emit(tir.CallIntrinOp("address_of", [p.load(access)], tir.address_type(access.buffer)), site.node)
+    return p.emit(tir.CallIntrinOp("address_of", [load(p, access)], tir.address_type(access.buffer)), site.node)
 
 
-def _call_of(name: str, spec: str, result: Attribute) -> Builder:
-    """An intrinsic whose arguments are taken as they are, all of them given."""
-
-    def build(p: TirCalls, site: CallSite) -> SSAValue:
-        args = _arguments(p, site.bind(spec), site)
-        data = [p.emit(tir.BufferDataOp(a), site.node) if isinstance(a.type, tir.BufferType) else a for a in args]
-        return p.emit(tir.CallIntrinOp(name, data, result), site.node)
-
-    return build
+def _type_annotation(p: TirParser, site: CallSite) -> SSAValue:
+    return p.emit(tir.CallIntrinOp("type_annotation", [], as_dtype(p, site.bind("dtype")[0], site.node)), site.node)
 
 
-def _type_annotation(p: TirCalls, site: CallSite) -> SSAValue:
-    return p.emit(tir.CallIntrinOp("type_annotation", [], p.dtype(site.bind("dtype")[0], site.node)), site.node)
-
-
-def _handle(p: TirCalls, site: CallSite) -> FreshVar:
+def _handle(p: TirParser, site: CallSite) -> FreshVar:
     """`T.handle("float32", "global")`: an address of such elements, of `"void"` ones too, or of anything."""
     dtype, scope, _ = site.bind("dtype= storage_scope= is_size_var=")
     if dtype is None:
         return FreshVar(HANDLE)
     if scope is not None and not isinstance(scope, str):
         raise site.error("the scope is a string", found=describe(scope))
-    element = tir.VOID if dtype == "void" else p.dtype(dtype, site.node)
+    element = tir.VOID if dtype == "void" else as_dtype(p, dtype, site.node)
     return FreshVar(tir.HandleType(element, StringAttr(scope or "global")))
 
 
-def _target(p: TirCalls, site: CallSite) -> tir.TargetAttr:
+def _target(p: TirParser, site: CallSite) -> tir.TargetAttr:
     """`T.target("llvm")` among attributes."""
     given, host = site.bind("target_config host=")
     if not isinstance(given, str | dict):
@@ -423,30 +344,100 @@ def _config(value: Any) -> Any:
     return plain_value(value)
 
 
-def _meta_var(p: TirCalls, site: CallSite) -> MetaVar:
+def _meta_var(p: TirParser, site: CallSite) -> MetaVar:
     return MetaVar(site.bind("value")[0])
 
 
-def _string(p: TirCalls, site: CallSite) -> SSAValue:
-    return p.emit(tir.StringImmOp(_name_argument(site, 0)), site.node)
-
-
-def _fresh(p: TirCalls, site: CallSite) -> FreshVar:
+def _fresh(p: TirParser, site: CallSite) -> FreshVar:
     """`T.Var("n", "int64")`, and with one argument `T.var("int64")` or `te.var("n")`."""
     single = site.args[0] if len(site.args) == 1 and not site.kwargs else None
     if isinstance(single, str) and dtype_by_name(single) is not None:
-        return FreshVar(p.dtype(single, site.node))
+        return FreshVar(as_dtype(p, single, site.node))
     _, dtype = site.bind("name= dtype=")
-    return FreshVar(p.dtype(dtype, site.node, "int32"))
+    return FreshVar(as_dtype(p, dtype, site.node, "int32"))
 
 
-def _number(p: TirCalls, site: CallSite) -> Imm:
+def _number(p: TirParser, site: CallSite) -> Imm:
     """`T.IntImm("int64", 3)`, `tvm.tir.const(3, "int64")`: a number of a type."""
     value, dtype = site.bind("value dtype=") if site.name.endswith("const") else reversed(site.bind("dtype value"))
-    imm = p.imm(value)
+    imm = imm_of(value)
     if imm is None:
         raise site.error("a number is expected", found=describe(value))
-    return imm if dtype is None else convert(imm, p.dtype(dtype, site.node))
+    return imm if dtype is None else convert(imm, as_dtype(p, dtype, site.node))
+
+
+def typed(p: TirParser, dtype: Attribute, site: CallSite) -> Any:
+    """`T.float32(0)`, `T.int64(n)`, `T.int64()`."""
+    site.kwargs.pop("is_size_var", None)
+    (value,) = site.bind("expr=")
+    if value is None:
+        return FreshVar(dtype)
+    if isinstance(value, str):
+        return Imm(_float_text(p, value, dtype, site), dtype)
+    imm = imm_of(value)
+    if imm is not None and not isinstance(dtype, VectorType):
+        return convert(imm, dtype)
+    if isinstance(value, SymExpr) and value.dtype == dtype:
+        return value
+    return cast_to(p, value, dtype, site.node)
+
+
+def _float_text(p: TirParser, text: str, dtype: Attribute, site: CallSite) -> float:
+    if text not in ("inf", "-inf", "nan") or not is_float(dtype):
+        raise site.error("a string here names a float", expected='"inf", "-inf" or "nan"', found=repr(text))
+    return float(text)
+
+
+def _if_then_else(p: TirParser, node: ast.Call) -> SSAValue:
+    """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
+    named = {k.arg: k.value for k in node.keywords if k.arg != "dtype"}
+    given = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
+    if len(given) != 3 or named:
+        raise p.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
+    cond = as_condition(p, p.visit(given[0]), given[0])
+    sides = [_side(p, n) for n in given[1:]]
+    dtype = _joined(p, sides, node)
+    regions = [_finish(p, block, value, dtype, node) for block, value in sides]
+    return p.emit(tir.IfThenElseOp(cond, *regions), node)
+
+
+def _side(p: TirParser, node: ast.expr) -> tuple[Block, Any]:
+    with p.at(Block()):
+        value = p.visit(node)
+        return p.block, load(p, value) if isinstance(value, Access) else value
+
+
+def _joined(p: TirParser, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
+    """The type of both sides."""
+    types = [type_of(p, value, node) for _, value in sides]
+    dtype = promote(element(types[0]), element(types[1]))
+    vector = next((t for t in types if isinstance(t, VectorType)), None)
+    return dtype if vector is None else tir.with_lanes(dtype, vector)
+
+
+def _finish(p: TirParser, block: Block, value: Any, dtype: Attribute, node: ast.AST) -> Region:
+    with p.at(block):
+        p.emit(tir.YieldOp(cast_to(p, value, dtype, node)), node)
+    return Region(block)
+
+
+def _let_in(p: TirParser, node: ast.Call) -> SSAValue:
+    """`T.Let(body, where={x: value})`: the body in a region of its own, where `x` is the value."""
+    where = next((k.value for k in node.keywords if k.arg == "where"), node.args[1] if len(node.args) > 1 else None)
+    names = where.keys if isinstance(where, ast.Dict) else []
+    if not node.args or len(names) != 1 or not isinstance(names[0], ast.Name) or not isinstance(where, ast.Dict):
+        raise p.error(node, "T.Let gives one value a name", expected="T.Let(x + 1, where={x: value})")
+    declared = p.visit(names[0])
+    dtype = declared.dtype if isinstance(declared, FreshVar | SymExpr) else None
+    if dtype is None:
+        raise p.error(names[0], "the name is no variable", expected="x = T.int32()", found=describe(declared))
+    value = cast_to(p, p.visit(where.values[0]), dtype, where)
+    body = Block(arg_types=[value.type])
+    set_name(body.args[0], names[0].id)
+    with p.into(body) as frame:
+        frame[names[0].id] = body.args[0]
+        p.emit(tir.YieldOp(expr(p, p.visit(node.args[0]), node)), node)
+    return p.emit(tir.LetInOp(value, Region(body)), node)
 
 
 _OPERATOR_NAMES = {
@@ -455,17 +446,8 @@ _OPERATOR_NAMES = {
     "indexmod": "floormod",
     "div": "truncdiv",
 }
-_DTYPE_FIRST = frozenset(
-    {"call_extern", "call_pure_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin"}
-)
-"""Calls whose first argument may be given as `dtype=`."""
-_OF_A_DTYPE = frozenset(
-    (
-        "Cast", "FloatImm", "IntImm", "SizeVar", "Var", "cast", "const", "handle", "infinity", "max_value", "min_value",
-        "get_active_lane_mask", "reinterpret", "type_annotation", "var", "vectorcombine", "vectorhigh", "vectorlow",
-    )
-)  # fmt: skip
-"""Calls that have a parameter `dtype`. Others may be told one, which says nothing."""
+
+
 CALLS: dict[str, Builder] = {
     **{name: _unary(name) for name in tir.UNARY},
     **{name: _rounding(name) for name in tir.ROUNDING},
@@ -493,25 +475,8 @@ CALLS: dict[str, Builder] = {
     "infinity": _infinity,
     "min_value": _limit(True),
     "max_value": _limit(False),
-    "call_extern": _typed_call(tir.CallExternOp),
-    "call_pure_extern": _typed_call(tir.CallPureExternOp),
-    "call_llvm_intrin": _typed_call(tir.CallLLVMEffectOp),
-    "call_llvm_pure_intrin": _typed_call(tir.CallLLVMIntrinOp),
-    "call_packed": _call_packed,
-    "tvm_call_packed": _call_packed,
-    "call_intrin": _call_intrin,
     "address_of": _address_of,
     "type_annotation": _type_annotation,
-    "tvm_access_ptr": _call_of("tvm_access_ptr", "ptype data offset extent rw_mask", HANDLE),
-    "handle_add_byte_offset": _call_of("handle_add_byte_offset", "handle offset", HANDLE),
-    "isnullptr": _call_of("isnullptr", "val", i1),
-    "assume": _call_of("assume", "cond", i1),
-    "undef": _call_of("undef", "", i32),
-    "q_multiply_shift": _call_of("q_multiply_shift", "x y q s", i32),
-    "q_multiply_shift_per_axis": _call_of(
-        "q_multiply_shift_per_axis", "x y ls rs q is_lshift_required is_rshift_required", i32
-    ),
-    "StringImm": _string,
     **dict.fromkeys(("IntImm", "FloatImm", "const"), _number),
     "meta_var": _meta_var,
     **dict.fromkeys(("target", "Target"), _target),
@@ -525,129 +490,16 @@ CALLS: dict[str, Builder] = {
     "vectorcombine": _vector_combine,
     "vscale": lambda p, site: (site.bind(""), p.emit(tir.CallIntrinOp("vscale", [], i32), site.node))[1],
     "get_active_lane_mask": _active_lane_mask,
-    "llvm_lookup_intrinsic_id": _llvm_name,
     "env_thread": _env_thread,
 }
 """The expressions of `T` by name."""
 
 
-class TirCalls(TirEvaluator):
-    """The evaluator with the functions of `T`."""
-
-    statements: dict[str, Any] = {}
-
-    def call_ref(self, target: Ref, site: CallSite) -> Any:
-        if target.dialect != "tir":
-            raise site.error("only functions of T can be called in a prim_func")
-        if target.path in DEVICE_NAMES:
-            return _device_call(self, site, DEVICE_NAMES[target.path])
-        builder = CALLS.get(target.path)
-        if builder is not None:
-            if target.path in _DTYPE_FIRST and "dtype" in site.kwargs:
-                site.args.insert(0, site.kwargs.pop("dtype"))
-            elif target.path not in _OF_A_DTYPE:
-                site.kwargs.pop("dtype", None)  # operands alone say what an operator gives
-            return builder(self, site)
-        dtype = dtype_by_name(target.path)
-        if dtype is None:
-            known = unsupported(self.source, site.node, target.path)
-            if known is not None:
-                raise known
-            hint = suggestion(target.path, [*CALLS, *DTYPES, *self.statements])
-            if target.path in self.statements:
-                raise site.error("this is a statement, not an expression")
-            raise self.error(site.node, f"T has no '{target.path}'", hint=hint)
-        return self._typed(dtype, site)
-
-    def _typed(self, dtype: Attribute, site: CallSite) -> Any:
-        """`T.float32(0)`, `T.int64(n)`, `T.int64()`."""
-        site.kwargs.pop("is_size_var", None)
-        (value,) = site.bind("expr=")
-        if value is None:
-            return FreshVar(dtype)
-        if isinstance(value, str):
-            return Imm(self._float_text(value, dtype, site), dtype)
-        imm = self.imm(value)
-        if imm is not None and not isinstance(dtype, VectorType):
-            return convert(imm, dtype)
-        if isinstance(value, SymExpr) and value.dtype == dtype:
-            return value
-        return self.cast(value, dtype, site.node)
-
-    def _float_text(self, text: str, dtype: Attribute, site: CallSite) -> float:
-        if text not in ("inf", "-inf", "nan") or not is_float(dtype):
-            raise site.error("a string here names a float", expected='"inf", "-inf" or "nan"', found=repr(text))
-        return float(text)
-
-    def if_then_else(self, node: ast.Call) -> SSAValue:
-        """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
-        named = {k.arg: k.value for k in node.keywords if k.arg != "dtype"}
-        given = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
-        if len(given) != 3 or named:
-            raise self.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
-        cond = self.condition(self.visit(given[0]), given[0])
-        sides = [self._side(n) for n in given[1:]]
-        dtype = self._joined(sides, node)
-        regions = [self._finish(block, value, dtype, node) for block, value in sides]
-        return self.emit(tir.IfThenElseOp(cond, *regions), node)
-
-    def _side(self, node: ast.expr) -> tuple[Block, Any]:
-        outer, self.block = self.block, Block()
-        try:
-            value = self.visit(node)
-            return self.block, self.load(value) if isinstance(value, Access) else value
-        finally:
-            self.block = outer
-
-    def _joined(self, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
-        """The type of both sides."""
-        types = [self.type_of(value, node) for _, value in sides]
-        dtype = promote(element(types[0]), element(types[1]))
-        vector = next((t for t in types if isinstance(t, VectorType)), None)
-        return dtype if vector is None else tir.with_lanes(dtype, vector)
-
-    def _finish(self, block: Block, value: Any, dtype: Attribute, node: ast.AST) -> Region:
-        outer, self.block = self.block, block
-        try:
-            self.emit(tir.YieldOp(self.cast(value, dtype, node)), node)
-        finally:
-            self.block = outer
-        return Region(block)
-
-    def let(self, node: ast.Call) -> SSAValue:
-        """`T.Let(body, where={x: value})`: the body in a region of its own, where `x` is the value."""
-        where = next((k.value for k in node.keywords if k.arg == "where"), node.args[1] if len(node.args) > 1 else None)
-        names = where.keys if isinstance(where, ast.Dict) else []
-        if not node.args or len(names) != 1 or not isinstance(names[0], ast.Name) or not isinstance(where, ast.Dict):
-            raise self.error(node, "T.Let gives one value a name", expected="T.Let(x + 1, where={x: value})")
-        declared = self.visit(names[0])
-        dtype = declared.dtype if isinstance(declared, FreshVar | SymExpr) else None
-        if dtype is None:
-            raise self.error(names[0], "the name is no variable", expected="x = T.int32()", found=describe(declared))
-        value = self.cast(self.visit(where.values[0]), dtype, where)
-        body = Block(arg_types=[value.type])
-        set_name(body.args[0], names[0].id)
-        outer, self.block = self.block, body
-        try:
-            with self.scope.frame() as frame:
-                frame[names[0].id] = body.args[0]
-                self.emit(tir.YieldOp(self.expr(self.visit(node.args[0]), node)), node)
-        finally:
-            self.block = outer
-        return self.emit(tir.LetInOp(value, Region(body)), node)
-
-    special = {
-        ("tir", "if_then_else"): if_then_else,
-        ("tir", "Let"): let,
-        ("tir", "reduce"): reduce,
-        ("tir", "Reduce"): reduce,
-        ("tir", "comm_reducer"): comm_reducer,
-    }
-
-
-def dtype_by_name(name: str) -> Attribute | None:
-    """The type that `T.<name>` stands for, if it does."""
-    if name == "boolean":
-        return i1
-    base = name.partition("x")[0] if not name.startswith("x") else name
-    return dtype_of(name) if base in DTYPES and (name in DTYPES or name.rpartition("x")[2].isdigit()) else None
+FORMS: dict[str, Callable[[TirParser, ast.Call], Any]] = {
+    "if_then_else": _if_then_else,
+    "Let": _let_in,
+    "reduce": reduce,
+    "Reduce": reduce,
+    "comm_reducer": comm_reducer,
+}
+"""Expressions of `T` that read their arguments themselves, by name."""

@@ -14,14 +14,20 @@ from ...dialects import tir
 from ...dialects.names import set_name
 from ...dialects.sym.expr import Const, SymExpr, Var
 from .folding import as_sym
-from .tir_expr import TirEvaluator
+from .tir_accesses import dim_of
+from .tir_state import TirParser
+from .tir_values import cast_to, expr, imm_of, type_of
 from .values import FreshVar, Ref, describe
 
 _ARGUMENTS = {
     "reduce": ("combiner", "source", "init", "axis", "condition", "value_index"),
     "Reduce": ("combiner", "source", "axis", "condition", "value_index", "init"),
 }
+
+
 _ALIASES = {"src": "source", "rdom": "axis"}
+
+
 _EXAMPLE = 'T.reduce(T.comm_reducer(…), source=[…], init=[], axis=[T.iter_var(k, T.Range(0, n), "CommReduce", "")], …)'
 
 
@@ -34,7 +40,7 @@ class CommReducer:
     identity: tuple[Any, ...]
 
 
-def comm_reducer(p: TirEvaluator, node: ast.Call) -> CommReducer:
+def comm_reducer(p: TirParser, node: ast.Call) -> CommReducer:
     """The reducer that a call describes; its body is read where it is used."""
     given = _arguments(p, node, ("combiner", "identity"))
     function, identity = given.get("combiner"), given.get("identity")
@@ -52,7 +58,7 @@ def comm_reducer(p: TirEvaluator, node: ast.Call) -> CommReducer:
     return CommReducer(names, results, values)
 
 
-def reduce(p: TirEvaluator, node: ast.Call) -> SSAValue:
+def reduce(p: TirParser, node: ast.Call) -> SSAValue:
     """The value of a reduction."""
     name = cast(Ref, p.visit(node.func)).path
     given = _arguments(p, node, _ARGUMENTS[name])
@@ -62,14 +68,14 @@ def reduce(p: TirEvaluator, node: ast.Call) -> SSAValue:
     reducer = p.visit(given["combiner"])
     if not isinstance(reducer, CommReducer):
         raise p.error(given["combiner"], "a reducer is expected", expected="T.comm_reducer(…)", found=describe(reducer))
-    identity = [p.expr(v, given["combiner"]) for v in reducer.identity]
+    identity = [expr(p, v, given["combiner"]) for v in reducer.identity]
     types = [v.type for v in identity]
     axes = [_axis(p, n) for n in _items(given["axis"])]
     variables = [(axis, extent.dtype) for axis, _, extent in axes]
     sources = _items(given["source"])
     if len(sources) != len(types):
         raise p.error(given["source"], "the reducer is of another number", expected=len(types), found=len(sources))
-    start = [p.cast(p.visit(n), t, n) for n, t in zip(_items(given.get("init")), types, strict=False)]
+    start = [cast_to(p, p.visit(n), t, n) for n, t in zip(_items(given.get("init")), types, strict=False)]
     if start and len(start) != len(types):
         raise p.error(node, "init has another number of values", expected=len(types), found=len(start))
     op = tir.ReduceOp(
@@ -84,20 +90,20 @@ def reduce(p: TirEvaluator, node: ast.Call) -> SSAValue:
     return p.emit(op, node)
 
 
-def reducer_value(p: TirEvaluator, reducer: CommReducer, node: ast.AST) -> SSAValue:
+def reducer_value(p: TirParser, reducer: CommReducer, node: ast.AST) -> SSAValue:
     """A reducer by itself, which an attribute of statements is about."""
-    identity = [p.expr(v, node) for v in reducer.identity]
+    identity = [expr(p, v, node) for v in reducer.identity]
     types = [v.type for v in identity]
     return p.emit(tir.CommReducerOp(identity, _combine(p, reducer, types)), node)
 
 
-def _combine(p: TirEvaluator, reducer: CommReducer, types: Sequence[Attribute]) -> list[Region]:
+def _combine(p: TirParser, reducer: CommReducer, types: Sequence[Attribute]) -> list[Region]:
     """The results of a reducer of two values each."""
     both = list(zip(reducer.params, [*types, *types], strict=True))
     return [_region(p, both, n, t) for n, t in zip(reducer.results, types, strict=True)]
 
 
-def _arguments(p: TirEvaluator, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+def _arguments(p: TirParser, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
     """The arguments of a call by name, unevaluated; `None` is as good as none."""
     found = dict(zip(names, node.args, strict=False))
     found |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
@@ -113,7 +119,7 @@ def _items(node: ast.expr | None) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
-def _axis(p: TirEvaluator, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
+def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     """Variable, first value and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
@@ -130,7 +136,7 @@ def _axis(p: TirEvaluator, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     return var.id, least, end - least
 
 
-def _range(p: TirEvaluator, node: ast.expr) -> tuple[ast.expr, ast.expr]:
+def _range(p: TirParser, node: ast.expr) -> tuple[ast.expr, ast.expr]:
     """`T.Range(0, n)`, `T.Range(n)` or `(0, n)`."""
     items = _items(node)
     if isinstance(node, ast.Call) and p.visit(node.func) == Ref("tir", "Range") and not node.keywords:
@@ -140,8 +146,8 @@ def _range(p: TirEvaluator, node: ast.expr) -> tuple[ast.expr, ast.expr]:
     return items[0], items[1]
 
 
-def _bound(p: TirEvaluator, node: ast.expr, dtype: IntegerType) -> SymExpr:
-    found = p.dim(p.visit(node), node)
+def _bound(p: TirParser, node: ast.expr, dtype: IntegerType) -> SymExpr:
+    found = dim_of(p, p.visit(node), node)
     if found.constant is not None:
         return Const(found.constant, dtype)
     if found.dtype != dtype or any(not isinstance(v.name, str) for v in found.free_vars()):
@@ -149,7 +155,7 @@ def _bound(p: TirEvaluator, node: ast.expr, dtype: IntegerType) -> SymExpr:
     return found
 
 
-def _number(p: TirEvaluator, node: ast.expr | None, count: int) -> int:
+def _number(p: TirParser, node: ast.expr | None, count: int) -> int:
     if node is None:
         return 0
     found = as_sym(p.visit(node))
@@ -158,19 +164,15 @@ def _number(p: TirEvaluator, node: ast.expr | None, count: int) -> int:
     return found.constant
 
 
-def _region(p: TirEvaluator, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
+def _region(p: TirParser, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
     """An expression over names of its own, as a region."""
     block = Block(arg_types=[t for _, t in args])
     for (name, _), value in zip(args, block.args, strict=True):
         set_name(value, name)
-    outer, p.block = p.block, block
-    try:
-        with p.scope.frame() as frame:
-            frame.update(zip((n for n, _ in args), block.args, strict=True))
-            value = p.visit(node)
-            if p.imm(value) is None and p.type_of(value, node) != dtype:
-                raise p.error(node, "a reducer works on one type", expected=dtype, found=p.type_of(value, node))
-            p.emit(tir.YieldOp(p.cast(value, dtype, node)), node)
-    finally:
-        p.block = outer
+    with p.into(block) as frame:
+        frame.update(zip((n for n, _ in args), block.args, strict=True))
+        value = p.visit(node)
+        if imm_of(value) is None and type_of(p, value, node) != dtype:
+            raise p.error(node, "a reducer works on one type", expected=dtype, found=type_of(p, value, node))
+        p.emit(tir.YieldOp(cast_to(p, value, dtype, node)), node)
     return Region(block)

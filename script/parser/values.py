@@ -11,7 +11,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ...diagnostics import SourceLocation, suggestion
+from ...diagnostics import SourceLocation, TiraxError, suggestion
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import set_name
 from .source import ScriptError, Source
@@ -56,12 +56,28 @@ class GlobalRef:
     name: str
 
 
+class Unusable:
+    """What a name stands for that may not be used."""
+
+    def error(self, source: Source, node: ast.Name) -> TiraxError:
+        """The error for a use."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Unknown:
+class Unknown(Unusable):
     """A name of a file whose value only a run of it would give: where it is bound, and why that cannot be read."""
 
     place: SourceLocation
     reason: str = "it is no constant"
+
+    def error(self, source: Source, node: ast.Name) -> TiraxError:
+        return source.error(
+            node,
+            f"the value of '{node.id}' is not known: {self.reason}",
+            hint="a script is read, never run; write the value, or run the file and write Module.script()",
+            notes=[self.place.render()],
+        )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tirax.schedule.cpu.policy.default_schedule import DefaultSchedule
 from tirax.schedule.registry import PRIMITIVES
 from tirax.schedule.schedule import ApplySchedule
 from tirax.script import parse_mlir
-from tirax.script.parser.tir_calls import DEVICE_NAMES
+from tirax.script.parser.tir_foreign import DEVICE_NAMES
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import tir as T
 from tirax.universe import TIRAX_UNIVERSE

@@ -16,7 +16,7 @@ from tirax.ir.passes.transform import Sequential, new_context
 from tirax.ir.text import TextParser
 from tirax.ir.verification.verify import Verifier
 from tirax.script.mlir_text import parse_mlir
-from tirax.script.parser.relax_calls import RelaxEvaluator
+from tirax.script.parser.evaluator import Evaluator
 from tirax.script.printer import print_script
 from tirax.transforms.tir.guard_indices import GuardIndices, ReportIndices
 from tirax.tvm_api import script
@@ -104,8 +104,8 @@ def test_reading_printing_and_verifying_is_linear(program):
 
 def test_a_quadratic_step_is_seen(monkeypatch):
     """One call more for each operation before."""
-    emit = RelaxEvaluator.emit
-    monkeypatch.setattr(RelaxEvaluator, "emit", lambda p, op, node: (list(p.block.ops), emit(p, op, node))[1])
+    emit = Evaluator.emit
+    monkeypatch.setattr(Evaluator, "emit", lambda p, op, node: (list(p.block.ops), emit(p, op, node))[1])
     assert list(worse_than_linear(operators, 4 * N, 2.1)) == ["parse TVMScript"]
 
 

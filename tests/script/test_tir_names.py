@@ -7,10 +7,11 @@ from tirax.interpreter.foreign import ADDRESSES
 from tirax.interpreter.scalars import INTRINSICS as MEANINGS
 from tirax.lowering.tir_to_scf import intrinsics, values
 from tirax.script import parse_function
-from tirax.script.parser.tir_buffers import BUFFER_CALLS
-from tirax.script.parser.tir_calls import CALLS, DEVICE_NAMES, dtype_by_name
-from tirax.script.parser.tir_parser import TirParser
+from tirax.script.parser.tir_foreign import DEVICE_NAMES
+from tirax.script.parser.tir_parser import EXPRESSIONS, FUNCTIONS, SPECIAL
+from tirax.script.parser.tir_statements import CONTEXTS
 from tirax.script.parser.tir_unsupported import UNSUPPORTED
+from tirax.script.parser.tir_values import dtype_by_name
 from tirax.transforms.tir.asserts import RAISED
 
 _LANES = ("", "x4", "x8", "x16", "x32", "x64")
@@ -48,10 +49,7 @@ vectorhigh vectorized vectorlow void vscale where writes
 """
 NAMES = _TEXT.split()
 _OTHER = {"grid", "handle", "macro", "prim_func", "serial", "parallel", "vectorized", "unroll", "thread_binding"}
-HERE = {
-    *CALLS, *DEVICE_NAMES, *BUFFER_CALLS, *TirParser.statements, *TirParser.contexts, *_OTHER,
-    *(path for _, path in TirParser.special),
-}  # fmt: skip
+HERE = {*FUNCTIONS, *SPECIAL, *CONTEXTS, *_OTHER}
 
 
 def test_every_name_is_here_or_refused_with_a_reason():
@@ -92,10 +90,11 @@ def test_every_intrinsic_has_a_meaning_and_machine_code():
         "env_thread",
         "llvm_lookup_intrinsic_id",
     }
-    operators = {n for n in CALLS if n[0].isupper() and n not in no_intrinsics}
+    calls = EXPRESSIONS.keys() - DEVICE_NAMES.keys()
+    operators = {n for n in calls if n[0].isupper() and n not in no_intrinsics}
     operators |= {"min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod", "div", "any"}
     operators |= {"all", "ceildiv", "cast", "reinterpret", "ramp", "broadcast", "infinity", "min_value", "max_value"}
-    rest = set(CALLS) - no_intrinsics - operators
+    rest = calls - no_intrinsics - operators
     assert {n for n in rest if n not in intrinsics.INTRINSICS and n not in values.CALLS} == set()
     the_machine_says = {"vscale"}
     meant = {*MEANINGS, *ADDRESSES, "power", "get_active_lane_mask"} | the_machine_says

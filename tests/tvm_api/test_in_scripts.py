@@ -6,9 +6,9 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.script import parse_source
-from tirax.script.parser.tir_buffers import BUFFER_CALLS
-from tirax.script.parser.tir_calls import CALLS, TirCalls
-from tirax.script.parser.tir_parser import TirParser
+from tirax.script.parser.tir_foreign import DEVICE_NAMES
+from tirax.script.parser.tir_parser import FUNCTIONS, SPECIAL
+from tirax.script.parser.tir_statements import CONTEXTS
 from tirax.script.parser.values import CallSite
 from tirax.tvm_api.script import _in_scripts
 from tirax.tvm_api.script import tir as T
@@ -114,8 +114,7 @@ def test_parameters_are_those_that_the_parser_binds(monkeypatch):
 
 
 def test_every_name_of_the_parser_is_told_of():
-    known = {*CALLS, *BUFFER_CALLS, *TirParser.statements, *TirParser.contexts}
-    known |= {path.partition(".")[0] for dialect, path in (*TirParser.special, *TirCalls.special) if dialect == "tir"}
+    known = {*FUNCTIONS, *CONTEXTS, *(path.partition(".")[0] for path in SPECIAL)} - DEVICE_NAMES.keys()
     assert not known - set(dir(T))
     assert all(getattr(T, name) for name in dir(T))
 

@@ -15,10 +15,7 @@ from ...dialects.dtypes import DTYPES
 from ...dialects.relax import OPERATORS
 from ...dialects.relax.composite import COMPOSITES, composite_parameters
 from ...dialects.relax.operator import Operator
-from ...script.parser import relax_calls, tir_buffers, tir_calls, tir_unsupported
-from ...script.parser.relax_parser import RelaxParser
-from ...script.parser.relax_types import STRUCT_INFO_CALLS
-from ...script.parser.tir_parser import TirParser
+from ...script.parser import relax_parser, tir_parser, tir_unsupported
 from ...universe import full_universe
 
 
@@ -101,14 +98,12 @@ _OF_I = {
 @cache
 def script_entries() -> Mapping[str, Mapping[str, Entry]]:
     """The names of TVMScript by dialect (`relax`, `tir`, `ir`); the operators of plug-ins are among them."""
-    relax = {name: _function("R", name, f) for name, f in {**relax_calls.CALLS, **STRUCT_INFO_CALLS}.items()}
-    relax |= {name: _function("R", name, f) for name, f in RelaxParser.statements.items()}
+    relax = {name: _function("R", name, f) for name, f in relax_parser.FUNCTIONS.items()}
     relax |= {e.name: e for e in map(_operator, OPERATORS.values())}
     for whole, function in COMPOSITES.items():
         name, parameters = whole.removeprefix("relax."), composite_parameters(whole)
         relax[name] = Entry(name, f"R.{name}({', '.join(parameters)})", _doc(function))
-    calls = {**tir_calls.CALLS, **tir_buffers.BUFFER_CALLS, **TirParser.statements}
-    calls |= {name: f for (dialect, name), f in TirParser.special.items() if dialect == "tir"}
+    calls = {**tir_parser.FUNCTIONS, **tir_parser.SPECIAL}
     tir = {name: _function("T", name, f) for name, f in calls.items() if name not in tir_unsupported.UNSUPPORTED}
     tir |= {name: Entry(name, f"T.{name}", "A data type; called, a constant of it or a variable.") for name in DTYPES}
     return {"relax": relax | _described("R", _OF_R), "tir": tir | _described("T", _OF_T), "ir": _described("I", _OF_I)}

@@ -19,7 +19,7 @@ from ...script.parser.values import GlobalRef, Metadata, ModuleRef
 from .python_text import UNREADABLE, tree_of
 from .reader import Checker, Memory, internal, lines_of, readable, words_of
 from .reading import Binding, Piece, Place, Reading, problem_of, type_text
-from .script_parser import BROKEN, ConsequenceError, ModuleNotes, Notes, Types, types_of
+from .script_parser import BROKEN, ConsequenceError, Notes, ProgramReader, Types, types_of
 
 PROGRAM = re.compile(r"^\s*@\s*(?:[\w.]+\.)?(?:function|prim_func|ir_module)\b", re.MULTILINE)
 """What a file has in which there is something to read."""
@@ -94,7 +94,8 @@ class _Group:
     ):
         self._reader, self._reading, self._name, self._around = reader, reading, name, around
         self._environment = environment
-        self._module = ModuleNotes(reader._source, environment, unreadable, lambda f: self._piece(f).op)
+        self._program = ProgramReader(reader._source, environment, unreadable, lambda f: self._piece(f).op)
+        self._parser = self._program.parser
         self._pieces: dict[str, Piece] = {}
 
     def read(self, nodes: list[Program]) -> None:
@@ -110,10 +111,10 @@ class _Group:
                 own += node.body
         for statement in beside if self._name else ():
             self._declare(statement)
-        borrowed = set(self._module.own)
+        borrowed = set(self._parser.functions)
         for statement in own:
             self._declare(statement)
-        for function in list(self._module.own.values()):
+        for function in list(self._parser.functions.values()):
             self._piece(function)
         pieces = list(self._pieces.values())
         module = self._reader.checker(self._name).check(pieces) if pieces else None
@@ -123,13 +124,13 @@ class _Group:
 
     def _check_class(self, node: ast.ClassDef) -> None:
         if len(node.decorator_list) != 1:
-            self._note(self._module.source.error(node, f"class '{node.name}' needs one decorator"))
+            self._note(self._parser.source.error(node, f"class '{node.name}' needs one decorator"))
         if node.bases or node.keywords:
-            self._note(self._module.source.error(node, "a module has no base classes"))
+            self._note(self._parser.source.error(node, "a module has no base classes"))
 
     def _declare(self, statement: ast.stmt) -> None:
         try:
-            self._module.declare([statement])
+            self._parser.declare([statement])
         except ConsequenceError:
             pass  # told where it is not Python
         except TiraxError as error:
@@ -147,8 +148,8 @@ class _Group:
         first, end = _range(function.node)
         lines = tuple(self._reading.lines[first:end])
         words = frozenset(words_of(lines))
-        called = sorted((words & set(self._module.function_names())) - {name})
-        key: Hashable = (self._name, name, lines, self._around, tuple(map(self._module.interface, called)))
+        called = sorted((words & set(self._parser.function_names())) - {name})
+        key: Hashable = (self._name, name, lines, self._around, tuple(map(self._program.interface, called)))
         read = partial(self._read, function, Piece(name, first, lines, words=words, origin=first, program=self._name))
         self._pieces[name] = piece = self._reader._memory.piece(key, first, read)
         function.in_progress = False
@@ -157,7 +158,7 @@ class _Group:
     def _read(self, function: Function, piece: Piece) -> Piece:
         notes = Notes()
         function.in_progress = False
-        readable(lambda: self._module.read(function, notes), piece, (ConsequenceError,))
+        readable(lambda: self._program.read(function, notes), piece, (ConsequenceError,))
         function.in_progress = True
         for error in notes.errors:
             piece.add(error)
