@@ -192,12 +192,12 @@ def kind_of_part(
 ) -> PartKind:
     """Parts that have the text `before` in front of them. In `syntax`, `{}` stands for the part's name."""
 
-    def show_behind(printer: Printer, item: Any) -> None:
+    def show_prefixed(printer: Printer, item: Any) -> None:
         printer.print_string(before)
         show(printer, item)
 
     def named(name: str, path: str = "") -> Part:
-        return Part(name, path or name, show_behind, read, before + syntax.format(name))
+        return Part(name, path or name, show_prefixed, read, before + syntax.format(name))
 
     return named
 

@@ -109,8 +109,8 @@ class BlockFormat:
             raise ShapeError(
                 "rows are interleaved by whole groups", expected=f"a multiple of {rows}", found=packed.shape[0]
             )
-        apart = packed.reshape(packed.shape[0] // rows, rows, -1, self.block_bytes)
-        parts = [self._words(apart[..., f.offset : f.offset + f.bytes], f, to_rows=False) for f in self.fields]
+        blocks = packed.reshape(packed.shape[0] // rows, rows, -1, self.block_bytes)
+        parts = [self._words(blocks[..., f.offset : f.offset + f.bytes], f, to_rows=False) for f in self.fields]
         return np.ascontiguousarray(np.concatenate(parts, -1)).reshape(packed.shape[0] // rows, -1)
 
     def separate(self, packed: Array, rows: int) -> Array:
@@ -126,11 +126,11 @@ class BlockFormat:
     def _words(part: Array, f: Field, *, to_rows: bool, rows: int = 0) -> Array:
         if to_rows:
             n, blocks, _ = part.shape
-            apart = part.reshape(n, blocks, f.count, rows, f.width).transpose(0, 3, 1, 2, 4)
-            return apart.reshape(n, rows, blocks, f.bytes)
+            transposed = part.reshape(n, blocks, f.count, rows, f.width).transpose(0, 3, 1, 2, 4)
+            return transposed.reshape(n, rows, blocks, f.bytes)
         n, rows, blocks, _ = part.shape
-        apart = part.reshape(n, rows, blocks, f.count, f.width).transpose(0, 2, 3, 1, 4)
-        return apart.reshape(n, blocks, rows * f.bytes)
+        transposed = part.reshape(n, rows, blocks, f.count, f.width).transpose(0, 2, 3, 1, 4)
+        return transposed.reshape(n, blocks, rows * f.bytes)
 
 
 # numbers in fields

@@ -142,9 +142,9 @@ _FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARR
 
 def dtype_of(name: str) -> Attribute:
     """The type named `name`; `float32x4` is a vector. Raises `DTypeError`, with a suggestion, for no known name."""
-    found = DTYPES.get(name)
-    if found is not None:
-        return found
+    dtype = DTYPES.get(name)
+    if dtype is not None:
+        return dtype
     if name in _OTHER_NAMES:
         return DTYPES[_OTHER_NAMES[name]]
     vector = _VECTOR.match(name.replace("uint1x", "boolx"))

@@ -153,21 +153,21 @@ class _Copier:
 
 def operations(root: Operation) -> list[Operation]:
     """`root` and all operations inside of it as they are now, each before those inside of it."""
-    found = [root]
+    ops = [root]
     if root.regions:
-        _collect(root, found)
-    return found
+        _collect(root, ops)
+    return ops
 
 
-def _collect(op: Operation, found: list[Operation]) -> None:
+def _collect(op: Operation, out: list[Operation]) -> None:
     for region in op.regions:
         block = region._first_block
         while block is not None:
             inner = block._first_op
             while inner is not None:
-                found.append(inner)
+                out.append(inner)
                 if inner.regions:
-                    _collect(inner, found)
+                    _collect(inner, out)
                 inner = inner._next_op
             block = block._next_block
 

@@ -583,8 +583,8 @@ def declare(spec: Spec) -> None:
 
 def _instruction(spec: Spec) -> type[Instruction]:
     body = {"__doc__": f"`{spec.name}` of a schedule.", "name": f"sched.{spec.name}"}
-    made: Any = type(f"{spec.kind}Op", (Instruction,), {**body, "traits": traits_def(HasParent(SequenceOp))})
-    defined: type[Instruction] = irdl_op_definition(made)
+    undefined: Any = type(f"{spec.kind}Op", (Instruction,), {**body, "traits": traits_def(HasParent(SequenceOp))})
+    defined: type[Instruction] = irdl_op_definition(undefined)
     defined.SPEC = spec
     return defined
 

@@ -35,14 +35,14 @@ def build(
     exec_mode: str = "compiled",
     *,
     opt_level: int = 3,
-    apart: bool = False,
+    in_subprocess: bool = False,
 ) -> Executable:
     """Compile a module (an `IRModule` or `ModuleOp`), which stays as it is.
 
     `target` is this machine by default. `params` are bound to parameters of `main` by name first. `pipeline` is a name
     of `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; what it leaves of relax and tir is
     lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is always native. `opt_level` is
-    LLVM's. `apart` compiles what the cache of executables may hold in another process (`subprocess_build.py`).
+    LLVM's. `in_subprocess` compiles what the cache of executables may hold in another process (`subprocess_build.py`).
 
     Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
     `VerifyError`, `TargetError`.
@@ -54,7 +54,7 @@ def build(
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
-        if executable is None and apart and entry is not None:
+        if executable is None and in_subprocess and entry is not None:
             with stage("apart"):
                 build_in_subprocess(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
@@ -80,7 +80,7 @@ def build_described(
     module: Callable[[], Any],
     target: Target,
     *,
-    apart: bool = False,
+    in_subprocess: bool = False,
     elsewhere: Callable[[], None] | None = None,
 ) -> Executable:
     """As `build` of what `module` gives, which is asked for where the cache has no executable of that description.
@@ -95,7 +95,7 @@ def build_described(
         elsewhere()
         executable = entry.load()
     if executable is None:
-        executable = build(module(), target, pipeline=pipeline, apart=apart)
+        executable = build(module(), target, pipeline=pipeline, in_subprocess=in_subprocess)
         if entry is not None:
             entry.store(executable)
     executable.instrument = lambda: build(module(), target, pipeline=pipeline).instrumented

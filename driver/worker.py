@@ -26,11 +26,11 @@ _KERNELS = LOWERING[len(HOST) :]
 
 def serve(requests: IO[bytes], answers: IO[bytes], target: Target, opt_level: int) -> None:
     """Answer a text of kernels that call no others with the key of its LLVM text, its object and seconds by stage."""
-    made = {_KERNELS: make_passes(_KERNELS, target.text)}  # which imports them, before there is anything to do
+    pipelines = {_KERNELS: make_passes(_KERNELS, target.text)}  # which imports them, before there is anything to do
     target_machine(target)
     while (request := read_message(requests)) is not None:
         names = tuple(request[0]["passes"])
-        passes = made.get(names) or made.setdefault(names, make_passes(names, target.text))
+        passes = pipelines.get(names) or pipelines.setdefault(names, make_passes(names, target.text))
         with Timings() as timings:
             with stage("parse"):
                 module = parse_mlir(request[1].decode())

@@ -134,7 +134,7 @@ class PartWorkers:
         while (number := self._take()) is not None:
             answer = None
             try:
-                answer = _asked(process, _text(parts[number]), passes)
+                answer = _request(process, _text(parts[number]), passes)
             finally:
                 if answer is None:
                     self._pending.append(number)
@@ -152,7 +152,7 @@ def _text(kernels: Kernels) -> str:
     return "\n".join(("builtin.module {", *map(str, kernels), "}"))
 
 
-def _asked(process: subprocess.Popen[bytes], text: str, passes: Sequence[str]) -> Answer | None:
+def _request(process: subprocess.Popen[bytes], text: str, passes: Sequence[str]) -> Answer | None:
     """What a process makes of a part; None where it has ended."""
     assert process.stdin is not None and process.stdout is not None
     try:

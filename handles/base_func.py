@@ -85,8 +85,8 @@ class BaseFunc:
     def attrs(self) -> DictAttrs:
         """The attributes, `global_symbol` among them where the function is not private."""
         attrs = self.op.func_attrs
-        found = {} if attrs is None else {k: value_of(v) for k, v in attrs.data.items()}
-        return DictAttrs(found if self.private or self.is_local else {"global_symbol": self.name, **found})
+        own = {} if attrs is None else {k: value_of(v) for k, v in attrs.data.items()}
+        return DictAttrs(own if self.private or self.is_local else {"global_symbol": self.name, **own})
 
     @property
     def is_local(self) -> bool:
@@ -101,14 +101,14 @@ class BaseFunc:
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
         new = self.copy()
-        given = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
-        require_names(given)
-        symbol = given.pop("global_symbol", None)
+        updates = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
+        require_names(updates)
+        symbol = updates.pop("global_symbol", None)
         if symbol is not None and not new.is_local:
             new.op.properties["sym_name"] = StringAttr(str(symbol))
             new.op.properties.pop("sym_visibility", None)
             new._set_attrs({"global_symbol": None})
-        new._set_attrs({k: attr_of(v) for k, v in given.items()})
+        new._set_attrs({k: attr_of(v) for k, v in updates.items()})
         return new
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Self:

@@ -86,9 +86,9 @@ class _Comparison:
 
     def _parts(self, names: str, a: Any, b: Any, path: ObjectPath) -> Paths | None:
         for name in names.split():
-            found = self.node(getattr(a, name), getattr(b, name), path.attr(name))
-            if found is not None:
-                return found
+            mismatch = self.node(getattr(a, name), getattr(b, name), path.attr(name))
+            if mismatch is not None:
+                return mismatch
         return None
 
     def module(self, a: IRModule, b: IRModule, path: ObjectPath) -> Paths | None:
@@ -98,12 +98,12 @@ class _Comparison:
         """Values under the same keys; variables that stand for each other are the same key."""
         keys = [(k, self._variables.get(_identity(k), _identity(k))) for k in a]
         theirs = {_identity(k): k for k in b}
-        for key, wanted in keys:
-            if wanted not in theirs:
+        for key, counterpart in keys:
+            if counterpart not in theirs:
                 return path.map_value(key), path.missing_map_entry()
-            found = self.node(a[key], b[theirs[wanted]], path.map_value(key))
-            if found is not None:
-                return found
+            mismatch = self.node(a[key], b[theirs[counterpart]], path.map_value(key))
+            if mismatch is not None:
+                return mismatch
         known = {wanted for _, wanted in keys}
         more = next((k for identity, k in theirs.items() if identity not in known), None)
         return None if more is None else (path.missing_map_entry(), path.map_value(more))
@@ -111,9 +111,9 @@ class _Comparison:
     def sequence(self, a: Sequence[Any], b: Sequence[Any], path: ObjectPath) -> Paths | None:
         """Elements first, then the lengths."""
         for i, (x, y) in enumerate(zip(a, b, strict=False)):
-            found = self.node(x, y, path.array_index(i))
-            if found is not None:
-                return found
+            mismatch = self.node(x, y, path.array_index(i))
+            if mismatch is not None:
+                return mismatch
         n = min(len(a), len(b))
         if len(a) == len(b):
             return None
@@ -130,8 +130,8 @@ class _Comparison:
         x, y = ("buffer", a.ssa), ("buffer", b.ssa)
         if x in self._variables or y in self._taken:
             return None if self._variables.get(x) == y else (path, path)
-        found = self._parts(_PARTS["Buffer"], a, b, path)
-        return self._stand_for(x, y) if found is None else found
+        mismatch = self._parts(_PARTS["Buffer"], a, b, path)
+        return self._stand_for(x, y) if mismatch is None else mismatch
 
     def expression(self, a: PrimExpr, b: PrimExpr, path: ObjectPath) -> Paths | None:
         kind = class_name(a)
@@ -144,7 +144,7 @@ class _Comparison:
             return None if self._is_same_variable(a, b) else (path, path)
         ours, theirs = named_parts(a), named_parts(b)
         pairs = ((path.attr(name), part, theirs[name]) for name, part in ours.items())
-        return next((found for place, x, y in pairs if (found := self.node(x, y, place)) is not None), None)
+        return next((mismatch for place, x, y in pairs if (mismatch := self.node(x, y, place)) is not None), None)
 
     def number(self, a: ExtentInt, b: ExtentInt, path: ObjectPath) -> Paths | None:
         """An extent, which TVM has as a node."""

@@ -63,7 +63,7 @@ class Target(_cpu.Target):
 
     def __init__(self, target: Any = "llvm", host: Any = None):
         config = _config(target)
-        given_host = config.pop("host", None) if host is None else host
+        host_config = config.pop("host", None) if host is None else host
         config.pop("host", None)
         kind = kind_of(config)
         attrs = {key: option(key, value) for key, value in config.items() if key != "kind"}
@@ -72,7 +72,7 @@ class Target(_cpu.Target):
         self._set("kind", kind)
         self._set("attrs", attrs)
         self._set("keys", keys_of({"kind": kind.name, **attrs}))
-        self._set("host", None if given_host is None else Target(given_host))
+        self._set("host", None if host_config is None else Target(host_config))
         if kind.name == "composite":
             attrs["devices"] = [Target(d) for d in attrs.get("devices", ())]
         self._resolve()
@@ -167,8 +167,8 @@ class Target(_cpu.Target):
             if host is not None:
                 raise AssertionError("Target host is not empty when target is empty.")
             return None, None
-        found = Target(target, host)
-        return found, found.host
+        canonical = Target(target, host)
+        return canonical, canonical.host
 
     @staticmethod
     def canon_multi_target(targets: Any) -> list[Target] | None:
@@ -182,10 +182,10 @@ class Target(_cpu.Target):
     @staticmethod
     def canon_multi_target_and_host(target: Any, host: Any = None) -> list[Target]:
         """As `canon_multi_target`, each with the host. Raises `AssertionError` without a target, as TVM does."""
-        found = Target.canon_multi_target(target)
-        if found is None:
+        canonical = Target.canon_multi_target(target)
+        if canonical is None:
             raise AssertionError("Target is not given.")
-        return [Target(t, host) for t in found]
+        return [Target(t, host) for t in canonical]
 
     @staticmethod
     def canon_target_map_and_host(target_map: Mapping[Any, Any], host: Any = None) -> tuple[dict[Target, Any], Any]:

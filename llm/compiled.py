@@ -89,7 +89,7 @@ class CompiledDecoder:
             _ROOMS,
             lambda: self._module(KINDS[kind](self.decoder)),
             target,
-            apart=self._is_large,
+            in_subprocess=self._is_large,
             elsewhere=None if compile_elsewhere is None else lambda: compile_elsewhere(kind),
         )
         gc.collect()

@@ -103,7 +103,7 @@ class _Check:
     def __init__(self, function: str | None):
         self.function = function
         self.problems: list[TiraxError] = []
-        self.found: list[_Extent] = []
+        self.checked_extents: list[_Extent] = []
         self.visitors: dict[type, Callable[..., Any]] = {
             TensorInfo: self._tensor,
             ShapeInfo: self._shape,
@@ -141,7 +141,9 @@ class _Check:
             found = f"{data.ndim}, shape {data.shape}"
             self.problem(ShapeError, place, "wrong number of dimensions", f"{info.ndim}, as in {info}", found)
         elif info.shape is not None:
-            self.found += [(f"{place}, dimension {i}", d, n) for i, (d, n) in enumerate(zip(info.shape, data.shape))]
+            self.checked_extents += [
+                (f"{place}, dimension {i}", d, n) for i, (d, n) in enumerate(zip(info.shape, data.shape))
+            ]
         return None if result is None else self._layout(place, result, access)
 
     def _array(self, place: str, value: Any, info: TensorInfo) -> np.ndarray | None:
@@ -164,14 +166,14 @@ class _Check:
     def _dtype(self, place: str, info: TensorInfo, data: np.ndarray) -> np.ndarray | None:
         """`data` with the declared dtype's own object, None where it has another one."""
         native = data.dtype if data.dtype.isnative else data.dtype.newbyteorder("=")
-        wanted = DTYPES.get(info.dtype or native.name)
-        if wanted is None or native != wanted:
-            convertible = wanted is not None and native.name in DTYPES
+        declared = DTYPES.get(info.dtype or native.name)
+        if declared is None or native != declared:
+            convertible = declared is not None and native.name in DTYPES
             hint = f"convert it: x.astype('{info.dtype}')" if convertible else None
             expected = info.dtype or f"one of {', '.join(DTYPES)}"
             self.problem(DTypeError, place, "wrong dtype", expected, describe_dtype(data.dtype), hint)
             return None
-        return data.view(wanted) if data.dtype.isnative else data
+        return data.view(declared) if data.dtype.isnative else data
 
     def _layout(self, place: str, data: np.ndarray, access: str) -> np.ndarray | None:
         """`data` in the form that native code reads: itself or, where it is only read, a copy."""
@@ -198,7 +200,7 @@ class _Check:
         elif any(not 0 <= n < 2**63 for n in values):
             self.problem(ShapeError, place, "extents out of range", "0 <= extent < 2**63", values)
         elif info.values is not None:
-            self.found += [(f"{place}, value {i}", d, n) for i, (d, n) in enumerate(zip(info.values, values))]
+            self.checked_extents += [(f"{place}, value {i}", d, n) for i, (d, n) in enumerate(zip(info.values, values))]
         return values
 
     def _prim(self, place: str, info: PrimInfo, value: Any, access: str) -> Any:
@@ -209,7 +211,7 @@ class _Check:
             found = _shown(value)
             self.problem(ArgumentError, place, f"not a number of type {info.dtype}", _range_text(info.dtype), found)
         elif info.value is not None:
-            self.found.append((place, info.value, int(result)))
+            self.checked_extents.append((place, info.value, int(result)))
         return result
 
     def _tuple(self, place: str, info: TupleInfo, value: Any, access: str) -> Any:
@@ -234,11 +236,11 @@ class _Check:
         """
         bound = dict(env)
         origin: dict[str, str] = {}
-        for place, dim, extent in self.found:
+        for place, dim, extent in self.checked_extents:
             if isinstance(dim, tuple) and dim[0] == "var" and dim[1] not in bound:
                 bound[dim[1]] = extent
                 origin[dim[1]] = place
-        for place, dim, extent in self.found:
+        for place, dim, extent in self.checked_extents:
             self._compare(place, dim, extent, bound, origin)
         return bound
 

@@ -45,10 +45,10 @@ def to_dtype(dtype: Any) -> np.dtype[Any]:
     Raises `DTypeError` (or `NameLookupError` for a name that nothing answers to).
     """
     if isinstance(dtype, str):
-        found = DTYPES.get(_ALIASES.get(dtype, dtype))
-        if found is None:
+        named = DTYPES.get(_ALIASES.get(dtype, dtype))
+        if named is None:
             raise unknown_name("dtype", dtype, DTYPES)
-        return found
+        return named
     try:
         return DTYPES[np.dtype(dtype).newbyteorder("=").name]
     except (TypeError, KeyError):

@@ -70,7 +70,7 @@ class LinkedCode:
     addresses: dict[str, int] = field(default_factory=dict[str, int])
 
 
-def link(parts: Sequence[bytes], imports: Mapping[str, int], wanted: Iterable[str]) -> LinkedCode | None:
+def link(parts: Sequence[bytes], imports: Mapping[str, int], required: Iterable[str]) -> LinkedCode | None:
     """Link objects with each other, with `imports` by their addresses, and with the process.
 
     None where something of them is not known here, is nowhere, is there twice, or one of `wanted` is not there.
@@ -81,7 +81,7 @@ def link(parts: Sequence[bytes], imports: Mapping[str, int], wanted: Iterable[st
         linked = _link([_parsed(memoryview(part)) for part in parts], imports)
     except (_UnknownPartError, struct.error, IndexError, ValueError):
         return None  # LLVM tells what is wrong
-    return linked if all(name in linked.addresses for name in wanted) else None
+    return linked if all(name in linked.addresses for name in required) else None
 
 
 def _parsed(data: memoryview) -> _Object:

@@ -44,16 +44,16 @@ def load_object(
     Raises `LoadError` for a damaged object or symbols that are missing, `AbiError` where the object's table has another
     form.
     """
-    wanted = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
-    kept, addresses = link(split_objects(code), _imports(code, imports or {}), wanted)
+    required = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
+    kept, addresses = link(split_objects(code), _imports(code, imports or {}), required)
     loaded = LoadedObject(kept, addresses, references)
     _fill_table(loaded, own_slots)
     return loaded
 
 
-def _imports(code: bytes, given: Mapping[str, int]) -> dict[str, int]:
+def _imports(code: bytes, explicit: Mapping[str, int]) -> dict[str, int]:
     """The symbols to link an object with, by address: those that are given, and those of the runtime that it has."""
-    imports = dict(given)
+    imports = dict(explicit)
     if thread_pool.SYMBOL.encode() in code and thread_pool.SYMBOL not in imports:
         imports[thread_pool.SYMBOL] = thread_pool.parallel_for_address()
     if stack.SYMBOL.encode() in code:

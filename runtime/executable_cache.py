@@ -42,7 +42,7 @@ class ExecutableCache(Cache[Mapped]):
     name, suffix, limit = "executables", ".x", 4 * 2**30
     _writer: threading.Thread | None = None
 
-    def get(self, key: str, given: Sequence[np.ndarray]) -> Executable | None:
+    def get(self, key: str, constants: Sequence[np.ndarray]) -> Executable | None:
         """The executable stored under `key`, None where there is none, it is damaged, or the cache is off.
 
         `given` are the bytes of the constants of the program, in the order that they had for `put`.
@@ -51,14 +51,14 @@ class ExecutableCache(Cache[Mapped]):
         if mapped is None:
             return None
         header, blobs = mapped
-        contents = [given[at] if own is None else blobs[own] for own, at in header["contents"]]
+        contents = [constants[at] if own is None else blobs[own] for own, at in header["contents"]]
         return Executable.from_json(header, blobs[0], contents)
 
-    def put(self, key: str, executable: Executable, given: Sequence[np.ndarray]) -> None:
+    def put(self, key: str, executable: Executable, constants: Sequence[np.ndarray]) -> None:
         """Store an executable without functions or sites that belong to this process alone."""
         if not cache_enabled(self.name):
             return
-        known = {(b.ctypes.data, b.nbytes): at for at, b in enumerate(given) if b.nbytes}
+        known = {(b.ctypes.data, b.nbytes): at for at, b in enumerate(constants) if b.nbytes}
         blobs: list[memoryview] = [memoryview(executable.code)]
         contents: list[tuple[int | None, int]] = []
         for constant in executable.constants:

@@ -62,13 +62,13 @@ def imports(load: Callable[[Sequence[str], Sequence[str]], tuple[object, dict[st
     if not is_active():
         return {}
     if not _loaded:
-        tracker, found = load(("failing_memory",), (*_FUNCTIONS.values(), *_CONTROLS))
+        tracker, addresses = load(("failing_memory",), (*_FUNCTIONS.values(), *_CONTROLS))
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))  # the code is never unloaded
         i64 = ctypes.c_int64
-        controls: dict[str, Any] = {name: ctypes.CFUNCTYPE(i64)(found[name]) for name in _CONTROLS[1:]}
-        controls["failing_set"] = ctypes.CFUNCTYPE(None, i64, i64)(found["failing_set"])
+        controls: dict[str, Any] = {name: ctypes.CFUNCTYPE(i64)(addresses[name]) for name in _CONTROLS[1:]}
+        controls["failing_set"] = ctypes.CFUNCTYPE(None, i64, i64)(addresses["failing_set"])
         controls["failing_set"](_first(), _NEVER)
-        _loaded.append(({name: found[own] for name, own in _FUNCTIONS.items()}, controls))
+        _loaded.append(({name: addresses[own] for name, own in _FUNCTIONS.items()}, controls))
     return _loaded[0][0]
 
 

@@ -30,13 +30,13 @@ class Host:
 @functools.cache
 def host() -> Host:
     """This machine, with the registers for matrices that this process may use."""
-    found = _host()
-    if any(name.startswith(MATRIX_FEATURES) and present for name, present in found.features):
-        return replace(found, features=tuple((name, on and _is_given(name)) for name, on in found.features))
-    return found
+    machine = _host()
+    if any(name.startswith(MATRIX_FEATURES) and present for name, present in machine.features):
+        return replace(machine, features=tuple((name, on and _is_permitted(name)) for name, on in machine.features))
+    return machine
 
 
-def _is_given(name: str) -> bool:
+def _is_permitted(name: str) -> bool:
     return not name.startswith(MATRIX_FEATURES) or has_matrix_registers()
 
 
@@ -53,10 +53,10 @@ def _host() -> Host:
     import llvmlite.binding as llvm
 
     features = tuple(sorted(dict(llvm.get_host_cpu_features()).items()))
-    found = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    machine = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
     if key is not None:
-        _objects.put(key, json.dumps([found.triple, found.processor, features]).encode())
-    return found
+        _objects.put(key, json.dumps([machine.triple, machine.processor, features]).encode())
+    return machine
 
 
 def _start() -> str | None:

@@ -56,10 +56,10 @@ def native_text(*names: str) -> str:
     """The files `native/<name>.ll`, linked with each other, as LLVM text."""
     import llvmlite.binding as llvm
 
-    whole, *parts = (llvm.parse_assembly((_NATIVE / f"{name}.ll").read_text(encoding="utf-8")) for name in names)
+    linked, *parts = (llvm.parse_assembly((_NATIVE / f"{name}.ll").read_text(encoding="utf-8")) for name in names)
     for part in parts:
-        whole.link_in(part)
-    return str(whole)
+        linked.link_in(part)
+    return str(linked)
 
 
 def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]]:

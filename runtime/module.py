@@ -50,10 +50,10 @@ class Functions(Unpicklable):
 
     def info(self, name: str) -> FunctionInfo:
         """What is known of a function, found by its name or its alias. Raises `NameLookupError` with a suggestion."""
-        found = self.functions.get(name) or next((f for f in self.functions.values() if f.alias == name != ""), None)
-        if found is None:
+        info = self.functions.get(name) or next((f for f in self.functions.values() if f.alias == name != ""), None)
+        if info is None:
             raise unknown_name("function", name, self._callables)
-        return found
+        return info
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by its name or its alias. Raises `NameLookupError` with a suggestion."""

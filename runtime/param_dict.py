@@ -57,11 +57,11 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
         out += struct.pack("<Q", len(text)) + text
     out += struct.pack("<Q", len(params))
     for value in params.values():
-        given = np.ascontiguousarray(value).reshape(np.shape(value))
-        code, bits = _code(to_dtype(given.dtype))
-        out += _HEAD.pack(_ARRAY, 0, _CPU, 0, given.ndim, code, bits, 1)
-        out += struct.pack(f"<{given.ndim}qq", *given.shape, given.nbytes)
-        out += given.tobytes()
+        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        code, bits = _code(to_dtype(array.dtype))
+        out += _HEAD.pack(_ARRAY, 0, _CPU, 0, array.ndim, code, bits, 1)
+        out += struct.pack(f"<{array.ndim}qq", *array.shape, array.nbytes)
+        out += array.tobytes()
     return out
 
 

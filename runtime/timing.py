@@ -99,8 +99,8 @@ class Evaluator:
             elapsed = self._run(number, args)
             if elapsed > 0 and elapsed >= goal:
                 break
-            wanted = math.ceil(number * goal / elapsed) if elapsed > 0 else number * 2
-            number = max(number + 1, min(wanted, number * 100)) if goal else number
+            required = math.ceil(number * goal / elapsed) if elapsed > 0 else number * 2
+            number = max(number + 1, min(required, number * 100)) if goal else number
         return number, elapsed / number
 
     def _run(self, number: int, args: tuple[Any, ...]) -> float:

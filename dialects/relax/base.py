@@ -124,29 +124,29 @@ class View(Operator):
 
     def infer(self) -> Attribute:
         data, dtype, offset = self.tensor("data"), self.element(), self.offset()
-        if self._given("shape"):
+        if self._has_operand("shape"):
             shape = self.shape_arg("shape")
             out = TensorType.of(shape.dims, dtype, shape.rank)
         else:
             out = TensorType.of(data.dims, dtype, data.rank)
             if dtype is None or data.element is None or byte_size(dtype) != byte_size(data.element):
                 self.fail_shape("argument shape must be given with a dtype of another size", "a shape", dtype)
-        have, wanted = _bytes(data), _bytes(out)
-        if have is not None and wanted is not None and offset is not None:
-            self._check(have, wanted + offset)
+        have, size = _bytes(data), _bytes(out)
+        if have is not None and size is not None and offset is not None:
+            self._check(have, size + offset)
         return out
 
-    def _check(self, have: SymExpr, wanted: SymExpr) -> None:
-        missing = (wanted - have).constant
+    def _check(self, have: SymExpr, end: SymExpr) -> None:
+        missing = (end - have).constant
         if missing is not None and missing > 0:
-            self.fail_shape("the view is longer than data", f"at most {have} bytes", wanted)
+            self.fail_shape("the view is longer than data", f"at most {have} bytes", end)
 
-    def _given(self, arg: str) -> bool:
+    def _has_operand(self, arg: str) -> bool:
         return not isinstance(cast(SSAValue, getattr(self, arg)).type, TupleType)
 
     def element(self) -> Attribute | None:
         """The dtype of the view. Raises `DTypeError` where it is no literal."""
-        if not self._given("dtype"):
+        if not self._has_operand("dtype"):
             return self.tensor("data").element
         owner = cast(SSAValue, getattr(self, "dtype")).owner  # noqa: B009 (`operator` adds it)
         if not isinstance(owner, DataTypeOp):
@@ -155,7 +155,7 @@ class View(Operator):
 
     def offset(self) -> SymExpr | int | None:
         """Where the view begins, in bytes; None where that is not known. Raises as `extent_operand`."""
-        if not self._given("relative_byte_offset"):
+        if not self._has_operand("relative_byte_offset"):
             return 0
         at = extent_operand(self, "relative_byte_offset")
         if at is not None and at.constant is not None and at.constant < 0:

@@ -93,7 +93,7 @@ def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExp
     return t.expr
 
 
-def given(op: Operator, arg: str) -> bool:
+def has_operand(op: Operator, arg: str) -> bool:
     """Whether an optional operand is there."""
     return getattr(op, arg) is not None
 
@@ -127,9 +127,9 @@ class Arange(_WithDefaultDType):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"end"})
 
     @classmethod
-    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """`arange(end)` begins at 0."""
-        out = super().completed(arguments)
+        out = super().fill_defaults(arguments)
         return out if out.get("end") is not None else out | {"start": 0, "end": out["start"]}
 
     def infer(self) -> Attribute:
@@ -174,9 +174,9 @@ class Eye(_Diagonal):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"m"})
 
     @classmethod
-    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """`eye(n)` is square."""
-        out = super().completed(arguments)
+        out = super().fill_defaults(arguments)
         return out if out.get("m") is not None else out | {"m": out["n"]}
 
     def infer(self) -> Attribute:

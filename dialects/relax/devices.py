@@ -19,13 +19,13 @@ _FORM = re.compile(r"(\w+?)(?:[:(](\d+)\)?)?")
 
 def device_text(device: str) -> str:
     """The canonical form of `cpu`, `llvm:1` or `cpu(0)`: `cpu:0`. Raises `TiraxError` for no known device."""
-    found = _FORM.fullmatch(device)
-    if found is None:
+    match = _FORM.fullmatch(device)
+    if match is None:
         raise TiraxError("malformed device", expected="a kind and a number, such as cpu:0", found=device)
-    kind = _ALIASES.get(found[1], found[1])
+    kind = _ALIASES.get(match[1], match[1])
     if kind not in DEVICES:
         raise unknown_name("device", kind, DEVICES)
-    return f"{kind}:{int(found[2] or 0)}"
+    return f"{kind}:{int(match[2] or 0)}"
 
 
 def device_numbers(device: str) -> tuple[int, int]:

@@ -58,5 +58,5 @@ class ExternalModsAttr(Data[ExternalFunctions]):
 
 def external_functions(module: Operation) -> Mapping[str, Callable[..., Any]]:
     """What code generators have compiled for a module, by name."""
-    found = module.attributes.get(EXTERNAL_MODS)
-    return found.data if isinstance(found, ExternalModsAttr) else {}
+    modules = module.attributes.get(EXTERNAL_MODS)
+    return modules.data if isinstance(modules, ExternalModsAttr) else {}

@@ -16,9 +16,9 @@ from .types import TensorType
 
 class _Sized(Operator):
     @classmethod
-    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """One extent stands for height and width."""
-        out = super().completed(arguments)
+        out = super().fill_defaults(arguments)
         size = out["size"]
         meaning = getattr(size, "__tirax_script_value__", None)
         extent = size if meaning is None else meaning()
@@ -110,8 +110,8 @@ class AffineGrid(_Sized):
         rank = size.rank
         if data.dims is not None and rank is not None:
             what = f"argument data must be of {rank} by {rank + 1} matrices"
-            for have, wanted in zip(data.dims[1:], (rank, rank + 1), strict=True):
-                self.require_equal(have, Const(wanted), what, wanted, have)
+            for have, extent in zip(data.dims[1:], (rank, rank + 1), strict=True):
+                self.require_equal(have, Const(extent), what, extent, have)
         if self.attr("align_corners") and any(d.constant == 1 for d in size.dims or ()):
             self.fail_shape("argument size must be greater than 1 where align_corners", "2 or more", size)
         if data.dims is None or size.dims is None:

@@ -119,8 +119,8 @@ def spread_padding(value: Any, count: int) -> list[Any]:
 
 def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
     """The attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
-    given: object = op.attr(name)
-    values = cast("list[Any]", given) if isinstance(given, list) else []
+    attribute: object = op.attr(name)
+    values = cast("list[Any]", attribute) if isinstance(attribute, list) else []
     if len(values) != count:
         op.fail_shape(f"attribute {name} must have {count} elements", count, values)
     if any(not isinstance(v, int) or v < least for v in values):

@@ -74,7 +74,7 @@ class LayoutTransform(Operator):
             self.fail_dtype("attribute pad_value must be of the dtype of x", x.element, value)
 
     def _check_separators(self, name: str, rank: int) -> None:
-        found = cast("list[Any]", self.attr(name) or [])
-        wrong = any(not isinstance(s, int) or not 0 < s <= rank for s in found)
-        if wrong or found != sorted(set(found)):
-            self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank}", found=found)
+        separators = cast("list[Any]", self.attr(name) or [])
+        wrong = any(not isinstance(s, int) or not 0 < s <= rank for s in separators)
+        if wrong or separators != sorted(set(separators)):
+            self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank}", found=separators)

@@ -99,8 +99,8 @@ class WhileLoop(Operator):
             return []
         carried = self.carried_types()
         mapping = matched(body, [*carried, *self.types("invariants")])
-        given = body.ret.types.data[len(carried) :]
-        return [_with_known_extents(t, mapping) for t in given if isinstance(t, TensorType)]
+        collected = body.ret.types.data[len(carried) :]
+        return [_with_known_extents(t, mapping) for t in collected if isinstance(t, TensorType)]
 
     def callee(self, arg: str) -> str | None:
         """The name of the function of the module that `cond` or `body` is, None where it is another value."""

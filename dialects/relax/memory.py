@@ -125,9 +125,9 @@ class StorageTensor(Allocation):
         if self.storage_value.type != OBJECT:
             self.fail_dtype("argument storage must be a storage", OBJECT, self.storage_value.type)
         self.check_integers("offset")
-        found = self.new_tensor()
-        self._check_fits(found)
-        return found
+        inferred = self.new_tensor()
+        self._check_fits(inferred)
+        return inferred
 
     def _check_fits(self, t: TensorType) -> None:
         """Raise `ShapeError` for a tensor that certainly reaches beyond its storage."""

@@ -123,10 +123,10 @@ class AttentionVarLen(Operator):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"seqstart_k", "max_seqlen_k"})
 
     @classmethod
-    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Keys begin where queries do if nothing else is said. TVM prints the operands in the order of their
         declaration, and its function takes them in another; which one it is the ranks say."""
-        out = super().completed(arguments)
+        out = super().fill_defaults(arguments)
         if _is_vector(out["max_seqlen_q"]) and not _is_vector(out.get("seqstart_k")):
             out["max_seqlen_q"], out["seqstart_k"] = out.get("seqstart_k"), out["max_seqlen_q"]
         for name, default in (("seqstart_k", "seqstart_q"), ("max_seqlen_k", "max_seqlen_q")):
@@ -175,10 +175,10 @@ class Pad(Operator):
 
     def widths(self) -> list[tuple[int, int]]:
         """Before and after for each dimension. Raises `ShapeError` for an odd number of them or a negative one."""
-        given = self.attr("pad_width")
-        if len(given) % 2 or any(not isinstance(w, int) or w < 0 for w in given):
-            self.fail_shape("attribute pad_width must be [before, after, …]", "integers that are not negative", given)
-        return list(zip(given[::2], given[1::2], strict=True))
+        widths = self.attr("pad_width")
+        if len(widths) % 2 or any(not isinstance(w, int) or w < 0 for w in widths):
+            self.fail_shape("attribute pad_width must be [before, after, …]", "integers that are not negative", widths)
+        return list(zip(widths[::2], widths[1::2], strict=True))
 
     def infer(self) -> Attribute:
         data, widths = self.tensor("data"), self.widths()

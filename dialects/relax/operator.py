@@ -207,7 +207,7 @@ class Operator(IRDLOperation):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
     """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
     OPTIONAL: ClassVar[frozenset[str]] = frozenset()
-    """Operands that `completed` finds something for where they are not given."""
+    """Operands that `fill_defaults` finds something for where they are not given."""
     ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {}
     """What stands for an operand that is not given in Python and in TVMScript."""
     DOMAINS: ClassVar[Mapping[str, Domain]] = {}
@@ -300,33 +300,33 @@ class Operator(IRDLOperation):
         return _parameters(cls)
 
     @classmethod
-    def must_be_given(cls, name: str) -> bool:
+    def is_required(cls, name: str) -> bool:
         """Whether there is nothing that stands for the parameter `name`."""
         field = cls.parameters()[name]
         has_default = field in cls.OPTIONAL or field in cls.ARG_DEFAULTS
         return (field in cls.ARG_NAMES and not has_default) or name in REQUIRED.get(cls.name, ())
 
     @classmethod
-    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What Python gives by the operands' and attributes' names, with what stands for the rest of the operands.
 
         Raises `TiraxError` where an argument is missing that has to be given.
         """
         out = {**arguments, **{n: v for n, v in cls.ARG_DEFAULTS.items() if arguments.get(n) is None}}
         for name, field in cls.parameters().items():
-            if field not in out and cls.must_be_given(name):
+            if field not in out and cls.is_required(name):
                 raise ArgumentsError(f"{cls.name}: argument {name} is missing", expected=", ".join(cls.parameters()))
         return out
 
     @classmethod
-    def worded(cls, message: str) -> str:
+    def use_parameter_names(cls, message: str) -> str:
         """A message with the operands called as in Python."""
         for name, field in PARAMETERS.get(cls.name, {}).items():
             message = re.sub(rf"\b{field}\b", name, message) if name != field else message
         return message
 
     @classmethod
-    def gathered(cls, args: Sequence[Any]) -> list[Any]:
+    def collect_varargs(cls, args: Sequence[Any]) -> list[Any]:
         """The positional arguments of a call in Python, one for each operand where the operator takes them spread."""
         last = len(cls.ARG_NAMES) - 1
         if not cls.SPREAD or len(args) < last:
@@ -396,7 +396,7 @@ class Operator(IRDLOperation):
         return value.type
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
-        raise ShapeError(f"{self.name}: {self.worded(what)}", expected=expected, found=found)
+        raise ShapeError(f"{self.name}: {self.use_parameter_names(what)}", expected=expected, found=found)
 
     def require_equal(self, a: SymExpr, b: SymExpr, what: str, expected: object = None, found: object = None) -> None:
         """Two extents that must be equal: `ShapeError` where they certainly are not; an assumption where unknown."""
@@ -424,7 +424,7 @@ class Operator(IRDLOperation):
         return assumed
 
     def fail_dtype(self, what: str, expected: object = None, found: object = None) -> NoReturn:
-        raise DTypeError(f"{self.name}: {self.worded(what)}", expected=expected, found=found)
+        raise DTypeError(f"{self.name}: {self.use_parameter_names(what)}", expected=expected, found=found)
 
     def verify_(self) -> None:
         try:

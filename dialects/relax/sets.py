@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const
-from .creation import extent_operand, given
+from .creation import extent_operand, has_operand
 from .operator import Nothing, Operator, operator
 from .reduction import normalize_axis
 from .types import TensorType, tuple_type
@@ -44,7 +44,7 @@ class Unique(Operator):
 
     def place(self) -> int | None:
         """The axis, None where there is none. Raises `ShapeError` where it is no literal."""
-        return self._literal("axis") if given(self, "axis") else None
+        return self._literal("axis") if has_operand(self, "axis") else None
 
     def flag(self, arg: str) -> bool:
         """Whether `sorted` or one of the others is set. Raises `ShapeError` where it is no literal."""

@@ -334,11 +334,11 @@ STRUCT_INFO = (TensorType, ShapeType, PrimType, ObjectType, TupleType, CallableT
 
 def free_symbolic_vars(types: Iterable[Attribute]) -> list[Var]:
     """The symbolic variables that `types` mention, in order of first occurrence, each once."""
-    found: dict[Var, None] = {}
+    out: dict[Var, None] = {}
     for t in types:
         for expr in _exprs_of(t):
-            found.update(dict.fromkeys(expr.free_vars()))
-    return list(found)
+            out.update(dict.fromkeys(expr.free_vars()))
+    return list(out)
 
 
 def _exprs_of(t: Attribute) -> Iterable[SymExpr]:

@@ -105,10 +105,10 @@ class DataLayout:
         outer: SymExpr = params[self.index(axis.primal)]
         if have == want:
             return params[self.index(axis.letter)]
-        whole = outer if have is None else outer * have + params[self.index(axis.letter.lower())]
+        full = outer if have is None else outer * have + params[self.index(axis.letter.lower())]
         if want is None:
-            return whole
-        return whole // want if axis.letter.isupper() else whole % want
+            return full
+        return full // want if axis.letter.isupper() else full % want
 
     def divides(self, dims: Sequence[SymExpr]) -> bool:
         """Whether blocks certainly fill extents, which are those of the dimensions in the order of the alphabet."""
@@ -118,10 +118,10 @@ class DataLayout:
 
 @lru_cache(256)
 def _parse(text: str) -> DataLayout:
-    found = _AXIS.findall(text)
-    if "".join(a + b for a, b in found) != text:
+    tokens = _AXIS.findall(text)
+    if "".join(a + b for a, b in tokens) != text:
         raise ShapeError("a layout is written with letters and numbers", expected="such as NCHW16c", found=text)
-    axes = tuple(Axis(letter, int(digits) if digits else None) for digits, letter in found)
+    axes = tuple(Axis(letter, int(digits) if digits else None) for digits, letter in tokens)
     for axis in axes:
         if axis.letter.isupper() and axis.factor is not None:
             raise ShapeError(f"layout {text}: the dimension {axis.letter} has a number before it", found=str(axis))

@@ -585,13 +585,13 @@ def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
         return Op("floordiv", (x, y)) if reduced is None else floordiv(*reduced[:2])
     if x.constant is not None:
         return Const(x.constant // d, _widest((x, y)))
-    whole, rest = _split_multiples(x, d)
+    multiples, rest = _split_multiples(x, d)
     quotient = _floordiv_rest(rest, d, y.dtype)
-    if type(quotient) is Op and quotient.args[0] is rest and offset_of(rest) and offset_of(whole):
-        quotient = Op("floordiv", quotient.args, offset_of(whole))
-        whole = _sum(terms_of(whole), 0, whole.dtype)
-        return _sum([(whole, 1), (quotient, 1)], quotient.taken, _widest((x, y)))
-    return add(whole, quotient)
+    if type(quotient) is Op and quotient.args[0] is rest and offset_of(rest) and offset_of(multiples):
+        quotient = Op("floordiv", quotient.args, offset_of(multiples))
+        multiples = _sum(terms_of(multiples), 0, multiples.dtype)
+        return _sum([(multiples, 1), (quotient, 1)], quotient.taken, _widest((x, y)))
+    return add(multiples, quotient)
 
 
 def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:

@@ -318,14 +318,14 @@ class _Reader(Algebra[_Pieces]):
         x, divisor = e.args
         if self._mentions(divisor) or (divisor.constant is not None and divisor.constant < 1):
             raise _UnreadableError
-        whole = self._whole(x)
-        if not whole.is_top() and (whole.extent % divisor).constant != 0:
+        dividend = self._as_piece(x)
+        if not dividend.is_top() and (dividend.extent % divisor).constant != 0:
             raise _UnreadableError
         if e.kind == "floordiv":
-            return _Piece(whole.iterator, whole.lower * divisor, _ceil(whole.extent, divisor), self.one)
-        return _Piece(whole.iterator, whole.lower, divisor, self.one)
+            return _Piece(dividend.iterator, dividend.lower * divisor, _ceil(dividend.extent, divisor), self.one)
+        return _Piece(dividend.iterator, dividend.lower, divisor, self.one)
 
-    def _whole(self, x: SymExpr) -> _Piece:
+    def _as_piece(self, x: SymExpr) -> _Piece:
         """What is divided, as one piece: a sum becomes an iterator of its own."""
         parts, base = self.of(x)
         if len(parts) == 1 and not base and parts[0].scale.constant == 1 and not parts[0].reverse:
@@ -373,7 +373,7 @@ class _Reader(Algebra[_Pieces]):
             except _UnreadableError:
                 raise self._not_one_to_one(f"{result} is no sum of parts of indices") from None
             self._below(index, self._total(pieces) + base)
-            self._take_apart(index - base, pieces)
+            self._split_value(index - base, pieces)
         padding: SymExpr = _FALSE
         # A sum is an iterator that was read after what it is a sum of: from the last to the first.
         for iterator in reversed(list(self.iterators.values())):
@@ -381,10 +381,10 @@ class _Reader(Algebra[_Pieces]):
             padding = logical_or(self._padding(iterator, joined), padding)
             self.values[iterator.expr] = joined.value - iterator.base
             if iterator.parts is not None:
-                self._take_apart(joined.value - iterator.base, iterator.parts)
+                self._split_value(joined.value - iterator.base, iterator.parts)
         return padding
 
-    def _take_apart(self, value: SymExpr, pieces: Sequence[_Piece]) -> None:
+    def _split_value(self, value: SymExpr, pieces: Sequence[_Piece]) -> None:
         """Give each piece of a sum its value."""
         for piece in pieces:
             piece.iterator.used.append(piece)

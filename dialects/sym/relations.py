@@ -47,10 +47,10 @@ def sum_bounds(known: Bounding, e: Sum) -> Interval:
         return known.residue(e).within(_each_alone(known, e))
     out = Interval(e.offset, e.offset)
     for terms in _independent_parts(known, e):
-        whole = len(terms) == len(e.terms)
-        part = e if whole else sum_of(terms, 0, e.dtype)
+        all_terms = len(terms) == len(e.terms)
+        part = e if all_terms else sum_of(terms, 0, e.dtype)
         around = Interval(_least(known, part, _STEPS), -_least(known, -part, _STEPS))
-        out = around if whole else out + around
+        out = around if all_terms else out + around
     return known.residue(e).within(out)
 
 
@@ -127,7 +127,7 @@ def _related_terms(known: Bounding, e: Sum) -> Iterator[tuple[Op, int]]:
     if not any(isinstance(t, Op) and t.kind in _TAKEN_OUT for t, _ in e.terms):
         return
     variables = {t: _with_ends(known, t.free_vars()) for t, _ in e.terms}
-    uses = Counter(v for found in variables.values() for v in found)
+    uses = Counter(v for group in variables.values() for v in group)
     for term, factor in reversed(e.terms):
         if (
             isinstance(term, Op)

@@ -345,7 +345,7 @@ def _multiples_of_symbol(_known: Knowing, e: SymExpr) -> SymExpr | None:
     if by.constant is not None or isinstance(by, Sum):
         return None
     atoms = by.atoms if isinstance(by, Product) else (by,)
-    whole: list[tuple[SymExpr, int]] = []
+    quotients: list[tuple[SymExpr, int]] = []
     for term, c in terms_of(x):
         left = list(term.atoms) if isinstance(term, Product) else [term]
         if all(a in left for a in atoms):
@@ -353,10 +353,10 @@ def _multiples_of_symbol(_known: Knowing, e: SymExpr) -> SymExpr | None:
                 if a in left:
                     left.remove(a)
             if mul(product(left, x.dtype), by) == term:
-                whole.append((product(left, x.dtype), c))
-    if not whole:
+                quotients.append((product(left, x.dtype), c))
+    if not quotients:
         return None
-    quotient = sum_of(whole, 0, x.dtype)
+    quotient = sum_of(quotients, 0, x.dtype)
     rest = x - mul(quotient, by)
     return quotient + floordiv(rest, by) if e.kind == "floordiv" else floormod(rest, by)
 

@@ -78,8 +78,8 @@ class _Text(Algebra[tuple[str, int]]):
         e = _as_written(e)
         texts = [(self._term(term, abs(c)), c < 0) for term, c in e.terms]
         if e.offset:
-            behind = e.offset < 0 < e.terms[0][1]
-            texts.insert(max(e.place, behind), (str(abs(e.offset)), e.offset < 0))
+            offset_last = e.offset < 0 < e.terms[0][1]
+            texts.insert(max(e.place, offset_last), (str(abs(e.offset)), e.offset < 0))
         (first, negative), *others = texts
         signed = [f"-{first}" if negative else first, *(f"{'-' if minus else '+'} {text}" for text, minus in others)]
         return " ".join(signed), _SUM if others or negative else _PRODUCT

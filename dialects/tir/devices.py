@@ -18,11 +18,11 @@ from .intrinsics import DEVICE_INTRINSICS, FIRST, LAST, SECOND
 from .types import HANDLE
 
 
-def result_of_device_intrinsic(name: str, args: Sequence[SSAValue], said: Attribute | None) -> Attribute:
+def result_of_device_intrinsic(name: str, args: Sequence[SSAValue], annotated: Attribute | None) -> Attribute:
     """The type of what a call gives; `said` is what the script says, where it does."""
     rule = DEVICE_INTRINSICS[name].result
     if rule in (FIRST, LAST):
-        return HANDLE if said is None else said
+        return HANDLE if annotated is None else annotated
     if rule == SECOND:
         return args[1].type if len(args) > 1 else i32
     if rule == "handle":
@@ -41,8 +41,8 @@ class DeviceCallOp(CallExpr):
         if name not in DEVICE_INTRINSICS:
             raise VerifyException(f"'{name}' is no intrinsic of a device")
         self.verify_result()
-        if gives != (wanted := result_of_device_intrinsic(name, self.call_args, gives)):
-            raise VerifyException(f"'{name}' gives {wanted}, not {gives}")
+        if gives != (expected := result_of_device_intrinsic(name, self.call_args, gives)):
+            raise VerifyException(f"'{name}' gives {expected}, not {gives}")
 
 
 def intrinsic(name: str, args: Sequence[SSAValue], result: Attribute) -> CallExpr:

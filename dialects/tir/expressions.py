@@ -741,8 +741,8 @@ class LLVMCall(CallExpr):
     @property
     def counted(self) -> int | None:
         """The number of arguments that belong to the signature, where the text says it; nothing depends on it."""
-        found = self.attributes.get(self.COUNTED)
-        return cast("IntegerAttr[IntegerType]", found).value.data if isinstance(found, IntegerAttr) else None
+        attribute = self.attributes.get(self.COUNTED)
+        return cast("IntegerAttr[IntegerType]", attribute).value.data if isinstance(attribute, IntegerAttr) else None
 
     @counted.setter
     def counted(self, number: int | None) -> None:

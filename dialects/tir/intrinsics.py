@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SAME, TRUTH, COUNT, HALF, DOUBLE, SAID = "same", "truth", "count", "half", "double", "said"
+SAME, TRUTH, COUNT, HALF, DOUBLE, EXPLICIT = "same", "truth", "count", "half", "double", "said"
 """The one type of all operands; a truth value or an int32 in each lane of it; half its lanes, or twice; any data type.
 
 The last three are said first by a call.
@@ -52,8 +52,8 @@ INTRINSICS: dict[str, Intrinsic] = {
     "strict_multiply": Intrinsic(2, SAME),
     **_named(1, HALF, "vectorlow vectorhigh"),
     "vectorcombine": Intrinsic(2, DOUBLE),
-    "get_active_lane_mask": Intrinsic(2, SAID),
-    "type_annotation": Intrinsic(0, SAID),
+    "get_active_lane_mask": Intrinsic(2, EXPLICIT),
+    "type_annotation": Intrinsic(0, EXPLICIT),
     "tvm_access_ptr": Intrinsic(5, "handle"),
     "handle_add_byte_offset": Intrinsic(2, "handle"),
     **_named(1, "bool", "isnullptr assume"),
@@ -113,6 +113,6 @@ DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {
 
 __all__ = [
     "BINARY_INTRINSICS", "CLASSIFYING", "COUNT", "COUNTING", "DEVICE_INTRINSICS", "DOUBLE", "ELEMENTARY", "FIRST",
-    "HALF", "INTRINSICS", "LAST", "ROUNDING", "SAID", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic",
+    "HALF", "INTRINSICS", "LAST", "ROUNDING", "EXPLICIT", "SAME", "SECOND", "TRUTH", "UNARY", "DeviceIntrinsic",
     "Intrinsic",
 ]  # fmt: skip

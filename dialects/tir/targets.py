@@ -151,9 +151,9 @@ def _implied(config: Mapping[str, Any]) -> Config:
 
 def _without_implied(config: Mapping[str, Any]) -> Config:
     kind_of(config)
-    said = {k: option(k, v) for k, v in config.items() if k not in ("host", "tag")}
-    implied = _implied(said)
-    kept = {k: v for k, v in said.items() if implied.get(k) != v}
+    config_options = {k: option(k, v) for k, v in config.items() if k not in ("host", "tag")}
+    implied = _implied(config_options)
+    kept = {k: v for k, v in config_options.items() if implied.get(k) != v}
     host = cast("str | Config | None", config.get("host"))
     return kept if host is None else {**kept, "host": _without_implied(parsed(host) if isinstance(host, str) else host)}
 

@@ -82,9 +82,9 @@ class ReadBufferAttr(ParametrizedAttribute):
         super().__init__(index if isinstance(index, IntAttr) else IntAttr(index))
 
 
-def _offset(given: ExprLike | str | None) -> SymAttr | NoneAttr:
+def _offset(offset_expr: ExprLike | str | None) -> SymAttr | NoneAttr:
     """Where a buffer begins; 0 is where it begins when nothing is said."""
-    offset = None if given is None else SymAttr.of(given)
+    offset = None if offset_expr is None else SymAttr.of(offset_expr)
     return _NONE if offset is None or offset.data.constant == 0 else offset
 
 
@@ -135,9 +135,9 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             UnitAttr() if broadcast else _NONE,
         )
 
-    def replaced(self, **given: Attribute) -> BufferType:
+    def replaced(self, **changes: Attribute) -> BufferType:
         """The type with some of its fields replaced."""
-        parts: list[Any] = [given.get(f.name, getattr(self, f.name)) for f in fields(cast(Any, self))]
+        parts: list[Any] = [changes.get(f.name, getattr(self, f.name)) for f in fields(cast(Any, self))]
         return BufferType.new(parts)
 
     @property
@@ -156,9 +156,9 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     def layout_strides(self) -> tuple[SymExpr, ...]:
         """The strides in elements, row major and compact where none are given."""
-        given = self.explicit_strides
-        if given is not None:
-            return given
+        explicit = self.explicit_strides
+        if explicit is not None:
+            return explicit
         out: list[SymExpr] = []
         step: SymExpr | None = None
         for d in reversed(self.dims):
@@ -200,10 +200,10 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> BufferType:
         """The type with symbolic variables replaced."""
 
-        def dims(given: Dims | NoneAttr) -> Dims | NoneAttr:
-            if isinstance(given, NoneAttr):
-                return given
-            return ArrayAttr(SymAttr(d.data.substitute(mapping)) for d in given)
+        def dims(extents: Dims | NoneAttr) -> Dims | NoneAttr:
+            if isinstance(extents, NoneAttr):
+                return extents
+            return ArrayAttr(SymAttr(d.data.substitute(mapping)) for d in extents)
 
         offset = self.offset if self.elem_offset is None else SymAttr(self.elem_offset.substitute(mapping))
         return self.replaced(shape=dims(self.shape), strides=dims(self.strides), offset=offset)
@@ -250,13 +250,13 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             shape = _parse_dims(parser)
             parser.parse_punctuation(",")
             dtype = parser.parse_type()
-            found: dict[str, Attribute] = {}
+            parameters: dict[str, Attribute] = {}
             while parser.parse_optional_punctuation(",") is not None:
                 key = parser.parse_identifier()
                 if key not in _EXTRAS:
                     parser.raise_error(f"a buffer has no '{key}'; it may have: {', '.join(_EXTRAS)}")
                 parser.parse_punctuation("=")
-                found[key] = _EXTRAS[key](parser)
+                parameters[key] = _EXTRAS[key](parser)
         defaults: dict[str, Attribute] = {
             "strides": _NONE,
             "offset": _NONE,
@@ -266,7 +266,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
             "separators": ArrayAttr[IntAttr]([]),
             "broadcast": _NONE,
         }
-        return (shape, dtype, *(defaults | found).values())
+        return (shape, dtype, *(defaults | parameters).values())
 
 
 def _dims_text(dims: Iterable[SymExpr]) -> str:

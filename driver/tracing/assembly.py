@@ -35,12 +35,12 @@ Instruction = tuple[str, int | None]
 def function_lines(text: str) -> dict[str, range]:
     """The lines of each function that LLVM text defines."""
     lines = text.split("\n")
-    found: dict[str, range] = {}
+    ranges: dict[str, range] = {}
     for first, line in enumerate(lines):
         match = _DEFINE.match(line)
         if match is not None:
-            found[match["quoted"] or match["plain"]] = range(first, lines.index("}", first) + 1)
-    return found
+            ranges[match["quoted"] or match["plain"]] = range(first, lines.index("}", first) + 1)
+    return ranges
 
 
 def with_lines(text: str) -> str:

@@ -31,7 +31,7 @@ def decisions_of(module: ModuleOp, target: Target) -> Iterator[dict[str, Any]]:
             rules = [str(rule) for rule in there[name].rules] if name in there else []
             yield {"f": name, "rules": rules, "why": [], "given": True}
         else:
-            with _told() as why:
+            with _captured_remarks() as why:
                 rules = [str(rule) for rule in planned(function, machine).rules]
             yield {"f": name, "rules": rules, "why": why, "given": False}
 
@@ -46,7 +46,7 @@ class _List(logging.Handler):
 
 
 @contextmanager
-def _told() -> Generator[list[str]]:
+def _captured_remarks() -> Generator[list[str]]:
     """What rules say inside, to nobody else."""
     handler, others = _List(), list(_logger.handlers)
     level, propagate = _logger.level, _logger.propagate

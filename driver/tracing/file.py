@@ -97,9 +97,9 @@ def unpacked(text: str) -> Any:
 
 def records(text: str) -> list[dict[str, Any]]:
     """The records of a trace's HTML, also of one that ends anywhere."""
-    found: list[dict[str, Any]] = []
+    out: list[dict[str, Any]] = []
     for piece in text.split(OPEN)[1:]:
         body, end, _ = piece.partition("</script>")
         if end:
-            found.append(json.loads(body))
-    return found
+            out.append(json.loads(body))
+    return out

@@ -49,12 +49,12 @@ def stamp(name: str, text: Text) -> None:
 
 def accesses(ops: Sequence[Operation], known: Accesses) -> Accesses:
     """The places at which buffers are accessed; `known` are those of before."""
-    found: Accesses = {}
+    new: Accesses = {}
     for op in ops:
         key = _access(op)
         if key is not None and is_placed(op):
-            found.setdefault(key, op.location)
-    return known | found
+            new.setdefault(key, op.location)
+    return known | new
 
 
 def _access(op: Operation) -> tuple[str, str] | None:

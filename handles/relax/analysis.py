@@ -51,10 +51,10 @@ def get_var2val(func: Function) -> dict[Var, Expr]:
 
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     """The bindings by the names of their variables."""
-    found: dict[str, list[Binding]] = {}
+    bindings: dict[str, list[Binding]] = {}
     for b in _bindings(func.op):
-        found.setdefault(b.var.name_hint, []).append(b)
-    return found
+        bindings.setdefault(b.var.name_hint, []).append(b)
+    return bindings
 
 
 def bound_vars(expr: Function | SeqExpr) -> list[Var]:
@@ -67,14 +67,14 @@ def bound_vars(expr: Function | SeqExpr) -> list[Var]:
 
 def _collect(expr: Any, kind: type[_T]) -> list[_T]:
     """The expressions of a class inside of `expr`, in order, each once."""
-    found: dict[_T, None] = {}
+    distinct: dict[_T, None] = {}
 
     def visit(e: object) -> None:
         if isinstance(e, kind):
-            found[e] = None
+            distinct[e] = None
 
     post_order_visit(expr, visit)
-    return list(found)
+    return list(distinct)
 
 
 def all_vars(expr: Any) -> list[Var]:
@@ -113,12 +113,12 @@ def _owner(value: SSAValue) -> Operation | None:
 
 def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
     """The variables that use each variable of a dataflow block or function, in order."""
-    found: dict[Var, list[Var]] = {}
+    chain: dict[Var, list[Var]] = {}
     for binding in _bindings(dfb.op):
-        found.setdefault(binding.var, [])
+        chain.setdefault(binding.var, [])
         for used in used_vars(binding.value):
-            found.setdefault(used, []).append(binding.var)
-    return found
+            chain.setdefault(used, []).append(binding.var)
+    return chain
 
 
 def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | None = None) -> bool:
@@ -160,15 +160,15 @@ def defined_symbolic_vars(func: Function) -> list[Any]:
 
 def called_global_vars(expr: Any) -> list[GlobalVar]:
     """The functions that an expression calls (`all_global_vars` has those besides that it mentions), each once."""
-    found: dict[GlobalVar, None] = {}
+    callees: dict[GlobalVar, None] = {}
 
     def visit(e: object) -> None:
         if isinstance(e, Call):
             tir = e.args[0] if isinstance(e.op_handle, relax.CallTIROp | relax.CallTIRInplaceOp) else e.op
-            found.update({tir: None} if isinstance(tir, GlobalVar) else {})
+            callees.update({tir: None} if isinstance(tir, GlobalVar) else {})
 
     post_order_visit(expr, visit)
-    return list(found)
+    return list(callees)
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
@@ -190,14 +190,14 @@ def components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
     search = _Components(edges)
     for root in edges:
         search.run(root)
-    return search.found
+    return search.groups
 
 
 class _Components:
     """Tarjan's algorithm (1972), without recursion."""
 
     def __init__(self, edges: Mapping[str, Sequence[str]]):
-        self.found: list[list[str]] = []
+        self.groups: list[list[str]] = []
         self._edges = edges
         self._index: dict[str, int] = {}
         self._low: dict[str, int] = {}
@@ -232,7 +232,7 @@ class _Components:
         group: list[str] = []
         while node in self._open:
             group.append(self._open.popitem()[0])
-        self.found.append(group)
+        self.groups.append(group)
 
 
 # Functions.

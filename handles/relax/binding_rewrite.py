@@ -212,8 +212,8 @@ class DataflowBlockRewrite:
 
     def _output_of(self, value: SSAValue) -> SSAValue | None:
         """The result of the block that stands for a value of it; of the variable's own name where there are several."""
-        found = [outer for inner, outer in _pairs(self._dataflow) if inner is value]
-        return next((r for r in found if name_of(r) == name_of(value)), found[0] if found else None)
+        results = [outer for inner, outer in _pairs(self._dataflow) if inner is value]
+        return next((r for r in results if name_of(r) == name_of(value)), results[0] if results else None)
 
     def _is_used_outside(self, value: SSAValue) -> bool:
         return any(inner is value and outer.first_use is not None for inner, outer in _pairs(self._dataflow))
@@ -261,14 +261,14 @@ class DataflowBlockRewrite:
                 value = self._placer.bind_as(expr, name)
         finally:
             self._block.add_op(output)
-        made = list(_between(last, output))
-        anchor = self._anchor(made)
-        for op in made:
+        emitted = list(_between(last, output))
+        anchor = self._anchor(emitted)
+        for op in emitted:
             op.detach()
         if anchor is None:
-            self._block.insert_ops_before(made, output)
+            self._block.insert_ops_before(emitted, output)
         else:
-            self._block.insert_ops_after(made, anchor)
+            self._block.insert_ops_after(emitted, anchor)
         return value
 
     def _bind_outputs(self) -> None:
@@ -280,10 +280,10 @@ class DataflowBlockRewrite:
             self._block.insert_op_before(bind, output)
             output.operands[i] = bind.result
 
-    def _anchor(self, made: list[Operation]) -> Operation | None:
+    def _anchor(self, emitted: list[Operation]) -> Operation | None:
         """The op after which new ones come: the last that they use, but at least the first binding; None for no op."""
-        inside = set(made)
-        used = {v.owner for op in made for v in op.operands} - inside
+        inside = set(emitted)
+        used = {v.owner for op in emitted for v in op.operands} - inside
         ops = [op for op in self._block.ops if op not in inside and not isinstance(op, relax.OutputOp)]
         at = max((i for i, op in enumerate(ops) if op in used), default=0)
         return ops[at] if ops else None
@@ -312,19 +312,19 @@ def replace_dataflow(old: relax.DataflowOp, new: DataflowBlock, names: Iterable[
     holder = Block()
     with placer.into(holder):
         placer.emit_block(new)
-    made = cast(relax.DataflowOp, holder.first_op)
+    replacement = cast(relax.DataflowOp, holder.first_op)
     missing: list[str] = []
     for outer in old.outputs:
-        stands = placer.get_remap(outer)
-        if stands is None and outer.first_use is not None:
+        mapped = placer.get_remap(outer)
+        if mapped is None and outer.first_use is not None:
             missing.append(name_of(outer) or "gv")
-        elif stands is not None:
-            outer.replace_all_uses_with(stands.ssa)
+        elif mapped is not None:
+            outer.replace_all_uses_with(mapped.ssa)
     if missing:
         raise VerifyError(
             "a pass on dataflow blocks must keep what they output", expected=", ".join(missing), found="no binding"
         )
-    made.detach()
-    parent.insert_op_before(made, old)
+    replacement.detach()
+    parent.insert_op_before(replacement, old)
     old.detach()
     old.erase()

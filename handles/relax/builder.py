@@ -166,13 +166,13 @@ class Builder:
         private: bool = False,
     ) -> Iterator[None]:
         """Build a function; `emit_func_output` ends it. Raises `TiraxError` where that is missing."""
-        given = None if params is None else _params(params)
-        frame = _Frame(name, dict(attrs or {}), pure, private, given is not None)
+        handles = None if params is None else _params(params)
+        frame = _Frame(name, dict(attrs or {}), pure, private, handles is not None)
         self._frames.append(frame)
         depth = len(self._scopes)
         self._scopes.append(Scope(Block()))
-        if given is not None:
-            self._take_params(given)
+        if handles is not None:
+            self._take_params(handles)
         try:
             yield
             if frame.func is None:
@@ -366,11 +366,11 @@ class Builder:
 
     def _output(self, expr: Expr, name: Callable[[], str]) -> Var:
         if isinstance(expr, Var):
-            inner, given = self._resolve(expr.ssa), name()
+            inner, hint = self._resolve(expr.ssa), name()
         else:
             inner = self._bind(expr, name)
-            given = name_of(inner) or ""
-        handle = _Output(inner, given)
+            hint = name_of(inner) or ""
+        handle = _Output(inner, hint)
         self.scope.outputs.append((inner, handle))
         return handle
 
@@ -378,9 +378,9 @@ class Builder:
         """Make a variable of the dataflow block visible after it, by its own name."""
         return self._output(var, lambda: var.name_hint)
 
-    def order_outputs(self, wanted: Sequence[Expr | None]) -> None:
+    def order_outputs(self, handles: Sequence[Expr | None]) -> None:
         """Put the outputs of the dataflow block that is being built into an order; others stay behind them."""
-        position = {id(handle): i for i, handle in enumerate(wanted)}
+        position = {id(handle): i for i, handle in enumerate(handles)}
         self.scope.outputs.sort(key=lambda output: position.get(id(output[1]), len(position)))
 
     def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Var:
@@ -392,17 +392,17 @@ class Builder:
         """Emit a binding whose variable the caller has made; the variable's handle stands for what was emitted."""
         var = binding.var
         again = var.ssa in self._remap
-        made = self.emit_binding(binding, binding.value)
+        emitted = self.emit_binding(binding, binding.value)
         if self.remembers:
-            self._remember_binding(var, made, again)
-        self._remap[var.ssa] = made
-        closure = made.ssa.owner
+            self._remember_binding(var, emitted, again)
+        self._remap[var.ssa] = emitted
+        closure = emitted.ssa.owner
         if isinstance(closure, relax.ClosureOp):  # it may use itself by the variable that it is bound to
-            var.ssa.replace_uses_with_if(made.ssa, lambda use: closure.is_ancestor(use.operation))
-        return made
+            var.ssa.replace_uses_with_if(emitted.ssa, lambda use: closure.is_ancestor(use.operation))
+        return emitted
 
-    def _remember_binding(self, var: Var, made: Var, again: bool) -> None:
-        op = made.ssa.owner
+    def _remember_binding(self, var: Var, emitted: Var, again: bool) -> None:
+        op = emitted.ssa.owner
         if not isinstance(op, Operation):
             return
         memory = remember(op)
@@ -431,19 +431,21 @@ class Builder:
     def emit_binding(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
         """Emit a binding like `binding` with `value`, under the same name."""
         old = binding.var.ssa
-        made = self._emit_like(binding, value)
-        if made.ssa.type == old.type:
-            remember_declared(old, made.ssa)
-        return made
+        emitted = self._emit_like(binding, value)
+        if emitted.ssa.type == old.type:
+            remember_declared(old, emitted.ssa)
+        return emitted
 
     def _emit_like(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
         name, in_dataflow = binding.var.name_hint, self.scope.dataflow is not None
         self._names.reserve(name)
         if isinstance(binding, MatchCast):
             op = relax.MatchCastOp(self.place(value), binding.struct_info.type)
-            made = cast(Var, expr_of(self._insert(op, name)))
+            emitted = cast(Var, expr_of(self._insert(op, name)))
             return (
-                self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
+                self._output(emitted, lambda: name)
+                if in_dataflow and not isinstance(binding.var, DataflowVar)
+                else emitted
             )
         if in_dataflow and not isinstance(binding.var, DataflowVar):
             if isinstance(binding.var.ssa.owner, relax.BindOp) and isinstance(value, Var):
@@ -454,16 +456,16 @@ class Builder:
 
     def normalize(self, expr: Any) -> Expr:
         """The expression with its operands bound; itself it is not bound."""
-        given = self._in_normal_form(to_expr(expr))
-        if isinstance(given, Function | SeqExpr):
-            return given
-        value = given.ssa
+        normal = self._in_normal_form(to_expr(expr))
+        if isinstance(normal, Function | SeqExpr):
+            return normal
+        value = normal.ssa
         if isinstance(value, OpResult) and value.op.parent is None and not relax.is_inline(value.op):
             scope = self._around()
             self._place_operands(value.op)
             if scope.detached:
                 self._scopes.pop()
-        return given
+        return normal
 
     def lookup_binding(self, var: Var) -> Expr | None:
         """What a variable is bound to, None for a parameter."""
@@ -484,8 +486,8 @@ class Builder:
 
     def get_remap(self, old: SSAValue) -> Expr | None:
         """What stands for `old`, if anything does."""
-        found = self._remap.get(old)
-        return self._remap.get(canonical(old)) if found is None else found
+        replacement = self._remap.get(old)
+        return self._remap.get(canonical(old)) if replacement is None else replacement
 
     def _fresh(self, hint: str) -> str:
         return self._names.fresh(identifier(hint) or ("gv" if self.scope.dataflow is None else "lv"))
@@ -537,10 +539,10 @@ class Builder:
                 return expr
             name = expr.op_handle.name
             function = own_function(name, NORMALIZE)
-            made = expr if function is None else to_expr(function(self, expr))
-            if made.ssa is expr.ssa:
+            normal = expr if function is None else to_expr(function(self, expr))
+            if normal.ssa is expr.ssa:
                 return expr
-            expr = made
+            expr = normal
         raise endless(name)
 
     def _copy(self, op: Operation) -> Operation:
@@ -677,10 +679,10 @@ def finish_function(
     if ret is None:
         bound = set(relax.free_symbolic_vars(a.type for a in block.args))
         ret = relax.erase_unbound(value.type, bound)
-    given: dict[str, PyValue] = {
+    properties: dict[str, PyValue] = {
         k: a for k, v in attrs.items() if k != "global_symbol" and (a := attr_of(v)) is not None
     }
-    return relax.FuncOp(name, Region(block), ret, private=private, attrs=given, pure=pure)
+    return relax.FuncOp(name, Region(block), ret, private=private, attrs=properties, pure=pure)
 
 
 def build_function(
@@ -733,9 +735,9 @@ def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
             builder.emit_block(each)
         block.add_op(relax.YieldOp(builder.place(to_expr(body))))
     for var in (b.var for each in blocks if each.detached for b in each.bindings):
-        made = builder.get_remap(var.ssa)
-        if made is not None and _may_be(var.ssa.type, made.ssa.type):
-            var.point_at(made.ssa)  # one that is declared as something else stays what it was outside of the block
+        emitted = builder.get_remap(var.ssa)
+        if emitted is not None and _may_be(var.ssa.type, emitted.ssa.type):
+            var.point_at(emitted.ssa)  # one that is declared as something else stays what it was outside of the block
     return block
 
 

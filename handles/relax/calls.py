@@ -99,11 +99,11 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     cls = relax.OPERATORS.get(name)
     if cls is None:
         raise unknown_name("operator", name, [*relax.OPERATORS, *COMPOSITES])
-    given = cls.completed(_bind(cls, args, kwargs))
-    operands = [_operand(cls, n, given.get(n.rstrip("*?"))) for n in cls.ARG_NAMES]
+    arguments = cls.fill_defaults(_bind(cls, args, kwargs))
+    operands = [_operand(cls, n, arguments.get(n.rstrip("*?"))) for n in cls.ARG_NAMES]
     if cls.name == "relax.reshape":
-        operands[1] = _reshape_target(cast(SSAValue, operands[0]), given["shape"])
-    attrs = {n: _attr(cls, n, given[n]) for n in cls.ATTR_SPECS if n in given}
+        operands[1] = _reshape_target(cast(SSAValue, operands[0]), arguments["shape"])
+    attrs = {n: _attr(cls, n, arguments[n]) for n in cls.ATTR_SPECS if n in arguments}
     try:
         op = cls.make(*operands, **attrs)
     except (ShapeError, DTypeError) as error:
@@ -123,14 +123,14 @@ def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, A
     if len(args) > len(names) and not cls.SPREAD:
         raise ArgumentsError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
     fields = cls.parameters()
-    given = {fields[n]: a for n, a in zip(names, cls.gathered(args), strict=False)}
+    arguments = {fields[n]: a for n, a in zip(names, cls.collect_varargs(args), strict=False)}
     for name, value in kwargs.items():
         if name not in fields:
             raise unknown_name(f"argument of {cls.name}", name, names)
-        if fields[name] in given:
+        if fields[name] in arguments:
             raise ArgumentsError(f"{cls.name}: argument {name} is given twice")
-        given[fields[name]] = value
-    return given
+        arguments[fields[name]] = value
+    return arguments
 
 
 def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
@@ -417,14 +417,14 @@ def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature
     if cls is None:
         _, *parameters = inspect.signature(COMPOSITES[name]).parameters.values()
         return inspect.Signature(parameters)
-    found: list[inspect.Parameter] = []
+    signature: list[inspect.Parameter] = []
     optional = True
     for parameter, field in reversed(list(cls.parameters().items())):
-        optional = optional and not cls.must_be_given(parameter) and f"{field}*" not in cls.ARG_NAMES
+        optional = optional and not cls.is_required(parameter) and f"{field}*" not in cls.ARG_NAMES
         spec = cls.ATTR_SPECS.get(field)
         default = inspect.Parameter.empty if not optional else None if spec is None else spec.default
-        found.append(inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
-    return inspect.Signature(found[::-1])
+        signature.append(inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(signature[::-1])
 
 
 def operators_in(prefix: str) -> list[str]:

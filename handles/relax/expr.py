@@ -517,8 +517,8 @@ class Call(Expr):
         if name_of(self.ssa) is not None or not isinstance(op, relax.Operator):
             return super().__repr__()
         args = ["…" if isinstance(a, Call) and name_of(a.ssa) is None else repr(a) for a in _operator_args(op)]
-        given = {n: op.attr(n) for n, spec in op.ATTR_SPECS.items() if op.attr(n) != spec.default}
-        attrs = [f"{n}={dtype_name(v) if isinstance(v, Attribute) else v!r}" for n, v in given.items()]
+        explicit = {n: op.attr(n) for n, spec in op.ATTR_SPECS.items() if op.attr(n) != spec.default}
+        attrs = [f"{n}={dtype_name(v) if isinstance(v, Attribute) else v!r}" for n, v in explicit.items()]
         return f"{op.name.replace('relax.', 'R.', 1)}({', '.join([*args, *attrs])})"
 
     @property
@@ -726,9 +726,9 @@ def const(value: Any, dtype: Any = None) -> Constant:
     return Constant.on(relax.ConstantOp.of(array, element).result)
 
 
-def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
-    if wanted.shape is not None and wanted.shape.values != list(shape):
-        raise ShapeError("the contents of a constant do not fit", expected=wanted.shape.values, found=list(shape))
+def _check_shape(shape: tuple[int, ...], info: TensorStructInfo) -> None:
+    if info.shape is not None and info.shape.values != list(shape):
+        raise ShapeError("the contents of a constant do not fit", expected=info.shape.values, found=list(shape))
 
 
 TensorStructInfo.shape_expr = ShapeExpr.of_value

@@ -152,23 +152,23 @@ class SeqExpr(Expr):
 class BindingBlock:
     """Consecutive bindings that are in no dataflow block: those of ops, or such that belong to no function yet."""
 
-    __slots__ = ("_given", "_ops")
+    __slots__ = ("_bindings", "_ops")
 
     def __init__(self, bindings: Iterable[Operation | Binding] = (), span: object = None):
         parts = list(bindings)
-        self._given = [b for b in parts if isinstance(b, Binding)]
+        self._bindings = [b for b in parts if isinstance(b, Binding)]
         self._ops = [op for op in parts if isinstance(op, Operation)]
-        if self._given and self._ops or len(self._given) + len(self._ops) < len(parts):
+        if self._bindings and self._ops or len(self._bindings) + len(self._ops) < len(parts):
             raise TiraxError("a block consists of bindings", expected="VarBinding or MatchCast", found=parts)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are handles on the same bindings; `structural_equal` compares what they say."""
-        if not isinstance(other, BindingBlock) or self._given or other._given:
+        if not isinstance(other, BindingBlock) or self._bindings or other._bindings:
             return self is other
         return self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(id(self) if self._given else self._identity())
+        return hash(id(self) if self._bindings else self._identity())
 
     def _identity(self) -> tuple[int, ...]:
         return tuple(map(id, self._ops))
@@ -180,12 +180,12 @@ class BindingBlock:
     @property
     def detached(self) -> bool:
         """Whether the block belongs to no function yet."""
-        return bool(self._given)
+        return bool(self._bindings)
 
     @property
     def bindings(self) -> list[Binding]:
         """The bindings in order."""
-        return list(self._given) or [binding_of(op) for op in self._ops if not relax.is_inline(op)]
+        return list(self._bindings) or [binding_of(op) for op in self._ops if not relax.is_inline(op)]
 
 
 class DataflowBlock(BindingBlock):
@@ -228,13 +228,13 @@ class DataflowBlock(BindingBlock):
 
     @property
     def bindings(self) -> list[Binding]:
-        found = super().bindings
+        bindings = super().bindings
         if self._op is None:
-            return found
+            return bindings
         for outer, inner in zip(self._op.outputs, self._op.output_op.values_, strict=True):
             if canonical(outer) is outer:
-                found.append(VarBinding(Var.on(outer), expr_of(inner)))
-        return found
+                bindings.append(VarBinding(Var.on(outer), expr_of(inner)))
+        return bindings
 
 
 class Binding:

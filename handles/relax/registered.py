@@ -26,9 +26,9 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     counts. Raises `TiraxError` for a second one of the same level.
     """
 
-    def define(given: Any) -> Any:
-        Op(op_name).set_attr(attr_key, given, level)
-        return given
+    def define(attr_value: Any) -> Any:
+        Op(op_name).set_attr(attr_key, attr_value, level)
+        return attr_value
 
     return define if value is None else define(value)
 

@@ -26,25 +26,25 @@ from .stmt import BufferStore
 
 
 def _listed(buffer: Buffer, indices: Any) -> list[Any]:
-    given = list(cast("Sequence[Any]", indices)) if isinstance(indices, tuple | list) else [indices]
-    if len(given) != len(buffer.type.dims):
-        raise ShapeError("wrong number of indices", expected=len(buffer.type.dims), found=len(given))
-    return given
+    listed = list(cast("Sequence[Any]", indices)) if isinstance(indices, tuple | list) else [indices]
+    if len(listed) != len(buffer.type.dims):
+        raise ShapeError("wrong number of indices", expected=len(buffer.type.dims), found=len(listed))
+    return listed
 
 
 def element_or_region(buffer: Buffer, indices: Any) -> Any:
     """`A[i, j]` is an element, `A[i, 0:4]` a vector, `A[0:n, 0:4]` a part of the buffer."""
-    given = _listed(buffer, indices)
-    if not any(isinstance(i, slice) for i in given):
-        return CLASSES["BufferLoad"](buffer, given)
-    ranges = [_range(i, dim_node(d)) for i, d in zip(given, buffer.type.dims, strict=True)]
-    if any(isinstance(i, slice) for i in given[:-1]):
+    items = _listed(buffer, indices)
+    if not any(isinstance(i, slice) for i in items):
+        return CLASSES["BufferLoad"](buffer, items)
+    ranges = [_range(i, dim_node(d)) for i, d in zip(items, buffer.type.dims, strict=True)]
+    if any(isinstance(i, slice) for i in items[:-1]):
         return BufferRegion(buffer, ranges)
-    step = given[-1].step or 1
+    step = items[-1].step or 1
     count = ranges[-1].extent.constant
     if not isinstance(count, int):
         return BufferRegion(buffer, ranges)
-    return CLASSES["BufferLoad"](buffer, [*given[:-1], CLASSES["Ramp"](ranges[-1].min, step, -(-count // step))])
+    return CLASSES["BufferLoad"](buffer, [*items[:-1], CLASSES["Ramp"](ranges[-1].min, step, -(-count // step))])
 
 
 def _range(index: Any, extent: PrimExpr) -> Range:
@@ -55,23 +55,23 @@ def _range(index: Any, extent: PrimExpr) -> Range:
 
 def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
     """The indices of `lanes` elements from `begin` on."""
-    given = _listed(buffer, begin)
-    is_vector = isinstance(given[-1], PrimExpr) and lanes_of(given[-1].type) > 1 if given else True
-    return given if lanes == 1 or is_vector else [*given[:-1], CLASSES["Ramp"](given[-1], 1, lanes)]
+    items = _listed(buffer, begin)
+    is_vector = isinstance(items[-1], PrimExpr) and lanes_of(items[-1].type) > 1 if items else True
+    return items if lanes == 1 or is_vector else [*items[:-1], CLASSES["Ramp"](items[-1], 1, lanes)]
 
 
 def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None, predicate: PrimExpr | None = None) -> PrimExpr:
     """`A.vload([i, 0], "float32x4")`, of the lanes that a `predicate` names."""
-    wanted = buffer.type.dtype if dtype is None else dtype_of(dtype)
-    if scalar_of(wanted) != buffer.type.dtype:
+    element = buffer.type.dtype if dtype is None else dtype_of(dtype)
+    if scalar_of(element) != buffer.type.dtype:
         raise TiraxError("the buffer is of another dtype", expected=buffer.dtype, found=dtype)
-    return CLASSES["BufferLoad"](buffer, _place(buffer, begin, lanes_of(wanted)), predicate)
+    return CLASSES["BufferLoad"](buffer, _place(buffer, begin, lanes_of(element)), predicate)
 
 
 def vector_store(buffer: Buffer, begin: Any, value: Any, predicate: PrimExpr | None = None) -> BufferStore:
     """`A.vstore([i, 0], v)`, of the lanes that a `predicate` names."""
-    given = value if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
-    return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)), predicate)
+    stored = value if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
+    return BufferStore(buffer, stored, _place(buffer, begin, lanes_of(stored.type)), predicate)
 
 
 def _span(t: tir.BufferType, start: PrimExpr) -> PrimExpr:
@@ -113,10 +113,10 @@ def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
     t = buffer.type
     out = (Const(0, t.dims[0].dtype) if t.dims else Const(0, i32)) if t.elem_offset is None else t.elem_offset
     for index, stride in zip(_listed(buffer, indices), t.layout_strides(), strict=True):
-        given = tx.as_sym(tx.convert(index))
-        for term, factor in terms_of(given):
+        expr = tx.as_sym(tx.convert(index))
+        for term, factor in terms_of(expr):
             out = out + mul(term, stride) * factor
-        out = out + stride * offset_in(given)
+        out = out + stride * offset_in(expr)
     return tx.from_sym(_furthest_first(Analyzer().simplify(out)))
 
 

@@ -22,7 +22,7 @@ from .prim_expr import PrimExpr, Var
 
 _ADDRESSES: SideTable[SSAValue, PrimExpr | None] = SideTable("address")
 """The variables that buffers without a function were declared at."""
-_GIVEN: SideTable[Operation, Operation] = SideTable("statement")
+_SOURCES: SideTable[Operation, Operation] = SideTable("statement")
 """Statements in others by those that were given for them, of which they are copies."""
 
 
@@ -156,9 +156,9 @@ def _extents(values: Sequence[Any]) -> list[SymExpr]:
     return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
 
 
-def note_given(copy: Operation, statement: Operation) -> None:
+def note_source(copy: Operation, statement: Operation) -> None:
     """`copy` stands in another statement for `statement`, of which it is a copy: handles on both are equal."""
-    _GIVEN[copy] = _GIVEN.get(statement, statement)
+    _SOURCES[copy] = _SOURCES.get(statement, statement)
 
 
 class Stmt:
@@ -182,10 +182,10 @@ class Stmt:
         return [s for region in self.op.regions for block in region.blocks for s in statements_of(block)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stmt) and _GIVEN.get(self.op, self.op) is _GIVEN.get(other.op, other.op)
+        return isinstance(other, Stmt) and _SOURCES.get(self.op, self.op) is _SOURCES.get(other.op, other.op)
 
     def __hash__(self) -> int:
-        return hash(_GIVEN.get(self.op, self.op))
+        return hash(_SOURCES.get(self.op, self.op))
 
     def same_as(self, other: object) -> bool:
         return self == other

@@ -23,7 +23,7 @@ from .symbolic_nodes import SymbolicNodes
 
 Dim = int | PrimExpr
 
-_GIVEN: WeakValueDictionary[SymExpr, SSAValue] = WeakValueDictionary()
+_VARIABLES: WeakValueDictionary[SymExpr, SSAValue] = WeakValueDictionary()
 """The variables that extents were last made of: who reads an extent finds the variable that it was given."""
 _EXTENTS: WeakSet[SSAValue] = WeakSet()
 """The variables that extents were made of: they are known by their names."""
@@ -68,7 +68,7 @@ def dim_of(value: Any) -> SymExpr:
         named = {v: named_var(v) for v in expr.free_vars()}
         for var, name in named.items():
             if var.value is not None:
-                _GIVEN[name] = var.value
+                _VARIABLES[name] = var.value
                 _EXTENTS.add(var.value)
         return expr.substitute(named)
     if not hasattr(value, "__index__"):
@@ -84,13 +84,13 @@ def prim_type_of(value: Any, dtype: Attribute | None = None) -> PrimType:
     if isinstance(value, float):
         value = const(value, dtype)
     if isinstance(value, PrimExpr) and is_float(value.type):
-        found = PrimType.of(value.type, _float_value(value))
+        info = PrimType.of(value.type, _float_value(value))
     else:
         expr = dim_of(value)
-        found = PrimType.of(expr.dtype, expr)
-    if dtype not in (None, found.dtype):
-        raise DTypeError("the value is of another dtype", expected=dtype_name(dtype), found=dtype_name(found.dtype))
-    return found
+        info = PrimType.of(expr.dtype, expr)
+    if dtype not in (None, info.dtype):
+        raise DTypeError("the value is of another dtype", expected=dtype_name(dtype), found=dtype_name(info.dtype))
+    return info
 
 
 def _float_value(value: PrimExpr) -> FloatAttr[Any] | StringAttr:
@@ -133,7 +133,7 @@ def dim_value(expr: SymExpr, owner: SSAValue | None = None) -> Dim:
     `owner`: the value whose extent it is.
     """
     if expr.constant is None:
-        return expr.fold(_Given(owner))
+        return expr.fold(_Declared(owner))
     return extent_int(expr.constant, dtype_name(expr.dtype))
 
 
@@ -144,15 +144,15 @@ def extent_int(value: int, dtype: str = "int64") -> ExtentInt:
     return extent
 
 
-class _Given(SymbolicNodes):
+class _Declared(SymbolicNodes):
     def __init__(self, owner: SSAValue | None):
         super().__init__()
         self.owner = owner
 
     def var(self, e: Var) -> PrimExpr:
-        given = _GIVEN.get(e)
-        if given is not None and not _was_parsed(self.owner):
-            return TirVar.of(given)
+        variable = _VARIABLES.get(e)
+        if variable is not None and not _was_parsed(self.owner):
+            return TirVar.of(variable)
         return super().var(e) if e.value is not None else SizeVar(str(e.name), e.dtype, self.owner)
 
 

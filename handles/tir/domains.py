@@ -32,11 +32,11 @@ class Range:
     @staticmethod
     def from_min_extent(min_value: ExprLike, extent: ExprLike, span: object = None) -> Range:
         """`extent` values from `min_value`."""
-        made = Range.__new__(Range)
+        new = Range.__new__(Range)
         size = tx.convert(extent)
-        object.__setattr__(made, "min", tx.convert(min_value, size))
-        object.__setattr__(made, "extent", size)
-        return made
+        object.__setattr__(new, "min", tx.convert(min_value, size))
+        object.__setattr__(new, "extent", size)
+        return new
 
     def __repr__(self) -> str:
         return f"Range({self.min}, {tx.simplified(self.min + self.extent)})"

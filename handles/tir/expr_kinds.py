@@ -151,14 +151,14 @@ def _float_imm(dtype: DTypeLike, value: float) -> SSAValue:
 
 
 def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
-    given = _ssa(value)
-    block = Block(arg_types=[given.type])
+    bound = _ssa(value)
+    block = Block(arg_types=[bound.type])
     set_name(block.args[0], name_of(var.ssa))
     note(block.args[0], var.ssa)
     from ...ir.rewriting.copy import plant
 
     block.add_op(tir.YieldOp(plant(_ssa(body), block, {var.ssa: block.args[0]})))
-    return tir.LetInOp(given, Region(block)).result
+    return tir.LetInOp(bound, Region(block)).result
 
 
 def argument(value: Any) -> SSAValue:
@@ -204,7 +204,7 @@ def _call_args(op: tir.CallExpr) -> list[Any]:
     return [expr_node(tir.StringImmOp(op.func.data).result), *args] if type(op) in _CALL_NAMES else args
 
 
-def _given_lanes(lanes: Any) -> tuple[int, bool]:
+def _lane_count(lanes: Any) -> tuple[int, bool]:
     """How many lanes are said, and whether times `vscale()`. Raises `TiraxError` for another expression."""
     factor = tir.vscale_factor(lanes.ssa) if isinstance(lanes, PrimExpr) else None
     return (int(lanes), False) if factor is None else (factor, True)
@@ -239,7 +239,7 @@ def _select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) ->
 
 def _ramp(base: ExprLike, stride: ExprLike, lanes: ExprLike) -> SSAValue:
     first, step = _same(tx.index_of(base), stride)
-    return tir.RampOp(first, step, *_given_lanes(lanes)).result
+    return tir.RampOp(first, step, *_lane_count(lanes)).result
 
 
 def _shuffle(vectors: Sequence[ExprLike], indices: Sequence[ExprLike]) -> SSAValue:
@@ -328,7 +328,7 @@ _ROWS: dict[str, _Row] = {
     "Broadcast": _Row(
         (tir.BroadcastOp,),
         {"value": _operand("value"), "lanes": _lanes},
-        lambda value, lanes: tir.BroadcastOp(_ssa(value), *_given_lanes(lanes)).result,
+        lambda value, lanes: tir.BroadcastOp(_ssa(value), *_lane_count(lanes)).result,
         "A vector of one value.",
     ),
     "Shuffle": _Row(
@@ -355,8 +355,8 @@ def _make_class(name: str, row: _Row) -> _Kind:
         kwargs.pop("span", None)
         return expr_node(row.make(*args, **kwargs))
 
-    made = _Kind(name, (), {"__new__": new, "__doc__": row.doc, "__module__": __name__, "row": row})
-    return made
+    node_class = _Kind(name, (), {"__new__": new, "__doc__": row.doc, "__module__": __name__, "row": row})
+    return node_class
 
 
 CLASSES: dict[str, _Kind] = {name: _make_class(name, row) for name, row in _ROWS.items()}
@@ -411,16 +411,16 @@ def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:
     """The expressions and buffers that an expression is made of, in order."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
-    found = [] if kind is None else [get(op) for get in kind.row.parts.values()]
-    flat = [v for part in found for v in (part if isinstance(part, list | Array) else [part])]
+    parts = [] if kind is None else [get(op) for get in kind.row.parts.values()]
+    flat = [v for part in parts for v in (part if isinstance(part, list | Array) else [part])]
     return [v for v in flat if isinstance(v, PrimExpr | Buffer)]
 
 
 def __getattr__(name: str) -> Any:
-    found = CLASSES.get(name)
-    if found is None:
+    cls = CLASSES.get(name)
+    if cls is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return found
+    return cls
 
 
 PrimExpr.value_part = value_part

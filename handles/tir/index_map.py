@@ -66,7 +66,7 @@ class IndexMap:
 
         Raises `TiraxError` where it gives anything but integer expressions, axis separators too.
         """
-        made, separators = IndexMap.from_func_with_separators(
+        index_map, separators = IndexMap.from_func_with_separators(
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
         )
         if separators:
@@ -75,7 +75,7 @@ class IndexMap:
                 found="IndexMap.AXIS_SEPARATOR",
                 hint="use IndexMap.from_func_with_separators",
             )
-        return made
+        return index_map
 
     @staticmethod
     def from_func_with_separators(
@@ -87,12 +87,12 @@ class IndexMap:
     ) -> tuple[IndexMap, list[int]]:
         """The map that a function describes, and before which of its results `IndexMap.AXIS_SEPARATOR` stands."""
         args, kwargs = _parameters(mapping_function, ndim, index_dtype)
-        given = mapping_function(*args, **kwargs)
-        parts: list[Any] = list(cast("Sequence[Any]", given)) if isinstance(given, tuple | list) else [given]
+        results = mapping_function(*args, **kwargs)
+        parts: list[Any] = list(cast("Sequence[Any]", results)) if isinstance(results, tuple | list) else [results]
         finals = [p for p in parts if p is not IndexMap.AXIS_SEPARATOR]
         marks = [i for i, p in enumerate(parts) if p is IndexMap.AXIS_SEPARATOR]
-        made = IndexMap([*args, *kwargs.values()], finals, inverse_index_map)
-        return made, [place - n for n, place in enumerate(marks)]
+        index_map = IndexMap([*args, *kwargs.values()], finals, inverse_index_map)
+        return index_map, [place - n for n, place in enumerate(marks)]
 
     def __tirax_script_value__(self) -> IndexMapping:
         return self.mapping
@@ -146,8 +146,8 @@ class IndexMap:
 
         Raises `ShapeError` where two indices become one.
         """
-        found = self.mapping.padded_inverse([_operand(d, self.mapping.params) for d in shape])
-        return IndexMap.of(found.map), from_sym(found.padding)
+        inverse = self.mapping.padded_inverse([_operand(d, self.mapping.params) for d in shape])
+        return IndexMap.of(inverse.map), from_sym(inverse.padding)
 
     def script(self) -> str:
         """`T.index_map(lambda i: (i // 4, i % 4))`"""
@@ -184,14 +184,14 @@ def _parameters(
     function: Callable[..., Any], ndim: int | None, dtype: str
 ) -> tuple[list[PrimExpr], dict[str, PrimExpr]]:
     """A variable for each parameter: those by position, and those by name only."""
-    given = inspect.signature(function).parameters
-    args: list[PrimExpr] = [SizeVar(n, dtype) for n, p in given.items() if p.kind in _POSITIONAL]
+    declared = inspect.signature(function).parameters
+    args: list[PrimExpr] = [SizeVar(n, dtype) for n, p in declared.items() if p.kind in _POSITIONAL]
     kwargs: dict[str, PrimExpr] = {
-        n: SizeVar(n, dtype) for n, p in given.items() if p.kind is inspect.Parameter.KEYWORD_ONLY
+        n: SizeVar(n, dtype) for n, p in declared.items() if p.kind is inspect.Parameter.KEYWORD_ONLY
     }
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in given.values()):
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in declared.values()):
         raise TiraxError("an index map takes no **kwargs", found=str(inspect.signature(function)))
-    rest = next((n for n, p in given.items() if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
+    rest = next((n for n, p in declared.items() if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
     if rest is not None:
         if ndim is None:
             raise TiraxError(f"how many indices *{rest} stands for is not known", hint="give ndim")

@@ -68,9 +68,9 @@ def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) ->
     _require_known(name)
     first = args[0] if args else None
     number = first.constant if isinstance(first, PrimExpr) and first.dtype == "uint32" else None
-    made: PrimExpr = _Call(dtype, kind, (base_name(name), *(args if number is None else args[1:])))
-    cast(tir.LLVMCall, made.ssa.owner).counted = None if number is None else int(number)
-    return made
+    call: PrimExpr = _Call(dtype, kind, (base_name(name), *(args if number is None else args[1:])))
+    cast(tir.LLVMCall, call.ssa.owner).counted = None if number is None else int(number)
+    return call
 
 
 def call_tir(global_var: Any, *args: Any) -> PrimExpr:
@@ -111,13 +111,13 @@ def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
 def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimExpr:
     """The same bits as another type; itself as its own. Raises `DTypeError` where there are not as many."""
     x = convert(value)
-    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
-    if x.type == wanted:
+    element = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    if x.type == element:
         return x
-    bits = [bit_width(scalar_of(t)) * lanes_of(t) for t in (x.type, wanted)]
+    bits = [bit_width(scalar_of(t)) * lanes_of(t) for t in (x.type, element)]
     if bits[0] != bits[1]:
-        raise DTypeError("the types must have the same number of bits", expected=dtype_name(wanted), found=x.dtype)
-    return PrimExpr(tir.ReinterpretOp(x.ssa, wanted).result)
+        raise DTypeError("the types must have the same number of bits", expected=dtype_name(element), found=x.dtype)
+    return PrimExpr(tir.ReinterpretOp(x.ssa, element).result)
 
 
 def ceildiv(lhs: ExprLike, rhs: ExprLike, span: object = None) -> PrimExpr:
@@ -169,13 +169,13 @@ def undef() -> PrimExpr:
 
 def type_annotation(dtype: DTypeLike) -> PrimExpr:
     """A dtype as an argument of an intrinsic."""
-    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
-    return PrimExpr(tir.CallIntrinOp("type_annotation", [], wanted).result)
+    element = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    return PrimExpr(tir.CallIntrinOp("type_annotation", [], element).result)
 
 
 def _of_vectors(name: str, dtype: DTypeLike, *vectors: PrimExpr) -> PrimExpr:
-    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
-    return PrimExpr(tir.CallIntrinOp(name, [v.ssa for v in vectors], wanted).result)
+    result = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    return PrimExpr(tir.CallIntrinOp(name, [v.ssa for v in vectors], result).result)
 
 
 def vectorlow(dtype: DTypeLike, vec: PrimExpr) -> PrimExpr:

@@ -56,22 +56,22 @@ class BufferVar:
         return self._buffer.dtype
 
     def _indices(self, index: Any) -> list[ExprLike]:
-        given = list(index) if isinstance(index, tuple | list) else [index]
+        indices = list(index) if isinstance(index, tuple | list) else [index]
         dims = self._buffer.type.dims
-        if len(given) == 1 and len(dims) > 1:
-            given = _unflattened(given[0], dims)
-        if len(given) != len(dims):
-            raise TiraxError("wrong number of indices", expected=len(dims), found=len(given))
-        return given
+        if len(indices) == 1 and len(dims) > 1:
+            indices = _unflattened(indices[0], dims)
+        if len(indices) != len(dims):
+            raise TiraxError("wrong number of indices", expected=len(dims), found=len(indices))
+        return indices
 
     def __getitem__(self, index: Any) -> PrimExpr:
         return CLASSES["BufferLoad"](self._buffer, self._indices(index))
 
     def __setitem__(self, index: Any, value: ExprLike) -> None:
-        given = tx.convert(value) if isinstance(value, PrimExpr) else tx.const(value, self._buffer.type.dtype)
-        if given.type != self._buffer.type.dtype:
-            raise TiraxError("the value is of another dtype", expected=self.dtype, found=given.dtype)
-        self._builder.emit(BufferStore(self._buffer, given, self._indices(index)))
+        stored = tx.convert(value) if isinstance(value, PrimExpr) else tx.const(value, self._buffer.type.dtype)
+        if stored.type != self._buffer.type.dtype:
+            raise TiraxError("the value is of another dtype", expected=self.dtype, found=stored.dtype)
+        self._builder.emit(BufferStore(self._buffer, stored, self._indices(index)))
 
 
 def _with_alias(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
@@ -156,9 +156,9 @@ class IRBuilder:
 
     def let(self, var_name: str, value: ExprLike) -> tx.Var:
         """A name for a value, in all that follows in the scope."""
-        given = tx.convert(value)
-        var = tx.Var(var_name, given.type)
-        self.emit(lambda body: LetStmt(var, given, body))
+        bound = tx.convert(value)
+        var = tx.Var(var_name, bound.type)
+        self.emit(lambda body: LetStmt(var, bound, body))
         return var
 
     def allocate(

@@ -34,9 +34,9 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
 
 def _placed(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
     """The value of an operation whose operands have been placed, but for indices: these are simplified first."""
-    found = mapping.get(value)
-    if found is not None:
-        return found
+    mapped = mapping.get(value)
+    if mapped is not None:
+        return mapped
     op = ValueOp(with_names(as_sym(value))) if is_free(value) else value.owner
     if not isinstance(op, Operation) or op.parent is not None:
         return value

@@ -83,10 +83,10 @@ class PrimExpr:
         if isinstance(owner, tir.ConstOp) and not (isinstance(self.type, IntegerType) and self.type != i1):
             return owner
         if not isinstance(self.type, IntegerType):
-            return self.ssa if _stands_alone(self.ssa) else self
+            return self.ssa if _is_closed(self.ssa) else self
         expr = as_sym(self)
         if any(v.value is not None and isinstance(v.value.owner, Operation) for v in expr.free_vars()):
-            return self.ssa if _stands_alone(self.ssa) else self
+            return self.ssa if _is_closed(self.ssa) else self
         return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
     @property
@@ -356,11 +356,11 @@ def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
     element = tir.with_lanes(element, x.type) if lanes_of(element) == 1 else element
     if x.type == element:
         return x
-    known, made = x.constant, x.ssa.owner
-    if isinstance(x.type, tir.HandleType) or isinstance(made, tir.StringImmOp):
+    known, producer = x.constant, x.ssa.owner
+    if isinstance(x.type, tir.HandleType) or isinstance(producer, tir.StringImmOp):
         raise DTypeError("Can't cast a handle to other types", expected="a number", found=str(x))
-    if isinstance(made, tir.BroadcastOp):
-        one = cast(scalar_of(element), PrimExpr(made.value))
+    if isinstance(producer, tir.BroadcastOp):
+        one = cast(scalar_of(element), PrimExpr(producer.value))
         return PrimExpr(tir.BroadcastOp(one.ssa, lanes_of(element), is_scalable(element)).result)
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
         return PrimExpr(tir.CastOp(x.ssa, element).result)
@@ -708,8 +708,8 @@ def index_of(value: ExprLike) -> PrimExpr:
     expr = convert(value)
     if not isinstance(scalar_of(expr.type), IntegerType):
         raise DTypeError("an index must be an integer", found=f"{expr} : {expr.dtype}")
-    made = tir.index_cast(expr.ssa)
-    return expr if made is None else PrimExpr(made.result)
+    conversion = tir.index_cast(expr.ssa)
+    return expr if conversion is None else PrimExpr(conversion.result)
 
 
 def children(value: SSAValue) -> list[SSAValue]:
@@ -745,12 +745,12 @@ def same_tree(a: SSAValue, b: SSAValue) -> bool:
 _INDEX_TYPES = (i32, i64)
 
 
-def _stands_alone(value: SSAValue) -> bool:
+def _is_closed(value: SSAValue) -> bool:
     """Whether an expression is made of detached operations alone: it has no variables."""
     op = value.owner
     if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
         return False
-    return all(map(_stands_alone, op.operands))
+    return all(map(_is_closed, op.operands))
 
 
 def is_free(value: SSAValue) -> bool:
@@ -773,8 +773,8 @@ def named_var(var: sym.Var) -> sym.Var:
 
 def _named(expr: PrimExpr) -> SymExpr:
     """The expression over symbolic variables by their names."""
-    given = as_sym(expr)
-    return given.substitute({v: named_var(v) for v in given.free_vars()})
+    symbolic = as_sym(expr)
+    return symbolic.substitute({v: named_var(v) for v in symbolic.free_vars()})
 
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:

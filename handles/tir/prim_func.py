@@ -128,12 +128,12 @@ def _function_op(
     attrs: Mapping[str, Any],
 ) -> tir.FuncOp:
     """The operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
-    given = dict(attrs)
-    symbol = given.pop("global_symbol", None)
+    own_attrs = dict(attrs)
+    symbol = own_attrs.pop("global_symbol", None)
     buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
     block, mapping, handles = Block(), dict[SSAValue, SSAValue](), list[str]()
-    for given_param in params:
-        param = given_param.buffer if isinstance(given_param, BufferVar) else given_param
+    for each in params:
+        param = each.buffer if isinstance(each, BufferVar) else each
         ssa = cast(SSAValue, param.ssa)
         buffer = param if isinstance(param, Buffer) else buffers.get(ssa)
         inner = ssa if buffer is None else buffer.ssa
@@ -149,7 +149,7 @@ def _function_op(
     note_variables(mapping)
     _fill(block, body, mapping)
     _erase_unused_addresses(block)
-    attributes = {k: attr_of(v) for k, v in given.items()}
+    attributes = {k: attr_of(v) for k, v in own_attrs.items()}
     return tir.FuncOp(
         "main" if symbol is None else str(symbol),
         Region(block),
@@ -253,14 +253,14 @@ def _match(param: SSAValue, value: Any, symbols: dict[Var, SymExpr]) -> None:
     if value.type.dtype != declared.dtype:
         raise ShapeError("the buffer is of another dtype", expected=declared.dtype, found=value.type.dtype)
     pairs = zip(declared.exprs(), value.type.exprs(), strict=False)
-    for wanted, given in pairs:
-        if isinstance(wanted, Var):
-            constant = given.constant
-            known = symbols.setdefault(wanted, given if constant is None else _typed(constant, wanted))
+    for formal, actual in pairs:
+        if isinstance(formal, Var):
+            constant = actual.constant
+            known = symbols.setdefault(formal, actual if constant is None else _typed(constant, formal))
             if known.constant != constant:
-                raise ShapeError(f"the variable {wanted} would be two numbers", expected=known, found=given)
-        elif wanted.constant != given.constant:
-            raise ShapeError("an extent of the buffer is another one", expected=wanted, found=given)
+                raise ShapeError(f"the variable {formal} would be two numbers", expected=known, found=actual)
+        elif formal.constant != actual.constant:
+            raise ShapeError("an extent of the buffer is another one", expected=formal, found=actual)
 
 
 def _typed(value: int, like: Var) -> SymExpr:

@@ -9,8 +9,8 @@ from .stmt import Evaluate, SeqStmt
 
 def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
     """Statements one after the other; an expression is evaluated."""
-    given = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
-    return given[0] if len(given) == 1 else SeqStmt(given)
+    statements = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
+    return statements[0] if len(statements) == 1 else SeqStmt(statements)
 
 
 def stmt_list(stmt: Stmt) -> list[Stmt]:

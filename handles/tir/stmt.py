@@ -33,7 +33,7 @@ from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
 from .attributes import attr_of, value_of
-from .buffers import Buffer, Param, Stmt, note_given
+from .buffers import Buffer, Param, Stmt, note_source
 from .domains import (
     ITER_KINDS,
     ITER_TYPES,
@@ -426,13 +426,13 @@ class LetStmt(_Named):
     PARTS = ("value", "body")
 
     def __init__(self, var: PrimExpr, value: ExprLike, body: Stmt, span: object = None):
-        given = tx.convert(value, var)
-        self._set(lambda block: tir.LetOp(_planted(given, block)))
+        bound = tx.convert(value, var)
+        self._set(lambda block: tir.LetOp(_planted(bound, block)))
         result = self.op.results[0]
         set_name(result, name_of(var.ssa))
         self._with_body(body, {var.ssa: result})
         if isinstance(var, tx.SizeVar):
-            self._put_in(cast(Var, as_sym(var)), as_sym(given))
+            self._put_in(cast(Var, as_sym(var)), as_sym(bound))
 
     def _put_in(self, size: Var, value: SymExpr) -> None:
         """Say in the body what a size is."""
@@ -740,7 +740,7 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
     for op in originals:
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):
-            note_given(cast(Operation, block.last_op), op)
+            note_source(cast(Operation, block.last_op), op)
     copies = block.ops if before is None else _after(before)
     note_counters(originals, copies)
 

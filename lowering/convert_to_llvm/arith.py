@@ -196,9 +196,9 @@ def _signed_rounding(predicate: str, step: type[Operation]) -> ConversionRule:
     def rule(op: Operation, at: Lowerer) -> Values:
         quotient, rest, inexact = _divide(op, at, llvm.SDivOp, llvm.SRemOp)
         signs = at.integer_binary(llvm.XOrOp, rest, op.operands[1])
-        apart = at.icmp(predicate, signs, at.integer(0, rest.type), inexact.type)
+        signs_differ = at.icmp(predicate, signs, at.integer(0, rest.type), inexact.type)
         adjusted = at.integer_binary(step, quotient, at.integer(1, rest.type))
-        return (select(at, at.integer_binary(llvm.AndOp, inexact, apart), adjusted, quotient),)
+        return (select(at, at.integer_binary(llvm.AndOp, inexact, signs_differ), adjusted, quotient),)
 
     return rule
 

@@ -100,9 +100,9 @@ def lower_body(body: Region, at: Lowerer, returns_status: bool = False) -> list[
     first = body.first_block
     if first is None:
         return []
-    found = list(failures(body))
+    may_fail = list(failures(body))
     scf.lower_region(body)
-    end_at_failures(found, returns_status)
+    end_at_failures(may_fail, returns_status)
     kinds = {type(op) for block in body.blocks for op in block.ops}
     missing = {kind for kind in kinds if not _is_supported(kind)}
     if missing:

@@ -48,9 +48,9 @@ def failures(region: Region, live: tuple[SSAValue, ...] = ()) -> Iterator[Failur
                 here = tuple(v for v in here if v is not op.memref)
 
 
-def end_at_failures(found: Sequence[Failure], returns_status: bool) -> None:
+def end_at_failures(failing: Sequence[Failure], returns_status: bool) -> None:
     """Let a function end where one of these operations fails; its control flow is blocks and branches."""
-    for op, live in reversed(found):  # so that what follows an operation is moved once
+    for op, live in reversed(failing):  # so that what follows an operation is moved once
         block = cast(Block, op.parent)
         following, failed = _split_after(op, block), Block()
         cast(Region, block.parent).insert_block_after(failed, following)
@@ -94,12 +94,12 @@ def _binary(block: Block, kind: type[Operation], a: SSAValue, b: int) -> SSAValu
 
 def _holds(op: Operation, block: Block) -> SSAValue:
     """Whether an operation did what it should."""
-    found, predicate = op.results[0], _SGE
+    result, predicate = op.results[0], _SGE
     if isinstance(op, memref.AllocOp):
-        address = memref.ExtractAlignedPointerAsIndexOp.build(operands=[found], result_types=[IndexType()])
-        found, predicate = _add(block, address), _NE
-    zero = _add(block, arith.ConstantOp.from_int_and_width(0, cast(IndexType, found.type)))
-    compare = make(arith.CmpiOp, (found, zero), result_types=(i1,), properties={"predicate": predicate})
+        address = memref.ExtractAlignedPointerAsIndexOp.build(operands=[result], result_types=[IndexType()])
+        result, predicate = _add(block, address), _NE
+    zero = _add(block, arith.ConstantOp.from_int_and_width(0, cast(IndexType, result.type)))
+    compare = make(arith.CmpiOp, (result, zero), result_types=(i1,), properties={"predicate": predicate})
     return _add(block, compare)
 
 

@@ -85,7 +85,7 @@ class Check:
         for i, (_, written) in enumerate(tensors):
             for j, (_, also) in enumerate(tensors):
                 if written and i != j and not (also and j < i):
-                    conditions.append(self._apart(*ranges[i], *ranges[j]))
+                    conditions.append(self._disjoint(*ranges[i], *ranges[j]))
         self._all(conditions)
 
     def _range(self, tensor: Tensor) -> tuple[SSAValue, SSAValue]:
@@ -98,7 +98,7 @@ class Check:
         begin = f.number_of(tensor.data)
         return begin, f.add(begin, size)
 
-    def _apart(self, a: SSAValue, a_end: SSAValue, b: SSAValue, b_end: SSAValue) -> SSAValue:
+    def _disjoint(self, a: SSAValue, a_end: SSAValue, b: SSAValue, b_end: SSAValue) -> SSAValue:
         """One ends before the other begins, or one is empty."""
         pairs = (a_end, b), (b_end, a), (a_end, a), (b_end, b)
         return self._any([self.f.compare("sle", *pair) for pair in pairs])

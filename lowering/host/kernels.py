@@ -238,14 +238,14 @@ def _local_buffers(func: tir.FuncOp, signature: KernelSignature) -> tuple[Shape,
     """What `Kernel.buffers` says."""
     sizes = [Counter(cast(BufferType, p.type).dims) for p in func.buffer_params]
     names = {*signature.names, *signature.symbolic_vars}
-    found: dict[Shape, None] = {}
+    shapes: dict[Shape, None] = {}
     for dims, dtype in (_shape(op) for op in operations(func) if isinstance(op, tir.AllocBufferOp | tir.AllocateOp)):
         unknown = Counter(d for d in dims if d.constant is None)
         known = prod(n for d in dims if (n := d.constant) is not None)
         large = known * byte_size(dtype) > MUCH or not (not unknown or any(unknown <= size for size in sizes))
         if large and {v.name for d in unknown for v in d.free_vars()} <= names:
-            found[dims, dtype] = None
-    return tuple(found)
+            shapes[dims, dtype] = None
+    return tuple(shapes)
 
 
 def _shape(op: tir.AllocBufferOp | tir.AllocateOp) -> Shape:

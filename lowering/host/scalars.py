@@ -77,14 +77,14 @@ class _Function:
         return counts.pop() if len(counts) == 1 else None
 
 
-def merge_but_for_numbers(op: ModuleOp, said: Callable[[str], Hashable], contents: Sequence[Contents]) -> None:
+def merge_up_to_constants(op: ModuleOp, schedule_of: Callable[[str], Hashable], contents: Sequence[Contents]) -> None:
     """Make private functions of a module, with `contents`, one where they differ in numbers alone.
 
-    `said` is what is said of their schedules, by their names.
+    `schedule_of` returns the key of the schedule of a function, by its name.
     """
     groups: dict[Hashable, list[_Function]] = defaultdict(list)
     for f in _candidates(op, contents):
-        groups[f.contents.form, f.inputs, said(f.contents.name)].append(f)
+        groups[f.contents.form, f.inputs, schedule_of(f.contents.name)].append(f)
     gone: set[str] = set()
     for alike in groups.values():
         if len(alike) > 1:

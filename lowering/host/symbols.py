@@ -17,7 +17,7 @@ from ...dialects.quick import operations
 from ...dialects.sched import SequenceOp
 from ...ir.alike import with_others
 from ...ir.passes.transform import Pass
-from .scalars import Contents, erase_functions, merge_but_for_numbers
+from .scalars import Contents, erase_functions, merge_up_to_constants
 
 KERNEL_PREFIX = "kernel."
 ENTRY_PREFIX = "entry_"
@@ -67,14 +67,14 @@ def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
             sequence.properties["function"] = SymbolRefAttr(kernel_symbol(sequence.function_name))
 
 
-Said = dict[str | None, tuple[str, ...]]
+Schedules = dict[str | None, tuple[str, ...]]
 """What is said of the schedules of functions, by their names."""
 
 
-def _duplicates(contents: Mapping[str, Hashable], said: Said) -> dict[str, str]:
+def _duplicates(contents: Mapping[str, Hashable], schedules: Schedules) -> dict[str, str]:
     """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
     first: dict[Hashable, str] = {}
-    kept = {name: first.setdefault((content, said.get(name)), name) for name, content in contents.items()}
+    kept = {name: first.setdefault((content, schedules.get(name)), name) for name, content in contents.items()}
     return {name: other for name, other in kept.items() if name != other}
 
 
@@ -109,15 +109,15 @@ class MergeKernels(Pass):
     name = "merge-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        said: Said = {
+        schedules: Schedules = {
             s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)
         }
         private = [f for f in op.ops if isinstance(f, tir.FuncOp) and f.private]
         contents = [Contents.of(f) for f in with_others(private)]
-        names = _duplicates({each.name: (each.form, each.numbers) for each in contents}, said)
+        names = _duplicates({each.name: (each.form, each.numbers) for each in contents}, schedules)
         if names:
             _merge(op, names)
-        merge_but_for_numbers(op, said.get, [each for each in contents if each.name not in names])
+        merge_up_to_constants(op, schedules.get, [each for each in contents if each.name not in names])
 
 
 def _merge(op: ModuleOp, names: dict[str, str]) -> None:

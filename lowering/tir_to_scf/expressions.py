@@ -129,8 +129,8 @@ def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValu
 def _has_wrong_sign(emit: Emitter, rest: SSAValue, divisor: SSAValue) -> SSAValue:
     """Whether a remainder is not zero and has not the divisor's sign, as that of a quotient rounded down has."""
     zero = emit.constant(0, rest.type)
-    apart = emit.compare("slt", emit.binary(arith.XOrIOp, rest, divisor), zero)
-    return emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), apart)
+    signs_differ = emit.compare("slt", emit.binary(arith.XOrIOp, rest, divisor), zero)
+    return emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), signs_differ)
 
 
 def _not(emit: Emitter, op: tir.NotOp, args: Sequence[SSAValue]) -> SSAValue:
@@ -229,16 +229,16 @@ def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -
     dtype = op.lhs.type
     wide = f64 if bit_width(scalar_of(dtype)) > _EXACT_BITS // 2 else f32
     a, b = (convert(emit, value, dtype, wide) for value in args)
-    whole = convert(emit, emit.binary(arith.DivfOp, a, b), wide, dtype)
+    quotient = convert(emit, emit.binary(arith.DivfOp, a, b), wide, dtype)
     if isinstance(op, tir.DivOp):
-        return whole
-    rest = emit.binary(arith.SubiOp, args[0], emit.binary(arith.MuliOp, whole, args[1]))
+        return quotient
+    rest = emit.binary(arith.SubiOp, args[0], emit.binary(arith.MuliOp, quotient, args[1]))
     if isinstance(op, tir.TruncModOp) or is_unsigned(dtype):
-        return whole if isinstance(op, tir.FloorDivOp) else rest
+        return quotient if isinstance(op, tir.FloorDivOp) else rest
     wrong = _has_wrong_sign(emit, rest, args[1])
     if isinstance(op, tir.FloorModOp):
         return emit.select(wrong, emit.binary(arith.AddiOp, rest, args[1]), rest)
-    return emit.select(wrong, emit.binary(arith.AddiOp, whole, emit.constant(-1, whole.type)), whole)
+    return emit.select(wrong, emit.binary(arith.AddiOp, quotient, emit.constant(-1, quotient.type)), quotient)
 
 
 def constant_of(value: SSAValue) -> int | float | None:

@@ -401,6 +401,6 @@ def reinterpret(emit: Emitter, value: SSAValue, source: Attribute, target: Attri
     if lanes_of(source) == lanes:
         same = element == element_type(value.type)
         return value if same else emit.pure(arith.BitcastOp, (value,), like(value.type, element))
-    whole = value if is_vector(value) else emit.broadcast(value, 1)
-    out = emit.pure(vector.BitcastOp, (whole,), vector_type(element, lanes))
+    operand = value if is_vector(value) else emit.broadcast(value, 1)
+    out = emit.pure(vector.BitcastOp, (operand,), vector_type(element, lanes))
     return out if lanes > 1 else pick_lanes(emit, [out], [0], element)

@@ -160,11 +160,11 @@ class Memory:
         size = byte_size(kind.element_type)
         start = memref.ExtractAlignedPointerAsIndexOp.build(operands=[buffer], result_types=[INDEX])
         place = emit.add(emit.append(start).results[0], emit.mul(at, emit.index(size)))
-        whole = size * kind.get_shape()[0]
-        rest = emit.binary(arith.AndIOp, place, emit.index(whole - 1))
+        vector_bytes = size * kind.get_shape()[0]
+        rest = emit.binary(arith.AndIOp, place, emit.index(vector_bytes - 1))
         past, usual = Block(), Block()
         with emit.inside(past):
-            emit.append(_vector_store(value, buffer, at, whole))
+            emit.append(_vector_store(value, buffer, at, vector_bytes))
             emit.append(scf.YieldOp())
         with emit.inside(usual):
             emit.append(_vector_store(value, buffer, at))

@@ -276,10 +276,10 @@ def _call(
     for number in (loop.lowerBound[0], loop.upperBound[0], grain):
         ops.append(cast_op := arith.IndexCastOp(number, i64))
         numbers.append(cast_op.result)
-    body, whole = func_extras.ConstantOp(name, RANGE_FUNCTION), memref.CastOp.get(context, CONTEXT)
+    body, context_memref = func_extras.ConstantOp(name, RANGE_FUNCTION), memref.CastOp.get(context, CONTEXT)
     cores = arith.ConstantOp.from_int_and_width(limit, i64)
-    arguments = [body.result, whole.results[0], *numbers, cores.result]
-    ops += [body, whole, cores, func.CallOp(PARALLEL_FOR, arguments, [])]
+    arguments = [body.result, context_memref.results[0], *numbers, cores.result]
+    ops += [body, context_memref, cores, func.CallOp(PARALLEL_FOR, arguments, [])]
     if fails:
         ops.append(index := arith.ConstantOp.from_int_and_width(len(values), INDEX))
         ops.append(word := memref.LoadOp.get(context, [index]))

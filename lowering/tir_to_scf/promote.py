@@ -69,7 +69,7 @@ def _slots(allocas: Iterable[SSAValue]) -> dict[Operation, Slot]:
     for buffer in allocas:
         accesses = {use.operation: _place(use.operation, buffer) for use in buffer.uses}
         places = {op: place for op, place in accesses.items() if place is not None}
-        if len(places) == len(accesses) and _apart(places):
+        if len(places) == len(accesses) and _are_disjoint(places):
             slots |= {op: (buffer, place) for op, place in places.items()}
     return slots
 
@@ -91,7 +91,7 @@ def _value_type(op: Operation) -> Attribute:
     return op.results[0].type if type(op) in _LOADS else op.operands[0].type
 
 
-def _apart(places: dict[Operation, int]) -> bool:
+def _are_disjoint(places: dict[Operation, int]) -> bool:
     """Whether each place is accessed with one type, and none reaches into the next."""
     types: dict[int, Attribute] = {}
     for op, place in places.items():

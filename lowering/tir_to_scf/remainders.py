@@ -68,15 +68,15 @@ def floordiv(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
     """
     rest = _remainder(emit, a, b)
     zero, one = emit.constant(0.0, a.type), emit.constant(1.0, a.type)
-    whole = _binary(emit, arith.DivfOp, _binary(emit, arith.SubfOp, a, rest), b)
-    lower = _binary(emit, arith.SubfOp, whole, one)
-    whole = emit.select(_is_above_floor(emit, rest, b), lower, whole)
-    floor = _unary(emit, math.FloorOp, whole)
-    is_below = emit.compare("ogt", _binary(emit, arith.SubfOp, whole, floor), emit.constant(0.5, a.type))
+    near_integer = _binary(emit, arith.DivfOp, _binary(emit, arith.SubfOp, a, rest), b)
+    lower = _binary(emit, arith.SubfOp, near_integer, one)
+    near_integer = emit.select(_is_above_floor(emit, rest, b), lower, near_integer)
+    floor = _unary(emit, math.FloorOp, near_integer)
+    is_below = emit.compare("ogt", _binary(emit, arith.SubfOp, near_integer, floor), emit.constant(0.5, a.type))
     floor = emit.select(is_below, _binary(emit, arith.AddfOp, floor, one), floor)
     quotient = _binary(emit, arith.DivfOp, a, b)
     signed_zero = emit.pure(math.CopySignOp, (zero, quotient), a.type, {"fastmath": NO_FLAGS})
-    floor = emit.select(emit.compare("oeq", whole, zero), signed_zero, floor)
+    floor = emit.select(emit.compare("oeq", near_integer, zero), signed_zero, floor)
     return emit.select(emit.compare("oeq", b, zero), quotient, floor)
 
 

@@ -104,15 +104,15 @@ class Symbolic(Algebra[SSAValue]):
 class Reals(Algebra[SSAValue]):
     """Polynomials computed as doubles, over what `whole` computes as integers."""
 
-    def __init__(self, emit: Emitter, whole: Algebra[SSAValue]):
+    def __init__(self, emit: Emitter, integers: Algebra[SSAValue]):
         self.emit = emit
-        self.whole = whole
+        self.integers = integers
 
     def const(self, e: Const) -> SSAValue:
         return self.emit.constant(float(e.value), f64)
 
     def var(self, e: SymExpr) -> SSAValue:
-        value = self.whole.of(e)
+        value = self.integers.of(e)
         if value.type == INDEX:
             value = self.emit.from_index(value, i64)
         return self.emit.pure(arith.SIToFPOp, (value,), f64)

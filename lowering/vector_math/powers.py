@@ -92,10 +92,10 @@ def _constant(at: Lanes, value: Fraction) -> Pair:
 
 def _quotient(at: Lanes, f: Float) -> Pair:
     """f / (2 + f)"""
-    whole, rest = at.sum(2.0, f)
-    s = f / whole
-    p, error = at.product(s, whole)
-    return s, (((f - p) - error) - s * rest) / whole
+    divisor, rest = at.sum(2.0, f)
+    s = f / divisor
+    p, error = at.product(s, divisor)
+    return s, (((f - p) - error) - s * rest) / divisor
 
 
 def _times(at: Lanes, a: Pair, b: Pair) -> Pair:
@@ -118,13 +118,13 @@ def _special(at: Lanes, x: Float, y: Float, power: Float) -> Float:
     at_zero, at_infinity = a.compare("oeq", 0.0), a.compare("oeq", math.inf)
     grows = (y < 0.0) ^ at_infinity
     result = (at_zero | at_infinity).pick(grows.pick(math.inf, 0.0), power)
-    whole = _is_integer(y)
+    integral = _is_integer(y)
     half = y * 0.5
-    odd = whole & half.floor().compare("one", half)
+    odd = integral & half.floor().compare("one", half)
     negative = x.bits().compare("slt", 0)
     result = (negative & odd).pick(-result, result)
     finite = (a > 0.0) & (a < math.inf)
-    result = ((x < 0.0) & finite & whole.complement()).pick(math.nan, result)
+    result = ((x < 0.0) & finite & integral.complement()).pick(math.nan, result)
     result = x.compare("uno", y).pick(x + y, result)
     is_one = x.compare("oeq", 1.0) | y.compare("oeq", 0.0)
     both = a.compare("oeq", 1.0) & abs(y).compare("oeq", math.inf)

@@ -18,18 +18,18 @@ Library = Callable[[], Float]
 def fmod(at: Lanes, x: Float, y: Float, library: Library) -> Float:
     a, b = abs(x), abs(y)
     quotient = a / b
-    whole = quotient.floor()
-    rest = _rest(at, a, whole, b)
+    multiple = quotient.floor()
+    rest = _rest(at, a, multiple, b)
     rest = (rest < 0.0).pick(rest + b, rest)
     result = (a < b).pick(x, rest.with_sign_of(x))
     return at.unless(_is_beyond(at, quotient, a, b), result, library)
 
 
-def _rest(at: Lanes, a: Float, whole: Float, b: Float) -> Float:
+def _rest(at: Lanes, a: Float, multiple: Float, b: Float) -> Float:
     """a - whole b, not rounded."""
     if at.has_fma:
-        return at.fma(-whole, b, a)
-    product, missing = at.product(whole, b)
+        return at.fma(-multiple, b, a)
+    product, missing = at.product(multiple, b)
     return (a - product) - missing
 
 

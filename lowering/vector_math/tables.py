@@ -70,7 +70,7 @@ def in_registers(at: Lanes, formula: Callable[..., Float], *args: Float) -> Floa
 class _Reduced:
     """log2(x) = whole + log2(1 + r) + rest, `whole` exact; x > 0"""
 
-    whole: Float
+    exponent: Float
     rest: Float
     r: Float
 
@@ -87,7 +87,7 @@ def log2(at: Lanes, x: Float) -> Float:
     near = _reduce(at, x)
     head, rest = parts(LOG2_E, at.format.precision, 2)
     low = at.fma(near.r, at.fma(near.r, at.polynomial(near.r, "LOG2_NEAR"), rest), near.rest)
-    return at.where_positive(near.whole + at.fma(near.r, head, low), x)
+    return at.where_positive(near.exponent + at.fma(near.r, head, low), x)
 
 
 def _log2_in_two(at: Lanes, x: Float) -> tuple[Float, Float]:
@@ -100,8 +100,8 @@ def _log2_in_two(at: Lanes, x: Float) -> tuple[Float, Float]:
     low = at.fma(r * square, at.polynomial(r, "LOG_NEAR"), low)
     product, product_rest = at.product(u, head)
     product_rest = at.fma(low, head, at.fma(u, rest, product_rest))
-    total = near.whole + product
-    return total, (product - (total - near.whole)) + (product_rest + near.rest)
+    total = near.exponent + product
+    return total, (product - (total - near.exponent)) + (product_rest + near.rest)
 
 
 def pow(at: Lanes, x: Float, y: Float, other: Callable[[], Float]) -> Float:

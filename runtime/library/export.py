@@ -186,10 +186,10 @@ def _link(toolchain: Toolchain, objects: Sequence[Path], interface: Interface, r
         exports.write_text("{ global: " + " ".join(f"{s};" for s in (*interface.exports, INFO)) + " local: *; };")
         toolchain.link_shared(objects, exports, result)
     else:
-        whole = result.with_suffix(".o")
-        toolchain.link_object(objects, interface.exports, whole)
+        merged = result.with_suffix(".o")
+        toolchain.link_object(objects, interface.exports, merged)
         if output.suffix == ".a":
-            toolchain.archive([whole], result)
+            toolchain.archive([merged], result)
     _moved(result, output)
 
 

@@ -103,7 +103,7 @@ class _Form:
                 if isinstance(leaf.info, TensorInfo)
             )
         for leaf in f.params:
-            yield from (f"  {line}" for line in self._taken(leaf))
+            yield from (f"  {line}" for line in self._read_argument(leaf))
         objects = {leaf.path: _object(leaf) for leaf in f.params}
         items: list[str] = []
         for i, parameter in enumerate(f.info.params):
@@ -113,7 +113,7 @@ class _Form:
         yield f"  Object *const items[] = {{{', '.join(items) or 'NULL'}}};"
         yield f"  Object *object = entry_of_{f.symbol}(NULL, items, {len(items)});"
         yield "  if (object == NULL) return -1;"
-        yield f"  bool done = {' && '.join(map(self._given, f.results)) or 'true'};"
+        yield f"  bool done = {' && '.join(map(self._store_result, f.results)) or 'true'};"
         yield "  Py_DecRef(object);"
         if not self.raw:
             yield from (
@@ -122,7 +122,7 @@ class _Form:
         yield "  return done ? 0 : -1;"
         yield "}"
 
-    def _taken(self, leaf: Leaf) -> Iterator[str]:
+    def _read_argument(self, leaf: Leaf) -> Iterator[str]:
         info, name, shown = leaf.info, leaf.local, c_string(leaf.name)
         if isinstance(info, PrimInfo):
             yield from _number(name, name, info.dtype)
@@ -142,7 +142,7 @@ class _Form:
             yield f"Array {name}_object;"
             yield f"if (!take_tensor(&{name}_object, {shown}, {name}, &descr_{info.dtype})) return -1;"
 
-    def _given(self, leaf: Leaf) -> str:
+    def _store_result(self, leaf: Leaf) -> str:
         item = "object"
         for i in leaf.path:
             item = f"((Tuple *){item})->items[{i}]"

@@ -63,9 +63,9 @@ class Library(Functions):
         try:
             library = ctypes.CDLL(_name_of(path))
             text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, INFO)))
-            said: Any = read_json(text, "what it says of itself", LibraryError)
-            functions = [FunctionInfo.from_json(row) for row in said["functions"]]
-            name, abi = str(said["name"]), said["abi"]
+            description: Any = read_json(text, "what it says of itself", LibraryError)
+            functions = [FunctionInfo.from_json(row) for row in description["functions"]]
+            name, abi = str(description["name"]), description["abi"]
             why = library[f"{name}_error"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, TiraxError) as error:
             raise LibraryError(f"'{path}' is no library of tirax", notes=[str(error)]) from error
@@ -107,13 +107,13 @@ def _callable(function: Any, signature: Signature, why: Any, library: object) ->
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = normalize_arguments(info, *bind_keywords(info, args, kwargs))
-        taken = [_taken(leaf, _at(values, leaf.path)) for leaf in signature.params]
+        taken = [_c_argument(leaf, _at(values, leaf.path)) for leaf in signature.params]
         places = [_place(leaf) for leaf in signature.results]
         if function(*taken, *map(ctypes.byref, places)):
             text = why()
             raise LibraryError("unknown" if text is None else text.decode(errors="replace"))
-        found = {leaf.path: _given(leaf, p) for leaf, p in zip(signature.results, places, strict=True)}
-        return _nested(found, (), info.result) if found else None
+        results = {leaf.path: _result(leaf, p) for leaf, p in zip(signature.results, places, strict=True)}
+        return _nested(results, (), info.result) if results else None
 
     call.__name__, call.__doc__ = info.name, str(info)
     call.library = library  # pyright: ignore[reportFunctionMemberAccess]
@@ -126,7 +126,7 @@ def _at(values: Any, path: tuple[int, ...]) -> Any:
     return values
 
 
-def _taken(leaf: Leaf, value: Any) -> Any:
+def _c_argument(leaf: Leaf, value: Any) -> Any:
     if isinstance(leaf.info, PrimInfo):
         return _number(leaf.info.dtype)(value)
     if isinstance(leaf.info, ShapeInfo):
@@ -155,7 +155,7 @@ def _place(leaf: Leaf) -> Any:
     return ctypes.POINTER(_Managed)()
 
 
-def _given(leaf: Leaf, place: Any) -> Any:
+def _result(leaf: Leaf, place: Any) -> Any:
     if isinstance(leaf.info, PrimInfo):
         return place.value
     if isinstance(leaf.info, ShapeInfo):
@@ -177,7 +177,7 @@ def _array(place: Any, dtype: np.dtype[Any]) -> NDArray:
     return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape).view(NDArray)
 
 
-def _nested(found: Mapping[tuple[int, ...], Any], path: tuple[int, ...], info: Any) -> Any:
+def _nested(results: Mapping[tuple[int, ...], Any], path: tuple[int, ...], info: Any) -> Any:
     if isinstance(info, TupleInfo):
-        return tuple(_nested(found, (*path, i), each) for i, each in enumerate(info.fields))
-    return found[path]
+        return tuple(_nested(results, (*path, i), each) for i, each in enumerate(info.fields))
+    return results[path]

@@ -50,20 +50,20 @@ class Toolchain:
         _run([self._tool("ar"), "crs", str(output), *map(str, objects)])
 
     def _tool(self, name: str) -> str:
-        found = shutil.which(self.prefix + name) or shutil.which(f"llvm-{name}")
-        if found is None:
+        path = shutil.which(self.prefix + name) or shutil.which(f"llvm-{name}")
+        if path is None:
             hint = f"install binutils, which have {self.prefix}{name}; a shared library (.so) needs none of it"
             raise LibraryError(f"'{self.prefix}{name}' is missing, which .o and .a need", hint=hint)
-        return found
+        return path
 
 
 def find_toolchain(triple: str) -> Toolchain:
     """What builds C for a target. Raises `LibraryError` where nothing does."""
     architecture = triple.split("-")[0]
     native = architecture == platform.machine() and ("linux" in triple) == sys.platform.startswith("linux")
-    said = shlex.split(os.environ.get("CC", ""))
-    if said:
-        return Toolchain(tuple(said))
+    command = shlex.split(os.environ.get("CC", ""))
+    if command:
+        return Toolchain(tuple(command))
     prefix = "" if native else f"{architecture}-linux-gnu-"
     for name in _SYSTEM if native else ("gcc",):
         path = shutil.which(prefix + name)

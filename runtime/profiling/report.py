@@ -127,8 +127,8 @@ class Report:
         calls = self.recording.column("calls")[:-1]
         weights = calls[np.maximum.accumulate(np.where(calls > 0, np.arange(len(calls)), 0))].astype(float)
         known = site >= 0
-        told = np.bincount(site[known], weights[known], len(self.sites))
-        factors = np.divide(self.recording.counts, told, out=np.ones(len(self.sites)), where=told > 0)
+        sampled = np.bincount(site[known], weights[known], len(self.sites))
+        factors = np.divide(self.recording.counts, sampled, out=np.ones(len(self.sites)), where=sampled > 0)
         return weights * factors[site]
 
     def _row(self, sites: Sequence[int], chosen: np.ndarray) -> Row | None:
@@ -274,10 +274,10 @@ def form_of(path: str | os.PathLike[str]) -> Callable[[Report], str]:
     raise ArgumentError("no form of a profile", expected=f"a file {', '.join(_FORMS)}", found=name)
 
 
-def _plain_row(site: Site, count: int, seconds: float, whole: float, more: int = 0) -> Row:
+def _plain_row(site: Site, count: int, seconds: float, total: float, more: int = 0) -> Row:
     name = _HOST + site.name if site.kind == "host" else site.name
     result, place = (f"{text}, {more} more" if text and more else text for text in (site.result, site.place))
-    share = seconds / whole if whole else 0.0
+    share = seconds / total if total else 0.0
     return Row(site.kind, name, site.function, result, place, count, seconds, share, None, None, None, None, None)
 
 

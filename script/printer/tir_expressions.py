@@ -181,7 +181,7 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     return call(p.doc.tir(name), *([dtype] if row.result in _SAID else []), *args)
 
 
-_SAID = frozenset({tir.HALF, tir.DOUBLE, tir.SAID})
+_SAID = frozenset({tir.HALF, tir.DOUBLE, tir.EXPLICIT})
 
 
 def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
@@ -211,7 +211,7 @@ _RULES: dict[str, Callable[[Attribute, Attribute], Attribute | None]] = {
     tir.COUNT: lambda operand, _: tir.with_lanes(i32, operand),
     tir.HALF: lambda operand, _: _lanes_times(operand, 1, 2),
     tir.DOUBLE: lambda operand, _: _lanes_times(operand, 2),
-    tir.SAID: lambda _, gives: gives,
+    tir.EXPLICIT: lambda _, gives: gives,
 }
 """The result of an intrinsic, of the type of its operands and of what it says that it gives."""
 

@@ -18,14 +18,14 @@ __all__ = ["own_cache"]
 @only_full
 def test_another_process_runs_the_passes():
     """The text of the module has the same place in the cache there, or it would be built here once more."""
-    executable, ran = built(apart=True)
+    executable, ran = built(in_subprocess=True)
     assert not ran
     check(executable)
 
 
 def test_where_the_other_process_fails_it_is_built_here(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    executable, ran = built(apart=True)
+    executable, ran = built(in_subprocess=True)
     assert ran
     check(executable)
 
@@ -33,7 +33,7 @@ def test_where_the_other_process_fails_it_is_built_here(monkeypatch):
 @pytest.mark.parametrize("missing", ["", "/no/such/python"])
 def test_where_there_is_no_other_process_it_is_built_here(monkeypatch, missing):
     monkeypatch.setattr(sys, "executable", missing)
-    assert built(apart=True)[1]
+    assert built(in_subprocess=True)[1]
 
 
 def test_a_described_program_is_made_once(own_cache):

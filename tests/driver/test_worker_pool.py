@@ -56,7 +56,7 @@ def expected():
 @pytest.fixture
 def answers(monkeypatch):
     """What workers answer."""
-    seen, asked = [], part_workers._asked
+    seen, asked = [], part_workers._request
     monkeypatch.setattr(part_workers, "_asked", lambda *args: seen.append(asked(*args)) or seen[-1])
     return seen
 

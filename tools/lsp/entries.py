@@ -44,7 +44,7 @@ def _operator(cls: type[Operator]) -> Entry:
     parts: list[str] = []
     for parameter, field in cls.parameters().items():
         spec = cls.ATTR_SPECS.get(field)
-        required = cls.must_be_given(parameter)
+        required = cls.is_required(parameter)
         parts.append(
             parameter if spec is None and required else f"{parameter}={None if spec is None else spec.default}"
         )
