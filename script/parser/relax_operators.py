@@ -46,14 +46,14 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
     fields = cls.parameters()
     if len(args) > len(fields) and not cls.SPREAD:
         raise site.error("too many arguments", expected=f"at most {len(fields)}: {', '.join(fields)}", found=len(args))
-    given = {fields[n]: a for n, a in zip(fields, cls.gathered(args), strict=False)}
+    given = {fields[n]: a for n, a in zip(fields, cls.collect_varargs(args), strict=False)}
     for key, value in kwargs.items():
         if key not in fields:
             raise site.error(f"no argument is called '{key}'", expected=", ".join(fields), hint=suggestion(key, fields))
         if fields[key] in given:
             raise site.error(f"argument '{key}' is given twice")
         given[fields[key]] = value
-    given = cls.completed(given)
+    given = cls.fill_defaults(given)
     adapter = _ADAPTERS.get(name)
     if adapter is not None:
         adapter(p, given, site)
