@@ -63,11 +63,11 @@ class BlockBuilder(Builder):
         Relax values among the arguments reach `func` as tensors, all else as it is. Raises `TiraxError` for values of
         unknown shape or dtype, and where `func` returns no tensors.
         """
-        given = [self._te_argument(a) for a in args]
+        inputs = [self._te_argument(a) for a in args]
         named = {k: self._te_argument(v) for k, v in kwargs.items()}
-        made = te_call(func, *given, primfunc_name_hint=primfunc_name_hint, primfunc_attrs=primfunc_attrs, **named)
-        gv = self.add_func(PrimFunc.on(made.func), made.func.sym_name.data)
-        return Call.on(made.call_op(gv.name_hint).result)
+        call = te_call(func, *inputs, primfunc_name_hint=primfunc_name_hint, primfunc_attrs=primfunc_attrs, **named)
+        gv = self.add_func(PrimFunc.on(call.func), call.func.sym_name.data)
+        return Call.on(call.call_op(gv.name_hint).result)
 
     def call_te_with_grad(
         self,

@@ -56,12 +56,12 @@ def while_loop(
     if len(test.types) != 1:
         raise ShapeError("the condition of a loop is one value", expected=1, found=len(test.types))
     test.unwrap()
-    given = step.types[len(values) :]
+    collected_types = step.types[len(values) :]
     invariants = _share_captured(builder, [test, step])
     operands = [Tuple([to_expr(v) for v in values]), Tuple(invariants) if invariants else None]
     callees = _add(builder, f"{name_hint}_cond", test), _add(builder, f"{name_hint}_body", step)
     loop = builder.emit(call_operator("relax.while_loop", *callees, *operands, collected=collected), name_hint)
-    types = [*map(carried.outside, carried.types), *(carried.outside(t, length or "trips") for t in given)]
+    types = [*map(carried.outside, carried.types), *(carried.outside(t, length or "trips") for t in collected_types)]
     return [_field(builder, loop, i, t) for i, t in enumerate(types)]
 
 
@@ -154,8 +154,8 @@ def _abandoned_if_raised(block: Block) -> Iterator[None]:
 
 def _trace(builder: Builder, params: Sequence[RelaxVar], step: Step) -> _Traced:
     with builder.begin_scope(params) as block, _abandoned_if_raised(block):
-        given = step(*params)
-        results = list(given) if isinstance(given, tuple | list) else [given]
+        outcome = step(*params)
+        results = list(outcome) if isinstance(outcome, tuple | list) else [outcome]
         fields = relax.TupleOp([builder.place(to_expr(v)) for v in cast("list[Any]", results)])
         block.add_ops([fields, relax.ReturnOp(fields.result)])
     return _Traced(block)

@@ -110,10 +110,10 @@ class PyExprMutator:
             self.builder_.set_remap(old.ssa, new)
         body = self.visit_with_new_scope(func.body, params)
         ret = self.visit_struct_info(func.ret_struct_info)
-        found = body.ssa.type
-        keeps = found == func.body.ssa.type or relax.is_base_of(ret.type, found)
+        result_type = body.ssa.type
+        keeps = result_type == func.body.ssa.type or relax.is_base_of(ret.type, result_type)
         if func.is_local:
-            return Function.on(_closure(func, body, ret.type if keeps else found))
+            return Function.on(_closure(func, body, ret.type if keeps else result_type))
         new = Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
         new.op.sym_name = func.op.sym_name
         new.op.location = func.op.location
@@ -222,8 +222,8 @@ class PyExprMutator:
 
     def get_var_remap(self, vid: Id) -> Expr:
         """The variable that stands for `vid`: itself where nothing else does."""
-        found = self.builder_.get_remap(vid.key)
-        return Var.on(vid.key) if found is None else found
+        replacement = self.builder_.get_remap(vid.key)
+        return Var.on(vid.key) if replacement is None else replacement
 
     def lookup_binding(self, var: Var) -> Expr | None:
         """What a variable is bound to now, None for a parameter."""
@@ -302,9 +302,9 @@ def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValu
 
 def _keep_location(old: SSAValue, new: SSAValue) -> None:
     """What stands for a binding was written where the binding was, unless it says otherwise."""
-    source, made = old.owner, new.owner
-    if isinstance(source, Operation) and isinstance(made, Operation) and isinstance(made.location, UnknownLoc):
-        made.location = source.location
+    source, target = old.owner, new.owner
+    if isinstance(source, Operation) and isinstance(target, Operation) and isinstance(target.location, UnknownLoc):
+        target.location = source.location
 
 
 def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:

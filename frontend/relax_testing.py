@@ -97,13 +97,13 @@ class Module:
             return self.forward(*args, **kwargs)
         return self._call(builder, inspect.signature(self.forward).bind(*args, **kwargs).arguments)
 
-    def _call(self, builder: BlockBuilder, given: Mapping[str, Any]) -> Var:
+    def _call(self, builder: BlockBuilder, arguments: Mapping[str, Any]) -> Var:
         """Emit a call of a new function that does what `forward` does. Raises `TiraxError` for other arguments."""
-        for name, value in given.items():
+        for name, value in arguments.items():
             if not isinstance(value, Expr):
-                found = type(value).__name__
-                raise TiraxError(f"the argument {name} of a subroutine is no value", expected="an Expr", found=found)
-        args = {name: _bound(builder, value) for name, value in given.items()}
+                kind = type(value).__name__
+                raise TiraxError(f"the argument {name} of a subroutine is no value", expected="an Expr", found=kind)
+        args = {name: _bound(builder, value) for name, value in arguments.items()}
         inputs = {name: Var(name, value.struct_info) for name, value in args.items()}
         weights = self.parameters()
         inner = [Var(w.name_hint, w.struct_info) for w in weights]
@@ -189,14 +189,14 @@ def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
     Raises `ShapeError` where none is known.
     """
     random = np.random.default_rng(seed)
-    made: list[NDArray] = []
+    arrays: list[NDArray] = []
     for param in mod["main"].params:
         shape = getattr(param.struct_info, "shape", None)
         if shape is not None and all(isinstance(d, int) for d in shape):
-            made.append(array(random.random(tuple(shape)).astype(param.struct_info.dtype)))
-    if not made:
+            arrays.append(array(random.random(tuple(shape)).astype(param.struct_info.dtype)))
+    if not arrays:
         raise ShapeError("no parameter has a shape that is known")
-    return made
+    return arrays
 
 
 # packed functions that tests call by name

@@ -94,9 +94,9 @@ class LocalBuilder(Builder):
         """As `Builder.build_reference`; the function gets the default schedule."""
         return _result(answer_of(submit(self.executor, "build", _payload(build_input), self.limits)))
 
-    def _built_here(self, own: _OwnFunctions, given: BuilderInput) -> BuilderResult:
+    def _built_here(self, own: _OwnFunctions, build_input: BuilderInput) -> BuilderResult:
         """What one's own functions make of a module, or what they raise."""
-        future = self.executor.submit(own, given)
+        future = self.executor.submit(own, build_input)
         try:
             return BuilderResult(str(future.result(self.limits.seconds)), None)
         except TimeoutError:
@@ -105,9 +105,9 @@ class LocalBuilder(Builder):
             return BuilderResult(None, f"LocalBuilder: An exception occurred\n{type(error).__name__}: {error}")
 
 
-def _function(given: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+def _function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
     """A function, or the one that is registered under a name. Raises `NameLookupError`."""
-    return get_global_func(given) if isinstance(given, str) else given
+    return get_global_func(function) if isinstance(function, str) else function
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class _OwnFunctions:
     build: Callable[..., Any] | None
     export: Callable[..., Any] | None
 
-    def __call__(self, given: BuilderInput) -> Any:
+    def __call__(self, build_input: BuilderInput) -> Any:
         """The path of the file."""
         if self.build is not None:
-            executable = self.build(given.mod, given.target, None)
+            executable = self.build(build_input.mod, build_input.target, None)
         else:
-            executable = compile_module(given.mod, given.target, pipeline="lower-cpu")
+            executable = compile_module(build_input.mod, build_input.target, pipeline="lower-cpu")
         return self.export(executable) if self.export is not None else _saved(executable)
 
 
@@ -132,8 +132,8 @@ def _saved(executable: Any) -> Path:
     return path
 
 
-def _payload(given: BuilderInput) -> dict[str, Any]:
-    return {"module": str(given.mod.op), "target": given.target.text, "processor": given.target.cpu}
+def _payload(build_input: BuilderInput) -> dict[str, Any]:
+    return {"module": str(build_input.mod.op), "target": build_input.target.text, "processor": build_input.target.cpu}
 
 
 def scheduled(mod: IRModule) -> IRModule:

@@ -166,18 +166,18 @@ class FeatureModel(CostModel):
     def _features(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
         if self.extractor is None:
             return [features_of(c.sch.mod) for c in candidates]
-        found = self.extractor.extract_from(context, candidates)
-        if len(found) != len(candidates):
+        matrices = self.extractor.extract_from(context, candidates)
+        if len(matrices) != len(candidates):
             name = type(self.extractor).__name__
-            raise TiraxError(f"{name} gives a matrix for each candidate", expected=len(candidates), found=len(found))
-        return [np.asarray(x, dtype=np.float32).reshape(len(x), -1).sum(axis=0) for x in found]
+            raise TiraxError(f"{name} gives a matrix for each candidate", expected=len(candidates), found=len(matrices))
+        return [np.asarray(x, dtype=np.float32).reshape(len(x), -1).sum(axis=0) for x in matrices]
 
     def _estimates(self, x: np.ndarray) -> np.ndarray:
         return _ESTIMATED * x[:, ESTIMATE].astype(np.float64) if self.extractor is None else np.zeros(len(x))
 
     def update(self, context: Task, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
-        found = self._features(context, candidates)
-        for candidate, features, result in zip(candidates, found, results, strict=True):
+        rows = self._features(context, candidates)
+        for candidate, features, result in zip(candidates, rows, results, strict=True):
             samples = self._tasks.setdefault(_key(context, candidate), _Samples())
             samples.features.append(features)
             samples.seconds.append(float(np.median(result.run_secs)) if result.run_secs else float("inf"))

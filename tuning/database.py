@@ -110,13 +110,13 @@ class Database:
 
         The module is compared with the workload's once more. `workload_name` is accepted for TVM's sake.
         """
-        found = self._best(mod, target)
-        return None if found is None else found[0]
+        best = self._best(mod, target)
+        return None if best is None else best[0]
 
     def query_schedule(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> Schedule | None:
         """The module as its fastest record schedules it, None where there is none."""
-        found = self._best(mod, target)
-        return None if found is None else found[1]
+        best = self._best(mod, target)
+        return None if best is None else best[1]
 
     def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
         """The fastest record that can be applied, and its schedule."""
@@ -209,7 +209,7 @@ class Database:
         return Database.create(kind, **({"work_dir": work_dir} if kind in ("sqlite", "json") else {}))
 
     @staticmethod
-    def found_in(work_dir: str | os.PathLike[str]) -> Database:
+    def open_existing(work_dir: str | os.PathLike[str]) -> Database:
         """The database that tuning has left in a folder: that of kind `json` where there is one, else `sqlite`."""
 
         return Database.create("json" if has_files(work_dir) else "sqlite", work_dir=work_dir)
@@ -218,17 +218,17 @@ class Database:
 PyDatabase = Database
 
 
-def as_target(given: Target | str | None) -> Target | None:
+def as_target(target: Target | str | None) -> Target | None:
     """A target of itself, of its text, or None."""
-    return Target(given) if isinstance(given, str) else given
+    return Target(target) if isinstance(target, str) else target
 
 
 def target_key(target: Target | None, machine: str | None = None) -> str:
     """Equal where measurements can be compared: what was asked for, and what that meant on the machine (this one)."""
     if target is None:
         return ""
-    given = target.export()
-    options = [f"-{k}={','.join(v) if isinstance(v, list) else v}" for k, v in given.items() if k not in _NO_MATTER]
+    exported = target.export()
+    options = [f"-{k}={','.join(v) if isinstance(v, list) else v}" for k, v in exported.items() if k not in _NO_MATTER]
     return " | ".join([" ".join(["llvm", *sorted(options)]), machine or machine_key(target)])
 
 
@@ -276,10 +276,10 @@ class MemoryDatabase(Database):
         shash = stable_hash(mod)
         with self._lock:
             known = self._workloads.setdefault(shash, [])
-            found = find_equal(known, mod)
-            if found is None:
-                known.append(found := Workload(mod.clone(), shash))
-            return found
+            workload = find_equal(known, mod)
+            if workload is None:
+                known.append(workload := Workload(mod.clone(), shash))
+            return workload
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
         self._add(record, target_key(record.target))
@@ -347,16 +347,16 @@ class UnionDatabase(_ReadOnly):
         return [r for d in self.databases if d.has_workload(workload.mod) for r in d.records_of(workload, target)]
 
     def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
-        found = [best for database in self.databases if (best := database._best(mod, target)) is not None]  # pyright: ignore[reportPrivateUsage]
-        return min(found, key=lambda best: best[0].median, default=None)
+        candidates = [best for database in self.databases if (best := database._best(mod, target)) is not None]  # pyright: ignore[reportPrivateUsage]
+        return min(candidates, key=lambda best: best[0].median, default=None)
 
 
 class OrderedUnionDatabase(UnionDatabase):
     """The record of the first of `databases` that has one."""
 
     def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
-        found = (database._best(mod, target) for database in self.databases)  # pyright: ignore[reportPrivateUsage]
-        return next((best for best in found if best is not None), None)
+        candidates = (database._best(mod, target) for database in self.databases)  # pyright: ignore[reportPrivateUsage]
+        return next((best for best in candidates if best is not None), None)
 
 
 class ScheduleFnDatabase(_ReadOnly):
@@ -369,8 +369,8 @@ class ScheduleFnDatabase(_ReadOnly):
         sch = Schedule(mod)
         if not self.schedule_fn(sch):
             return None
-        given = Target(target) if isinstance(target, str) else target
-        return TuningRecord(sch.trace, Workload(mod, ""), None, given), sch
+        record_target = Target(target) if isinstance(target, str) else target
+        return TuningRecord(sch.trace, Workload(mod, ""), None, record_target), sch
 
 
 # A database in two files of JSON lines, with the names and the form of records that TVM's users know.
@@ -485,8 +485,8 @@ class JSONDatabase(MemoryDatabase):
     def _new_rows(self, path: Path) -> list[Any]:
         with path.open("rb") as file:
             file.seek(self._read[path])
-            whole, newline, _ = file.read().rpartition(b"\n")
-        data = whole + newline
+            complete, newline, _ = file.read().rpartition(b"\n")
+        data = complete + newline
         self._read[path] += len(data)
         return [_row(line, f"'{path}' is no database of tuning records: a line") for line in data.split(b"\n")[:-1]]
 
@@ -619,15 +619,15 @@ class SQLiteDatabase(Database):
         """The number of a module's workload, added where it is new."""
         shash = stable_hash(mod)
         with self._lock:
-            found = self._find(mod, shash)
-            if found is not None:
-                return found
+            number = self._find(mod, shash)
+            if number is not None:
+                return number
             with _writing(self.path):
                 self._db.execute("insert or ignore into workload (shash, module) values (?, ?)", (shash, str(mod.op)))
-            found = self._find(mod, shash)
-        if found is None:
+            number = self._find(mod, shash)
+        if number is None:
             raise TiraxError("a module is not the same when it is read back", expected=mod.script())
-        return found
+        return number
 
     def _find(self, mod: IRModule, shash: str) -> int | None:
         known = {k: w for k, w in self._workloads.items() if w.shash == shash}

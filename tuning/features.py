@@ -84,7 +84,7 @@ def _nest(store: tir.StoreOp, movement: Movement) -> Nest:
     _expression(store.value, arithmetic, loads)
     accesses: dict[SSAValue, Access] = {}
     for op in (store, *loads):
-        buffer, indices = _whole(op.buffer, op.indices)
+        buffer, indices = _resolve_regions(op.buffer, op.indices)
         if buffer not in accesses:
             accesses[buffer] = _access(buffer, indices, op is store, loops, movement)
     return Nest(loops, [st.constant_extent(lp) or 1 for lp in loops], list(accesses.values()), arithmetic)
@@ -109,9 +109,9 @@ _Index = tuple[int, list[SSAValue]]
 """How many values an index has at once, and what it is the sum of."""
 
 
-def _whole(buffer: SSAValue, given: Sequence[SSAValue]) -> tuple[SSAValue, list[_Index]]:
+def _resolve_regions(buffer: SSAValue, accesses: Sequence[SSAValue]) -> tuple[SSAValue, list[_Index]]:
     """The buffer that one may be a region of, and the indices into it."""
-    indices: list[_Index] = [(lanes_of(index.type), [index]) for index in given]
+    indices: list[_Index] = [(lanes_of(index.type), [index]) for index in accesses]
     while isinstance(buffer, OpResult) and isinstance(buffer.op, tir.MatchBufferOp):
         op = buffer.op
         extra = len(op.starts) - len(indices)

@@ -44,10 +44,10 @@ class Movement:
 
     def of(self, value: SSAValue) -> Moves:
         """What the loops around do to an index; a loop that does nothing is not among them."""
-        found = self._memo.get(value)
-        if found is None:
-            found = self._memo[value] = self._moves(value)
-        return found
+        moves = self._memo.get(value)
+        if moves is None:
+            moves = self._memo[value] = self._moves(value)
+        return moves
 
     def of_sum(self, values: Sequence[SSAValue]) -> Moves:
         """What the loops around do to a sum of indices."""

@@ -54,10 +54,10 @@ class MutateComputeLocation(Mutator):
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
-        found = [inst for inst in trace.insts if inst.SPEC.name == "sample_compute_location"]
-        if not found:
+        choices = [inst for inst in trace.insts if inst.SPEC.name == "sample_compute_location"]
+        if not choices:
             return None
-        inst = found[random.integer(0, len(found))]
+        inst = choices[random.integer(0, len(choices))]
         others = [k for k in range(-2, _DEEPEST) if k != inst.decision]
         return trace.with_decision(inst, others[random.integer(0, len(others))], remove_postproc=True)
 
@@ -142,22 +142,22 @@ class MutateTileSize(Mutator):
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
-        found = []
+        choices = []
         for inst in trace.insts:
             if inst.SPEC.name == "sample_perfect_tile" and inst.decision and len(inst.decision) > 1:
                 weight = len(prime_factors(prod(inst.decision)))
                 if weight:
-                    found.append((inst, weight))
-        while found:
-            at = random.index([weight for _, weight in found])
-            inst, _ = found.pop(at)
-            tiles = _moved(list(inst.decision), int(inst.args["max_innermost_factor"]), random)
+                    choices.append((inst, weight))
+        while choices:
+            at = random.index([weight for _, weight in choices])
+            inst, _ = choices.pop(at)
+            tiles = _move_factor(list(inst.decision), int(inst.args["max_innermost_factor"]), random)
             if tiles is not None:
                 return trace.with_decision(inst, tiles, remove_postproc=True)
         return None
 
 
-def _moved(tiles: list[int], largest: int, random: Random) -> list[int] | None:
+def _move_factor(tiles: list[int], largest: int, random: Random) -> list[int] | None:
     """The tiles with a factor of one in another; None where none can move."""
     moves = [
         (source, target, factor)
@@ -184,16 +184,16 @@ class MutateUnroll(Mutator):
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
-        found = []
+        choices = []
         for inst in trace.insts:
             if inst.SPEC.name == "annotate" and inst.args["ann_key"] in _KEYS:
                 sampled = getattr(inst.args["ann_val"], "owner", None)
                 if sampled is not None:
-                    found.append(sampled)
-        found = [inst for inst in found if len(inst.args["candidates"]) > 1]
-        if not found:
+                    choices.append(sampled)
+        choices = [inst for inst in choices if len(inst.args["candidates"]) > 1]
+        if not choices:
             return None
-        inst = found[random.integer(0, len(found))]
+        inst = choices[random.integer(0, len(choices))]
         others = [k for k in range(len(inst.args["candidates"])) if k != inst.decision]
         chosen = others[random.index([inst.args["probs"][k] for k in others])]
         return trace.with_decision(inst, chosen, remove_postproc=True)

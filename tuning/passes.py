@@ -88,7 +88,7 @@ class MetaScheduleApplyDatabase(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule in place."""
-        database = Database.current() if self.work_dir is None else Database.found_in(self.work_dir)
+        database = Database.current() if self.work_dir is None else Database.open_existing(self.work_dir)
         if database is None:
             raise TiraxError("there is no database to apply", hint="give work_dir, or enter one: with database: …")
         apply_database(IRModule(op), database, _target(self.target), self.enable_warning)
@@ -100,10 +100,10 @@ def _database() -> Database | str:
     return "sqlite" if entered is None else entered
 
 
-def _target(given: str | Target | None) -> Target:
+def _target(target: str | Target | None) -> Target:
     """The target that is given, the one that was entered, or this machine."""
-    return Target(given) if isinstance(given, str) else given or Target.current() or Target.host()
+    return Target(target) if isinstance(target, str) else target or Target.current() or Target.host()
 
 
-def _work_dir(given: str) -> str | None:
-    return given or None
+def _work_dir(work_dir: str) -> str | None:
+    return work_dir or None

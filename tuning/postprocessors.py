@@ -122,13 +122,13 @@ def _complete(pieces: Sequence[Piece], size: int | None) -> bool:
 
 
 def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
-    found: list[tir.ForOp] = []
+    loops: list[tir.ForOp] = []
     parent = block.parent_op()
     while parent is not None:
         if isinstance(parent, tir.ForOp):
-            found.append(parent)
+            loops.append(parent)
         parent = parent.parent_op()
-    return found[::-1]
+    return loops[::-1]
 
 
 def _index_map(order: Sequence[Piece], rank: int) -> IndexMapAttr:
@@ -219,12 +219,12 @@ _KEYS = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analys
 
 def marks_of(sch: Schedule, root: BlockRV) -> Marks | None:
     """The root's marks; None where there are none."""
-    found = {key: value for key in _KEYS if (value := analysis.annotation(sch.operation(root), key)) is not None}
-    if not found:
+    marks = {key: value for key in _KEYS if (value := analysis.annotation(sch.operation(root), key)) is not None}
+    if not marks:
         return None
-    explicit = found.get(analysis.UNROLL_EXPLICIT)
-    unroll = explicit if explicit is not None else found.get(analysis.UNROLL_IMPLICIT)
-    return Marks(found.get(analysis.PARALLEL, -1), found.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
+    explicit = marks.get(analysis.UNROLL_EXPLICIT)
+    unroll = explicit if explicit is not None else marks.get(analysis.UNROLL_IMPLICIT)
+    return Marks(marks.get(analysis.PARALLEL, -1), marks.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
 
 
 def _is_plain(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> bool:
@@ -253,21 +253,21 @@ def _is_free(loop: tir.ForOp) -> bool:
 
 def iterations_of(loops: Sequence[tir.ForOp]) -> list[int]:
     """How many iterations the outer loops of a nest have that may run in parallel: the first one, the first two, …"""
-    found: list[int] = []
+    counts: list[int] = []
     for loop in loops:
         if not _is_free(loop):
             break
-        found.append((found[-1] if found else 1) * (st.constant_extent(loop) or 1))
+        counts.append((counts[-1] if counts else 1) * (st.constant_extent(loop) or 1))
         if not _is_single(loop):
             break
-    return found
+    return counts
 
 
-def enough(iterations: Sequence[int], wanted: int) -> int:
+def enough(iterations: Sequence[int], required: int) -> int:
     """How many of the outer loops are run in parallel: as many as it takes to have `wanted` iterations, if they do."""
-    if wanted <= 0 or not iterations or iterations[-1] <= 1:
+    if required <= 0 or not iterations or iterations[-1] <= 1:
         return 0
-    return next((k + 1 for k, count in enumerate(iterations) if count >= max(wanted, 2)), len(iterations))
+    return next((k + 1 for k, count in enumerate(iterations) if count >= max(required, 2)), len(iterations))
 
 
 def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:

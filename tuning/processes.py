@@ -54,9 +54,10 @@ class JobFailure(TiraxError):
         self.kind = kind
 
 
-def isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+def run_isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """Run `worker.JOBS[job](payload)` in another process. Never raises for what the job does: then there is an
-    `error` with a `kind` in the answer."""
+    `error` with a `kind` in the answer.
+    """
     with _alone(limits.alone):
         child = _take(limits)
         try:
@@ -77,10 +78,10 @@ def isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, 
 def submit(executor: Executor, job: str, payload: Mapping[str, Any], limits: Limits) -> Future[dict[str, Any]]:
     """`isolated`, run by an executor; where that is broken, the future says so."""
     try:
-        return executor.submit(isolated, job, payload, limits)
+        return executor.submit(run_isolated, job, payload, limits)
     except Exception as error:  # noqa: BLE001 (an executor that is broken raises what it likes)
         failed: Future[dict[str, Any]] = Future()
-        failed.set_result(broken(error))
+        failed.set_result(lost_answer(error))
         return failed
 
 
@@ -89,10 +90,10 @@ def answer_of(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 (each executor has its own errors for workers that died)
-        return broken(error)
+        return lost_answer(error)
 
 
-def broken(error: Exception) -> dict[str, Any]:
+def lost_answer(error: Exception) -> dict[str, Any]:
     """The answer in place of one that the executor lost."""
     return {"error": f"the executor lost the job: {type(error).__name__}: {error}", "kind": "executor"}
 
@@ -151,12 +152,12 @@ class Child:
         code = self._process.wait()
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").strip().splitlines()
-        said = lines[0] if lines else ""
-        if said.startswith("Traceback"):  # the error is its last line
-            said = lines[-1]
+        message = lines[0] if lines else ""
+        if message.startswith("Traceback"):  # the error is its last line
+            message = lines[-1]
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        kind = "memory" if said.startswith("MemoryError") else "crash"
-        return JobFailure(kind, f"the process ended by {how}{said and ': '}{said}")
+        kind = "memory" if message.startswith("MemoryError") else "crash"
+        return JobFailure(kind, f"the process ended by {how}{message and ': '}{message}")
 
     def kill(self) -> None:
         """End the process."""
@@ -207,9 +208,9 @@ _measuring = Lock()
 
 
 @contextmanager
-def _alone(wanted: bool) -> Generator[None]:
+def _alone(exclusive: bool) -> Generator[None]:
     """Hold the machine's lock: what is measured at the same time is measured wrong."""
-    if not wanted:
+    if not exclusive:
         yield
         return
     path = os.path.join(tempfile.gettempdir(), f"tirax-measuring-{os.getuid()}.lock")

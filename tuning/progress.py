@@ -76,14 +76,14 @@ def table(tasks: list[TaskRecord]) -> Table:
     """The state of tasks."""
     out = Table(*_COLUMNS, title=None)
     for k, task in enumerate(tasks):
-        found = math.isfinite(task.best)
+        measured = math.isfinite(task.best)
         out.add_row(
             str(k),
             task.context.task_name,
             f"{task.flop:.0f}",
             f"{task.weight:g}",
-            f"{task.gflops:.2f}" if found else "-",
-            f"{task.best * 1e6:.3f}" if found else "-",
+            f"{task.gflops:.2f}" if measured else "-",
+            f"{task.best * 1e6:.3f}" if measured else "-",
             str(task.trials),
             ", ".join(f"{count} {kind}" for kind, count in task.failures.items()) or "-",
             "yes" if task.terminated else "",

@@ -47,10 +47,10 @@ def extract_tasks(
     `module_equality` is accepted for TVM's sake.
     """
     machine = Target(target) if isinstance(target, str) else target
-    whole = lowered(mod, params)
-    calls = _calls(whole)
+    lowered_mod = lowered(mod, params)
+    calls = _calls(lowered_mod)
     by_hash: dict[str, list[ExtractedTask]] = {}
-    for func in tunable_functions(whole):
+    for func in tunable_functions(lowered_mod):
         name = func.sym_name.data
         if not calls.get(name):
             continue
@@ -68,10 +68,10 @@ def lowered(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
     """A copy with `params` bound, whose Relax operators are calls of tensor functions, fused."""
     if not isinstance(mod, IRModule):
         raise TiraxError("what is tuned is a module", expected="IRModule", found=type(mod).__name__)
-    whole = BindParams("main", dict(params))(mod) if params else mod.clone()
-    if any(isinstance(op, relax.Operator) for op in whole.op.walk()):
-        whole = Sequential(make_passes(OPTIMIZE))(whole)
-    return whole
+    result = BindParams("main", dict(params))(mod) if params else mod.clone()
+    if any(isinstance(op, relax.Operator) for op in result.op.walk()):
+        result = Sequential(make_passes(OPTIMIZE))(result)
+    return result
 
 
 def _calls(mod: IRModule) -> dict[str, int]:
@@ -137,6 +137,6 @@ def compile_relax(
     `enable_warning` names them in the log. Errors are those of `driver.build.build`.
     """
     machine = Target(target) if isinstance(target, str) else target
-    whole = lowered(mod, params)
-    apply_database(whole, database, machine, enable_warning)
-    return build(whole, machine, pipeline="lower-cpu")
+    lowered_mod = lowered(mod, params)
+    apply_database(lowered_mod, database, machine, enable_warning)
+    return build(lowered_mod, machine, pipeline="lower-cpu")

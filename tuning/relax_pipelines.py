@@ -119,7 +119,7 @@ def get_pipeline(name: str = "zero", **options: Any) -> Any:
     if make is None:
         if name not in PIPELINES:
             raise unknown_name("pipeline", name, [*PIPELINE_MAP, *PIPELINES])
-        make = _own(name)
+        make = _pipeline_factory(name)
     signature = inspect.signature(make)
     try:
         signature.bind(**options)
@@ -128,7 +128,7 @@ def get_pipeline(name: str = "zero", **options: Any) -> Any:
     return make(**options)
 
 
-def _own(name: str) -> Callable[[], Sequential]:
+def _pipeline_factory(name: str) -> Callable[[], Sequential]:
     return lambda: Sequential(pipeline_passes(name), name="_pipeline")
 
 

@@ -88,12 +88,12 @@ class LocalRunner(Runner):
         """As `Runner.run`."""
         return [_future(submit(self.executor, "measure", self._payload(i), self.limits)) for i in runner_inputs]
 
-    def _payload(self, given: RunnerInput) -> dict[str, Any]:
-        reference = given.reference_path
+    def _payload(self, runner_input: RunnerInput) -> dict[str, Any]:
+        reference = runner_input.reference_path
         return {
-            "artifact": encode(Path(given.artifact_path).read_bytes()),
+            "artifact": encode(Path(runner_input.artifact_path).read_bytes()),
             "reference": None if reference is None else encode(Path(reference).read_bytes()),
-            "args": [info.as_json() for info in given.args_info],
+            "args": [info.as_json() for info in runner_input.args_info],
             "alloc_repeat": self.alloc_repeat,
             "evaluator": self.evaluator_config.as_options(),
             "tolerance": self.tolerance,

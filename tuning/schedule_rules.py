@@ -62,8 +62,8 @@ class ApplyCustomRule(ScheduleRule):
         if name not in CUSTOM_RULES:
             raise unknown_name("schedule rule", str(name), CUSTOM_RULES)
         sch.unannotate(block, "schedule_rule")
-        made = CUSTOM_RULES[name](sch, block)
-        return [made] if isinstance(made, Schedule) else list(made)
+        result = CUSTOM_RULES[name](sch, block)
+        return [result] if isinstance(result, Schedule) else list(result)
 
 
 # Inlining what costs little to compute again.
@@ -167,17 +167,17 @@ class AddRFactor(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.operation(block)
-        if not isinstance(op, tir.BlockOp) or not self._needed(op):
+        if not isinstance(op, tir.BlockOp) or not self._is_needed(op):
             return [sch]
         prepared = sch.copy()
         try:
             parts = self._split(prepared, block)
         except ScheduleError:
             return [sch]
-        made = [_factored(prepared.copy(), block, part) for part in parts]
-        return [*(out for out in made if out is not None), sch]
+        results = [_factored(prepared.copy(), block, part) for part in parts]
+        return [*(out for out in results if out is not None), sch]
 
-    def _needed(self, block: tir.BlockOp) -> bool:
+    def _is_needed(self, block: tir.BlockOp) -> bool:
         if not analysis.is_reduction(block) or not analysis.has_trivial_bindings(block) or len(block.writes) != 1:
             return False
         spatial = reduced = 1
@@ -296,11 +296,11 @@ class ReuseType:
     scope: str = "global"
 
     @staticmethod
-    def of(given: Any) -> ReuseType:
+    def of(reuse: Any) -> ReuseType:
         """A reuse type of itself, of a dictionary as TVM takes it, or of None."""
-        if given is None or isinstance(given, ReuseType):
-            return given or ReuseType()
-        return ReuseType(given.get("req", "no"), tuple(given.get("levels") or ()), given.get("scope", "global"))
+        if reuse is None or isinstance(reuse, ReuseType):
+            return reuse or ReuseType()
+        return ReuseType(reuse.get("req", "no"), tuple(reuse.get("levels") or ()), reuse.get("scope", "global"))
 
 
 @dataclass
@@ -429,10 +429,10 @@ def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
     written = {w.buffer for w in op.writes}
     buffers = st.buffers_read(op)
     tiles = {read.buffer: _tile(read, variables) for read in op.reads if read.buffer not in written}
-    wanted = {buffer: tile for buffer, tile in tiles.items() if tile and not _in_one_piece(buffer, tile)}
-    for buffer, tile in wanted.items():
+    packed = {buffer: tile for buffer, tile in tiles.items() if tile and not _in_one_piece(buffer, tile)}
+    for buffer, tile in packed.items():
         _pack(sch, block, buffers.index(buffer), tile, _is_weight(op, buffer))
-    return bool(wanted)
+    return bool(packed)
 
 
 def _pack(sch: Schedule, block: BlockRV, read_index: int, tile: Tile, is_weight: bool) -> None:
@@ -447,16 +447,16 @@ def _pack(sch: Schedule, block: BlockRV, read_index: int, tile: Tile, is_weight:
 
 def _tile(read: tir.RegionOp, sizes: Mapping[SSAValue, int]) -> Tile:
     """The tiled dimensions of what is read; none where an index is more than an iterator."""
-    found: dict[SSAValue, tuple[int, int]] = {}
+    tiled: dict[SSAValue, tuple[int, int]] = {}
     for dim, start in enumerate(read.starts):
         index = sym_expr_of(start)
         for variable in index.free_vars():
             value = variable.value
             if value is not None and value in sizes:
-                if index != variable or value in found:
+                if index != variable or value in tiled:
                     return []
-                found[value] = (dim, sizes[value])
-    return [found[value] for value in sizes if value in found]
+                tiled[value] = (dim, sizes[value])
+    return [tiled[value] for value in sizes if value in tiled]
 
 
 def _in_one_piece(buffer: SSAValue, tile: Tile) -> bool:
@@ -501,9 +501,9 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         if not isinstance(op, tir.BlockOp) or not self._may_fit(op):
             return [sch]
         for chosen in self._choices(op):
-            made = self._split_off(sch.copy(), block, chosen) or self._packed(sch.copy(), block, chosen)
-            if made is not None:
-                return self.tiled(TileState(*made))
+            result = self._split_off(sch.copy(), block, chosen) or self._packed(sch.copy(), block, chosen)
+            if result is not None:
+                return self.tiled(TileState(*result))
         return [sch]
 
     def _may_fit(self, block: tir.BlockOp) -> bool:

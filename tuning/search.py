@@ -103,9 +103,9 @@ class SearchStrategy:
         trials = self.trials
         if trials.next_count == 0:
             return None
-        found = self._propose(trials.next_count)
-        trials.proposed += len(found)
-        return [MeasureCandidate(sch, trials.args) for sch in found] or None
+        schedules = self._propose(trials.next_count)
+        trials.proposed += len(schedules)
+        return [MeasureCandidate(sch, trials.args) for sch in schedules] or None
 
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
@@ -129,7 +129,7 @@ class SearchStrategy:
             raise TiraxError("the strategy has no task", hint="give it to a TuneContext")
         return self.context
 
-    def finished(self, make: Callable[[], Schedule]) -> Schedule | None:
+    def postprocessed(self, make: Callable[[], Schedule]) -> Schedule | None:
         """A schedule with all postprocessors applied; None where a step or a postprocessor refuses."""
         generator = self.task.space_generator
         try:
@@ -142,16 +142,16 @@ class SearchStrategy:
 
     def collect(self, count: int, max_fail_count: int, make: Callable[[], Schedule]) -> list[Schedule]:
         """Up to `count` new schedules; it ends after `max_fail_count` failures in a row."""
-        found: list[Schedule] = []
+        schedules: list[Schedule] = []
         failures = 0
-        while len(found) < count and failures < max_fail_count:
-            sch = self.finished(make)
+        while len(schedules) < count and failures < max_fail_count:
+            sch = self.postprocessed(make)
             if sch is not None and self.trials.is_new(sch):
-                found.append(sch)
+                schedules.append(sch)
                 failures = 0
             else:
                 failures += 1
-        return found
+        return schedules
 
 
 # Candidates at random: without learning from what was measured.
@@ -169,10 +169,10 @@ class ReplayTrace(SearchStrategy):
 
     def _propose(self, count: int) -> list[Schedule]:
         spaces = [space.trace.simplified(remove_postproc=True) for space in self.trials.design_spaces]
-        return self.collect(count, self.max_fail_count, lambda: self._drawn(spaces))
+        return self.collect(count, self.max_fail_count, lambda: self._sample(spaces))
 
-    def _drawn(self, spaces: list[Trace]) -> Schedule:
-        return replayed(self, spaces[self.random.integer(0, len(spaces))], keep_decisions=False)
+    def _sample(self, spaces: list[Trace]) -> Schedule:
+        return replay_trace(self, spaces[self.random.integer(0, len(spaces))], keep_decisions=False)
 
 
 class ReplayFunc(SearchStrategy):
@@ -183,14 +183,14 @@ class ReplayFunc(SearchStrategy):
         self.max_fail_count = max_fail_count
 
     def _propose(self, count: int) -> list[Schedule]:
-        return self.collect(count, self.max_fail_count, self._drawn)
+        return self.collect(count, self.max_fail_count, self._sample)
 
-    def _drawn(self) -> Schedule:
+    def _sample(self) -> Schedule:
         spaces = self.task.generate_design_space()
         return spaces[self.random.integer(0, len(spaces))]
 
 
-def replayed(strategy: SearchStrategy, trace: Trace, *, keep_decisions: bool) -> Schedule:
+def replay_trace(strategy: SearchStrategy, trace: Trace, *, keep_decisions: bool) -> Schedule:
     """The task's module with a trace applied. Raises `ScheduleError` where a step refuses.
 
     The schedule keeps no way back: after an error it is of no use.
@@ -271,8 +271,8 @@ class EvolutionarySearch(SearchStrategy):
 
     def _propose(self, count: int) -> list[Schedule]:
         measured = self._measured(int(self.population_size * self.init_measured_ratio))
-        wanted = max(self.population_size - len(measured), self.init_min_unmeasured)
-        fresh = self._fresh(wanted)
+        required = max(self.population_size - len(measured), self.init_min_unmeasured)
+        fresh = self._fresh(required)
         if not fresh and not measured:
             return []
         self._score(fresh)
@@ -281,7 +281,7 @@ class EvolutionarySearch(SearchStrategy):
         generation = [*measured, *fresh]
         for _ in range(self.genetic_num_iters):
             generation = self._next(generation, every)
-        return self._picked(list(every.values()), fresh, count)
+        return self._pick_candidates(list(every.values()), fresh, count)
 
     # the first generation
 
@@ -291,27 +291,27 @@ class EvolutionarySearch(SearchStrategy):
         if database is None or task.mod is None or count == 0 or not database.has_workload(task.mod):
             return []
         records: Sequence[Any] = database.get_top_k(database.commit_workload(task.mod), count, task.target)
-        found = [self._individual(record.trace, keep_decisions=True) for record in records]
-        out = [one for one in found if one is not None]
+        individuals = [self._individual(record.trace, keep_decisions=True) for record in records]
+        out = [one for one in individuals if one is not None]
         self.trials.seen.update(one.key for one in out)
         return out
 
     def _fresh(self, count: int) -> list[_Individual]:
         """Schedules drawn from the design spaces, none twice."""
         spaces = [space.trace.simplified(remove_postproc=True) for space in self.trials.design_spaces]
-        found: dict[int, _Individual] = {}
+        individuals: dict[int, _Individual] = {}
         failures = 0
-        while len(found) < count and failures < self.max_fail_count:
+        while len(individuals) < count and failures < self.max_fail_count:
             one = self._individual(spaces[self.random.integer(0, len(spaces))], keep_decisions=False)
-            if one is None or one.key in found:
+            if one is None or one.key in individuals:
                 failures += 1
             else:
                 failures = 0
-                found[one.key] = one
-        return list(found.values())
+                individuals[one.key] = one
+        return list(individuals.values())
 
     def _individual(self, trace: Trace, *, keep_decisions: bool) -> _Individual | None:
-        sch = self.finished(lambda: replayed(self, trace, keep_decisions=keep_decisions))
+        sch = self.postprocessed(lambda: replay_trace(self, trace, keep_decisions=keep_decisions))
         return None if sch is None else _Individual(sch, structural_hash(sch.mod.op))
 
     # the next ones
@@ -353,7 +353,7 @@ class EvolutionarySearch(SearchStrategy):
 
     # the choice
 
-    def _picked(self, every: list[_Individual], fresh: Sequence[_Individual], count: int) -> list[Schedule]:
+    def _pick_candidates(self, every: list[_Individual], fresh: Sequence[_Individual], count: int) -> list[Schedule]:
         """The best that were not measured yet, and some at random of those drawn first."""
         rest = [one for one in fresh if one.key not in self.trials.seen]
         chosen: list[_Individual] = []

@@ -34,7 +34,8 @@ class SpaceGenerator:
     @staticmethod
     def create(kind: Any = "post-order-apply", *args: Any, **options: Any) -> SpaceGenerator:
         """A generator itself, or a new one: `post-order-apply`, `union`, that of a function that samples, or one with
-        the rules of a kind such as `vnni`. Raises `NameLookupError`, `UnsupportedError`."""
+        the rules of a kind such as `vnni`. Raises `NameLookupError`, `UnsupportedError`.
+        """
         if isinstance(kind, SpaceGenerator):
             return kind
         if callable(kind):
@@ -52,7 +53,7 @@ class SpaceGenerator:
     def __init__(
         self, sch_rules: Rules = "from-target", postprocs: Rules = "from-target", mutator_probs: Any = "from-target"
     ):
-        self._given = (sch_rules, postprocs, mutator_probs)
+        self._choices = (sch_rules, postprocs, mutator_probs)
         self.sch_rules: list[Any] = []
         self.postprocs: list[Any] = []
         self.mutator_probs: dict[Any, float] = {}
@@ -60,7 +61,7 @@ class SpaceGenerator:
     def initialize(self, context: Task) -> None:
         """Get to know the task: choose the rules, and let them know it."""
         self.context = context
-        sch_rules, postprocs, mutator_probs = self._given
+        sch_rules, postprocs, mutator_probs = self._choices
         for_target = partial(default_rules, intrinsics_for(context.target))
         self.sch_rules = list(_chosen(sch_rules, for_target, ScheduleRule.create))
         self.postprocs = list(_chosen(postprocs, default_postprocessors, Postproc.create))
@@ -75,11 +76,11 @@ class SpaceGenerator:
         return Schedule(mod, seed=self.context.random.fork())
 
 
-def _chosen(asked: Any, for_target: Callable[[], Any], of_kind: Callable[[str], Any]) -> Any:
+def _chosen(choice: Any, for_target: Callable[[], Any], of_kind: Callable[[str], Any]) -> Any:
     """Rules that are given themselves, by a kind, or by the target; none for None."""
-    if not isinstance(asked, str):
-        return () if asked is None else asked
-    return for_target() if asked == "from-target" else of_kind(asked)
+    if not isinstance(choice, str):
+        return () if choice is None else choice
+    return for_target() if choice == "from-target" else of_kind(choice)
 
 
 class ScheduleFn(SpaceGenerator):
@@ -97,13 +98,13 @@ class ScheduleFn(SpaceGenerator):
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
         sch = self._schedule(mod)
-        given = self.sch_fn(sch)
-        if given is None:
+        result = self.sch_fn(sch)
+        if result is None:
             return [sch]
-        found: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-        if not all(isinstance(s, Schedule) for s in found):
-            raise TiraxError("sch_fn gives schedules", expected="None, a Schedule or a list of them", found=given)
-        return found
+        schedules: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
+        if not all(isinstance(s, Schedule) for s in schedules):
+            raise TiraxError("sch_fn gives schedules", expected="None, a Schedule or a list of them", found=result)
+        return schedules
 
 
 class PostOrderApply(SpaceGenerator):
@@ -126,12 +127,12 @@ class PostOrderApply(SpaceGenerator):
 
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
         """Handles on the blocks: those inside of a block before it, the root of a function last."""
-        found: list[BlockRV] = []
+        handles: list[BlockRV] = []
         for func in functions(sch.mod.op):
             kept = [b for b in _post_order(func) if self.f_block_filter is None or self.f_block_filter(b)]
-            found += [sch.get_block(name, func.sym_name.data) for name in _unique(kept)]
-            found.append(sch.get_block("root", func.sym_name.data))
-        return found
+            handles += [sch.get_block(name, func.sym_name.data) for name in _unique(kept)]
+            handles.append(sch.get_block("root", func.sym_name.data))
+        return handles
 
 
 def _applied(rule: Any, states: Sequence[Schedule], blocks: Sequence[BlockRV]) -> list[Schedule]:
@@ -144,14 +145,14 @@ def _applied(rule: Any, states: Sequence[Schedule], blocks: Sequence[BlockRV]) -
             done.append(sch)
             continue
         block = blocks[left - 1]
-        made = rule.apply(sch, block) if analysis.is_there(sch, block) else [sch]
-        todo += [(out, left - 1) for out in made]
+        schedules = rule.apply(sch, block) if analysis.is_there(sch, block) else [sch]
+        todo += [(out, left - 1) for out in schedules]
     return done
 
 
 def _post_order(func: tir.FuncOp) -> Iterator[tir.BlockOp]:
-    found = (op for op in func.walk(region_first=True) if isinstance(op, tir.BlockOp))
-    return (b for b in found if b.block_name.data != "root")
+    blocks = (op for op in func.walk(region_first=True) if isinstance(op, tir.BlockOp))
+    return (b for b in blocks if b.block_name.data != "root")
 
 
 def _unique(blocks: Sequence[tir.BlockOp]) -> list[str]:

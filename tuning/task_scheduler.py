@@ -150,13 +150,13 @@ class TaskScheduler:
         strategy = task.strategy
         self._tell(f"searching {task.context.task_name}")
         with Profiler.timeit("search"):
-            found = strategy.generate_measure_candidates()
+            proposed = strategy.generate_measure_candidates()
         room = min(self.max_trials - self.trials, self._limits[0] - task.trials)
-        if not found or room <= 0:
+        if not proposed or room <= 0:
             task.terminated = True
             self._tell(f"{task.context.task_name} is done")
             return
-        candidates = list(found)[:room]
+        candidates = list(proposed)[:room]
         self._tell(f"building {len(candidates)} of {task.context.task_name}")
         with Profiler.timeit("build"):
             builds = self._build(task, builder, candidates)
@@ -167,7 +167,7 @@ class TaskScheduler:
                 for result in self._run(task, runner, candidates, builds):
                     at = len(results)
                     results.append(result)
-                    self._arrived(Batch(self, task_id, candidates[at : at + 1], builds[at : at + 1], [result]))
+                    self._on_result(Batch(self, task_id, candidates[at : at + 1], builds[at : at + 1], [result]))
         finally:  # what was measured counts, also where the rest is interrupted
             for build in builds[len(results) :]:
                 remove_artifact(build)
@@ -182,9 +182,9 @@ class TaskScheduler:
             for callback in self._callbacks:
                 callback.apply(self, batch.task_id, batch.candidates, batch.builds, batch.results)
 
-    def _arrived(self, batch: Batch) -> None:
+    def _on_result(self, batch: Batch) -> None:
         for callback in self._callbacks:
-            callback.arrived(batch)
+            callback.on_result(batch)
 
     def _build(self, task: TaskRecord, builder: Builder, candidates: list[MeasureCandidate]) -> list[BuilderResult]:
         if task.reference is None:
@@ -206,7 +206,7 @@ class TaskScheduler:
         running = iter(futures)
         try:
             for build in builds:
-                yield _finished(build, running)
+                yield _run_result(build, running)
         finally:
             for future in futures:
                 future.cancel()
@@ -235,7 +235,7 @@ class TaskScheduler:
             watcher(phase)
 
 
-def _finished(build: BuilderResult, running: Any) -> RunnerResult:
+def _run_result(build: BuilderResult, running: Any) -> RunnerResult:
     if build.artifact_path is None:
         return RunnerResult(None, build.error_msg)
     future: RunnerFuture = next(running)
@@ -313,9 +313,9 @@ class Batch:
 
 
 class MeasureCallback:
-    """Told of each batch of measurements. Subclasses define `apply`, or `told`; `arrived` where they cannot wait."""
+    """A listener for batches of measurements: override `apply` or `on_batch`, or `on_result` to be called at once."""
 
-    def arrived(self, batch: Batch) -> None:
+    def on_result(self, batch: Batch) -> None:
         """Called with each measurement by itself, as soon as it is there and before the batch that it is in."""
 
     def apply(
@@ -327,9 +327,9 @@ class MeasureCallback:
         runner_results: Sequence[RunnerResult],
     ) -> None:
         """Called after a batch, with what `Batch` has."""
-        self.told(Batch(task_scheduler, task_id, measure_candidates, builder_results, runner_results))
+        self.on_batch(Batch(task_scheduler, task_id, measure_candidates, builder_results, runner_results))
 
-    def told(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         """Called by `apply`."""
         raise NotImplementedError(type(self).__name__)
 
@@ -351,10 +351,10 @@ PyMeasureCallback = MeasureCallback
 class AddToDatabase(MeasureCallback):
     """Store each measurement at once, failures too: they need not be tried again."""
 
-    def arrived(self, batch: Batch) -> None:
-        self.told(batch)
+    def on_result(self, batch: Batch) -> None:
+        self.on_batch(batch)
 
-    def told(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         database, task = batch.scheduler.database, batch.task
         if database is None:
             return
@@ -368,7 +368,7 @@ class AddToDatabase(MeasureCallback):
 class RemoveBuildArtifact(MeasureCallback):
     """Delete the files of the builds."""
 
-    def told(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         for result in batch.builds:
             remove_artifact(result)
 
@@ -376,7 +376,7 @@ class RemoveBuildArtifact(MeasureCallback):
 class UpdateCostModel(MeasureCallback):
     """Let the cost model learn from what could be built."""
 
-    def told(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         model = batch.scheduler.cost_model
         measured = zip(batch.candidates, batch.builds, batch.results, strict=True)
         built = [(candidate, result) for candidate, build, result in measured if build.error_msg is None]
@@ -390,7 +390,7 @@ class TrialLog(MeasureCallback):
     def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)
 
-    def told(self, batch: Batch) -> None:
+    def on_batch(self, batch: Batch) -> None:
         shared = {"task": batch.task.context.task_name, "flop": batch.task.flop, "time": time.time()}
         rows = [
             {**shared, "run_secs": result.run_secs, "error": build.error_msg or result.error_msg}

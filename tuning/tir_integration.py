@@ -56,9 +56,9 @@ def _is_tunable(func: tir.FuncOp) -> bool:
     return all(isinstance(t, tir.BufferType) and all(d.constant is not None for d in t.dims) for t in types)
 
 
-def space_of(given: Any) -> SpaceGenerator:
+def space_of(space: Any) -> SpaceGenerator:
     """A space generator for one task: a copy of `given`, or what `SpaceGenerator.create` makes of it."""
-    return copy.copy(SpaceGenerator.create(given))
+    return copy.copy(SpaceGenerator.create(space))
 
 
 def tune_tir(
@@ -111,11 +111,11 @@ def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | s
     A module of one function `main` is scheduled by its trace; in others each function that the database knows is
     replaced.
     """
-    whole = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
-    funcs = tunable_functions(whole)
-    if len(funcs) == 1 and whole.names == [MAIN]:
+    module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    funcs = tunable_functions(module)
+    if len(funcs) == 1 and module.names == [MAIN]:
         return database.query_schedule(workload_of(funcs[0]), target)
-    out = whole.clone()
+    out = module.clone()
     return Schedule(out) if apply_database(out, database, target) else None
 
 

@@ -131,9 +131,9 @@ def _cores(tasks: Sequence[TuneContext]) -> int:
     return max((t.target.cores for t in tasks if isinstance(t.target, Target)), default=1)
 
 
-def strategy_of(given: SearchStrategy | str) -> SearchStrategy:
+def strategy_of(strategy: SearchStrategy | str) -> SearchStrategy:
     """A search strategy for one task: a copy of `given`, or one of that kind."""
-    return SearchStrategy.create(given).clone()
+    return SearchStrategy.create(strategy).clone()
 
 
 @contextmanager

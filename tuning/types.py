@@ -165,15 +165,15 @@ class Workload:
 def stable_hash(mod: IRModule) -> str:
     """A hash that structurally equal modules share, in hexadecimal."""
     digest = hashlib.sha256()
-    _feed(digest, fingerprint(mod.op))
+    _update_digest(digest, fingerprint(mod.op))
     return digest.hexdigest()[:32]
 
 
-def _feed(digest: Any, item: Any) -> None:
+def _update_digest(digest: Any, item: Any) -> None:
     if isinstance(item, tuple | list | frozenset):
         digest.update(b"(")
         for part in item:
-            _feed(digest, part)
+            _update_digest(digest, part)
         digest.update(b")")
         return
     text = str(item) if isinstance(item, Attribute) else item.__name__ if isinstance(item, type) else repr(item)
@@ -264,12 +264,12 @@ class TuningRecord:
 
 def entry_of(mod: IRModule) -> tir.FuncOp:
     """The function that is tuned: `main`, or the only one. Raises `TiraxError` where neither is there."""
-    found = {f.sym_name.data: f for f in functions(mod.op)}
-    if "main" in found:
-        return found["main"]
-    if len(found) != 1:
-        raise TiraxError("a module that is tuned has one tensor function", expected="main", found=sorted(found))
-    return next(iter(found.values()))
+    by_name = {f.sym_name.data: f for f in functions(mod.op)}
+    if "main" in by_name:
+        return by_name["main"]
+    if len(by_name) != 1:
+        raise TiraxError("a module that is tuned has one tensor function", expected="main", found=sorted(by_name))
+    return next(iter(by_name.values()))
 
 
 def args_info(mod: IRModule) -> list[TensorInfo]:

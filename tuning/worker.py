@@ -122,8 +122,8 @@ def _arguments(args: list[Any]) -> list[np.ndarray]:
     out: list[np.ndarray] = []
     for _, dtype, shape in args:
         array = empty(tuple(shape), to_dtype(dtype))
-        whole = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
-        drawn = rng.integers(0, 2, array.shape) if whole else rng.uniform(-1, 1, array.shape)
+        integral = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
+        drawn = rng.integers(0, 2, array.shape) if integral else rng.uniform(-1, 1, array.shape)
         np.copyto(array, drawn.astype(array.dtype))
         out.append(array)
     return out
@@ -140,9 +140,9 @@ def _copies(arrays: list[np.ndarray]) -> list[np.ndarray]:
     return out
 
 
-def _difference(found: list[np.ndarray], expected: list[np.ndarray], tolerance: float | None) -> str | None:
+def _difference(results: list[np.ndarray], expected: list[np.ndarray], tolerance: float | None) -> str | None:
     """What is wrong with results, None where nothing is."""
-    for k, (a, b) in enumerate(zip(found, expected, strict=True)):
+    for k, (a, b) in enumerate(zip(results, expected, strict=True)):
         if np.issubdtype(b.dtype, np.integer) or b.dtype == np.bool_:
             wrong = a != b
         else:

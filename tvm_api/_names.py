@@ -33,7 +33,7 @@ class NamesOnly(ModuleType):
         self.__spec__ = ModuleSpec(name, None, is_package=True)
         rows = [(source, *row.partition("=")) for source, names in sources.items() for row in names.split()]
         self._names = {name: (source, old or name) for source, name, _, old in rows if name != "*"}
-        self._whole = [source for source, name, *_ in rows if name == "*"]
+        self._star_sources = [source for source, name, *_ in rows if name == "*"]
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -49,19 +49,19 @@ class NamesOnly(ModuleType):
         return value
 
     def _looked_up(self, name: str) -> Any:
-        for source in self._whole:
+        for source in self._star_sources:
             try:
                 return getattr(_module(source), name)
             except AttributeError:
                 refused = why_refused(f"{_inside(self.__name__)}.{name}") or is_refused(self.__name__, name)
-                if source == self._whole[-1] and not refused:
+                if source == self._star_sources[-1] and not refused:
                     raise
         raise no_attribute(self.__name__, name)
 
     def _exported(self) -> Iterator[str]:
         yield from self._names
         yield from (n for n, value in vars(self).items() if isinstance(value, ModuleType) and n not in self._names)
-        for source in self._whole:
+        for source in self._star_sources:
             module = _module(source)
             names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
             yield from (n for n in names if n not in self._names)

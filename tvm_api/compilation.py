@@ -25,14 +25,14 @@ def _module(mod: Any) -> Any:
     return IRModule.from_expr(mod) if isinstance(mod, BaseFunc) else mod
 
 
-def _pipeline(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    if given in _PIPELINES or given in PIPELINES:
-        return _PIPELINES.get(given, given)
+def _pipeline(pipeline: Any) -> Any:
+    if not isinstance(pipeline, str):
+        return pipeline
+    if pipeline in _PIPELINES or pipeline in PIPELINES:
+        return _PIPELINES.get(pipeline, pipeline)
     from ..tuning.relax_pipelines import get_pipeline  # with all of tuning, which most builds do not need
 
-    return get_pipeline(given)
+    return get_pipeline(pipeline)
 
 
 def build_relax(

@@ -54,7 +54,7 @@ class Cell:
         """How many states it carries; the first one is what it gives."""
         return 1
 
-    def bounded(self, x: Expr) -> Expr:
+    def clipped(self, x: Expr) -> Expr:
         """What an activation takes."""
         return x if self.clip is None else R.clip(x, -self.clip, self.clip)
 
@@ -81,7 +81,7 @@ class RNN(Cell):
 
     def step(self, bb: BlockBuilder, x: Expr, states: Sequence[Expr], gates: Gates) -> list[Expr]:
         (f,) = self.activations
-        return [f(self.bounded(R.add(x, _through(states[0], gates.hidden))))]
+        return [f(self.clipped(R.add(x, _through(states[0], gates.hidden))))]
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class LSTM(Cell):
         f, g, h = self.activations
         hidden, cell = states
         part = self.split(bb, R.add(x, _through(hidden, gates.hidden)))
-        admit = f(self._seen(part["i"], "i", cell))
-        keep = R.subtract(const(1.0, _dtype(x)), admit) if self.coupled else f(self._seen(part["f"], "f", cell))
-        new = bb.emit(R.add(R.multiply(keep, cell), R.multiply(admit, g(self.bounded(part["c"])))))
-        return [R.multiply(f(self._seen(part["o"], "o", new)), h(new)), new]
+        admit = f(self._add_peephole(part["i"], "i", cell))
+        keep = R.subtract(const(1.0, _dtype(x)), admit) if self.coupled else f(self._add_peephole(part["f"], "f", cell))
+        new = bb.emit(R.add(R.multiply(keep, cell), R.multiply(admit, g(self.clipped(part["c"])))))
+        return [R.multiply(f(self._add_peephole(part["o"], "o", new)), h(new)), new]
 
-    def _seen(self, gate: Expr, name: str, cell: Expr) -> Expr:
+    def _add_peephole(self, gate: Expr, name: str, cell: Expr) -> Expr:
         weight = self.peepholes.get(name)
-        return self.bounded(gate if weight is None else R.add(gate, R.multiply(weight, cell)))
+        return self.clipped(gate if weight is None else R.add(gate, R.multiply(weight, cell)))
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ class GRU(Cell):
         part = self.split(bb, x)
         if self.reset_after:
             own = self.split(bb, _with(_through(state, gates.hidden), gates.hidden_bias))
-            update = f(self.bounded(R.add(part["z"], own["z"])))
-            reset = f(self.bounded(R.add(part["r"], own["r"])))
-            new = g(self.bounded(R.add(part["h"], R.multiply(reset, own["h"]))))
+            update = f(self.clipped(R.add(part["z"], own["z"])))
+            reset = f(self.clipped(R.add(part["r"], own["r"])))
+            new = g(self.clipped(R.add(part["h"], R.multiply(reset, own["h"]))))
         else:
             update, new = self._reset_before(bb, part, state, gates)
         update = bb.emit(update)
@@ -144,11 +144,11 @@ class GRU(Cell):
         weights = self._rows(bb, gates.hidden)
         biases = {} if gates.hidden_bias is None else self._rows(bb, gates.hidden_bias)
 
-        def given(name: str, hidden: Expr) -> Expr:
-            return self.bounded(R.add(part[name], _with(_through(hidden, weights[name]), biases.get(name))))
+        def gate_input(name: str, hidden: Expr) -> Expr:
+            return self.clipped(R.add(part[name], _with(_through(hidden, weights[name]), biases.get(name))))
 
-        reset = f(given("r", state))
-        return f(given("z", state)), g(given("h", bb.emit(R.multiply(reset, state))))
+        reset = f(gate_input("r", state))
+        return f(gate_input("z", state)), g(gate_input("h", bb.emit(R.multiply(reset, state))))
 
     def _rows(self, bb: BlockBuilder, weights: Expr) -> dict[str, Expr]:
         parts = bb.emit(R.split(weights, len(self.order), axis=0))
@@ -172,11 +172,11 @@ def run_layer(
     time, batch, width = _dims(x)
     flat = R.reshape(x, (product([time, batch]), width))
     from_inputs = bb.emit(_with(_through(flat, gates.inputs), cell.projected(gates)))
-    given = bb.emit(R.reshape(from_inputs, (time, batch, _dims(gates.inputs)[0])))
+    projected = bb.emit(R.reshape(from_inputs, (time, batch, _dims(gates.inputs)[0])))
     alive = None if lengths is None else bb.emit(_alive(time, lengths))
 
     def step(t: Expr, *before: Expr) -> list[Expr]:
-        after = [bb.emit(v) for v in cell.step(bb, bb.emit(R.take(given, t, axis=0)), before, gates)]
+        after = [bb.emit(v) for v in cell.step(bb, bb.emit(R.take(projected, t, axis=0)), before, gates)]
         if alive is None:
             return [*after, after[0]]
         there = bb.emit(R.take(alive, t, axis=0))
@@ -191,8 +191,8 @@ def run_layer(
         number = symbolic_value(i)
         return step(PrimValue(time - 1 - number if reverse else number), *before)
 
-    *last, all_given = bb.scan(at, list(states), time, collected=1, name_hint="recurrent")
-    return (bb.emit(R.flip(all_given, 0)) if reverse else all_given), last
+    *last, outputs = bb.scan(at, list(states), time, collected=1, name_hint="recurrent")
+    return (bb.emit(R.flip(outputs, 0)) if reverse else outputs), last
 
 
 def _through(x: Expr, weights: Expr) -> Expr:

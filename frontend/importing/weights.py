@@ -45,7 +45,7 @@ def bind_weights(mod: IRModule, weights: Arrays | str | os.PathLike[str], functi
     problems = [f"weight '{key}' belongs to no parameter" for key in arrays if _param_of(key, params) is None]
     first = mod[function].attrs["num_input"] if "num_input" in mod[function].attrs else len(params)
     problems += [f"parameter '{name}' has no weight" for name in list(params)[first:] if name not in bound]
-    problems += [p for name, array in bound.items() if name is not None and (p := _misfit(params[name], array))]
+    problems += [p for name, array in bound.items() if name is not None and (p := _mismatch(params[name], array))]
     if problems:
         raise InputError(f"weights do not fit the function {function}", notes=problems)
     attrs = mod[function].attrs
@@ -60,9 +60,9 @@ def _param_of(key: str, params: Mapping[str, Var]) -> str | None:
     return next((n for n in (key, name, *(p + name for p in _PREFIXES)) if n in params), None)
 
 
-def _misfit(param: Var, array: np.ndarray[Any, Any]) -> str | None:
+def _mismatch(param: Var, array: np.ndarray[Any, Any]) -> str | None:
     info: Any = param.struct_info
     shape, dtype = list(array.shape), array.dtype.name
     fits = info.dtype == dtype and (info.shape is None or list(info.shape.values) == shape)
-    wanted = f"{info.dtype} {info.shape.values if info.shape is not None else '…'}"
-    return None if fits else f"parameter '{param.name_hint}' is {wanted}, its weight {dtype} {shape}"
+    expected = f"{info.dtype} {info.shape.values if info.shape is not None else '…'}"
+    return None if fits else f"parameter '{param.name_hint}' is {expected}, its weight {dtype} {shape}"

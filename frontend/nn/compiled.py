@@ -46,10 +46,10 @@ class CompiledModule:
                 )
             inputs = [_argument(a, s) for a, s in zip(args, method.arg_specs, strict=True)]
             states = _passed(method.effect_mode, self.effects)
-            found = self.vm[method_name](*inputs, *states, *_passed(method.param_mode, self.params, always=True))
+            result = self.vm[method_name](*inputs, *states, *_passed(method.param_mode, self.params, always=True))
             if states:
-                found, self.effects = found
-            return self._result(found)
+                result, self.effects = result
+            return self._result(result)
 
         call.__name__ = call.__qualname__ = method_name
         return call

@@ -64,9 +64,9 @@ class Module(SubroutineMixin):
 
     def state_dict(self, *, prefix: str = "", destination: dict[str, Parameter] | None = None) -> dict[str, Parameter]:
         """The parameters by name, put into `destination` where that is given."""
-        found: dict[str, Parameter] = OrderedDict() if destination is None else destination
-        found.update(self.named_parameters(prefix))
-        return found
+        state: dict[str, Parameter] = OrderedDict() if destination is None else destination
+        state.update(self.named_parameters(prefix))
+        return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Give parameters their contents; returns the names missing and those not known.

@@ -72,8 +72,8 @@ class KVCache(_OneState):
         """An empty cache."""
         shape = ShapeExpr([self.init_seq_len, *self.unit_shape])
         zeros = call_operator("relax.zeros", shape, dtype=self.dtype)
-        made = call_pure_packed("vm.builtin.attention_kv_cache_create", zeros, shape, PrimValue(0), sinfo_args=_OBJECT)
-        return [bb.emit(made, name_hint)]
+        cache = call_pure_packed("vm.builtin.attention_kv_cache_create", zeros, shape, PrimValue(0), sinfo_args=_OBJECT)
+        return [bb.emit(cache, name_hint)]
 
     def to(self, dtype: str | None = None) -> None:
         """Change the dtype of the rows."""

@@ -68,8 +68,8 @@ class Exporter:
     def refuse_extern(self) -> None:
         """Raise `TiraxError` where external modules were met."""
         if self.extern_mods:
-            found = ", ".join(name for mod in self.extern_mods for name in mod.symbols)
-            raise TiraxError("the model calls external modules", found=found, hint="export_tvm(…, allow_extern=True)")
+            symbols = ", ".join(name for mod in self.extern_mods for name in mod.symbols)
+            raise TiraxError("the model calls external modules", found=symbols, hint="export_tvm(…, allow_extern=True)")
 
     @contextmanager
     def inside_subroutine(self) -> Iterator[None]:
@@ -122,8 +122,8 @@ class Exporter:
             with builder.dataflow():
                 _bind_effects(builder, spec.effect_mode, effects, states)
                 _bind_parameters(builder, spec.param_mode, parameters, weights)
-                given = {n: _wrap(builder, v, spec.inputs[n], n) for n, v in arguments.items()}
-                outputs = _unwrap(spec.method(**given))
+                inputs = {n: _wrap(builder, v, spec.inputs[n], n) for n, v in arguments.items()}
+                outputs = _unwrap(spec.method(**inputs))
                 if states:
                     outputs = Tuple([outputs, Tuple([s for _, e in effects for s in e.finalize()])])
                 result = builder.emit_output(outputs)

@@ -31,10 +31,10 @@ def infos_of(out: Any) -> list[StructInfo]:
 
 def wrap_like(call: Expr, name: str, out: Any) -> Any:
     """Bind a call; what it gives is a tensor, or a list or tuple of them, as `out` is."""
-    found = wrap_nested(call, name)
+    results = wrap_nested(call, name)
     if not isinstance(out, tuple | list):
-        return found
-    return type(out)(found if isinstance(found, tuple) else [found])
+        return results
+    return type(out)(results if isinstance(results, tuple) else [results])
 
 
 class ExternModule:
@@ -55,8 +55,8 @@ class ExternModule:
 
         def call(*args: Any) -> Any:
             add_extern(self)
-            given = [a if isinstance(a, Tensor | Object | Expr | int | float | str) else to_expr(a) for a in args]
-            return emit_dps(func_name, given, infer(*given))
+            operands = [a if isinstance(a, Tensor | Object | Expr | int | float | str) else to_expr(a) for a in args]
+            return emit_dps(func_name, operands, infer(*operands))
 
         call.__name__ = call.__qualname__ = func_name
         return call

@@ -111,7 +111,7 @@ class _Convolution(Module):
         return self.out_channels, self.in_channels // self.groups
 
     @property
-    def _given(self) -> tuple[Parameter, Parameter | None, Any, Any]:
+    def _convolution_args(self) -> tuple[Parameter, Parameter | None, Any, Any]:
         return self.weight, self.bias, self.stride, self.padding
 
 
@@ -120,7 +120,7 @@ class Conv1D(_Convolution):
 
     def forward(self, x: Tensor) -> Tensor:
         """`op.conv1d`."""
-        return op.conv1d(x, *self._given, self.dilation, self.groups)
+        return op.conv1d(x, *self._convolution_args, self.dilation, self.groups)
 
 
 class Conv2D(_Convolution):
@@ -146,7 +146,7 @@ class Conv2D(_Convolution):
 
     def forward(self, x: Tensor) -> Tensor:
         """`op.conv2d`."""
-        return op.conv2d(x, *self._given, self.dilation, self.groups, self.data_layout)
+        return op.conv2d(x, *self._convolution_args, self.dilation, self.groups, self.data_layout)
 
 
 class Conv3D(_Convolution):
@@ -172,7 +172,7 @@ class Conv3D(_Convolution):
 
     def forward(self, x: Tensor) -> Tensor:
         """`op.conv3d`."""
-        return op.conv3d(x, *self._given, self.dilation, self.groups, self.data_layout)
+        return op.conv3d(x, *self._convolution_args, self.dilation, self.groups, self.data_layout)
 
 
 class ConvTranspose1D(_Convolution):
@@ -199,7 +199,7 @@ class ConvTranspose1D(_Convolution):
 
     def forward(self, x: Tensor) -> Tensor:
         """`op.conv1d_transpose`."""
-        return op.conv1d_transpose(x, *self._given, self.output_padding, self.dilation, self.groups)
+        return op.conv1d_transpose(x, *self._convolution_args, self.output_padding, self.dilation, self.groups)
 
 
 class Embedding(Module):
@@ -426,9 +426,9 @@ class Attention(Module):
         states = hidden_states if encoder_hidden_states is None else encoder_hidden_states
         query, key, value = self.to_q(hidden_states), self.to_k(states), self.to_v(states)
         query, key, value = self._heads(query), self._heads(key), self._heads(value)
-        found = op.scaled_dot_product_attention(query, key, value, attention_mask, scale=self.scale)
-        batch, length, heads, size = found.shape
-        return self.to_out[0](op.reshape(found, [batch, length, heads * size]))
+        attended = op.scaled_dot_product_attention(query, key, value, attention_mask, scale=self.scale)
+        batch, length, heads, size = attended.shape
+        return self.to_out[0](op.reshape(attended, [batch, length, heads * size]))
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, length, inner = x.shape

@@ -103,8 +103,8 @@ def greater_equal(a: Tensor, b: Tensor, name: str = "greater_equal") -> Tensor:
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Tensor:
     """x1 where the condition holds, else x2; a condition that is not boolean is converted."""
-    wanted = condition if condition.dtype == "bool" else astype(condition, "bool")
-    return emit("where", wanted, x1, x2, name=name)
+    mask = condition if condition.dtype == "bool" else astype(condition, "bool")
+    return emit("where", mask, x1, x2, name=name)
 
 
 def negative(x: Tensor, name: str = "neg") -> Tensor:

@@ -63,10 +63,10 @@ def _padding(weight: Tensor, kernel: str, stride: Any, padding: Sizes, dilation:
 
 
 def _known(extents: Sequence[Dim], message: str) -> list[int]:
-    found = [extent for extent in extents if isinstance(extent, int)]
-    if len(found) < len(extents):
+    static = [extent for extent in extents if isinstance(extent, int)]
+    if len(static) < len(extents):
         raise ShapeError(message, found=list(extents))
-    return found
+    return static
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -152,10 +152,10 @@ def layer_norm(
     return emit("nn.layer_norm", x, gamma, beta, axes=list(range(-len(dims), 0)), epsilon=eps, name=name)
 
 
-def _scale(given: Tensor | None, shape: Sequence[Dim], dtype: str, neutral: float) -> Expr:
+def _scale(scale: Tensor | None, shape: Sequence[Dim], dtype: str, neutral: float) -> Expr:
     """A scale or shift, or the constant that changes nothing. Raises `ShapeError` for a shape that is not known."""
-    if given is not None:
-        return given.expr_handle
+    if scale is not None:
+        return scale.expr_handle
     return const(np.full(_known(shape, "without weight or bias the extents must be known"), neutral), dtype)
 
 
@@ -276,10 +276,10 @@ def get_timestep_embedding(
         angles = binary("multiply", const(scale, "float32"), angles)
     angles = unwrap(wrap_nested(angles, "lv"))
     order = ("cos", "sin") if flip_sin_to_cos else ("sin", "cos")
-    found = call_operator("relax.concat", [call_operator(f"relax.{f}", angles) for f in order], axis=-1)
+    result = call_operator("relax.concat", [call_operator(f"relax.{f}", angles) for f in order], axis=-1)
     if embedding_dim % 2:
-        found = call_operator("relax.nn.pad", found, pad_width=[0, 0, 0, 1])
-    return wrap_nested(call_operator("relax.astype", found, get_default_dtype()), name)
+        result = call_operator("relax.nn.pad", result, pad_width=[0, 0, 0, 1])
+    return wrap_nested(call_operator("relax.astype", result, get_default_dtype()), name)
 
 
 # Operators of `nn.op`: calls of tensor functions and of packed functions, and what prints.
@@ -293,9 +293,9 @@ def tensor_expr_op(
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
     """What a function of tensor expressions makes of tensors and numbers; `name_hint` names the tensor function."""
-    given = [PrimValue(a) if isinstance(a, SymExpr) else a for a in unwrap(list(args))]
-    made = current_builder().emit_te(tensor_expr_func, *given, primfunc_name_hint=name_hint, primfunc_attrs=attrs)
-    return wrap_nested(made, name_hint)
+    operands = [PrimValue(a) if isinstance(a, SymExpr) else a for a in unwrap(list(args))]
+    call = current_builder().emit_te(tensor_expr_func, *operands, primfunc_name_hint=name_hint, primfunc_attrs=attrs)
+    return wrap_nested(call, name_hint)
 
 
 def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
@@ -320,10 +320,10 @@ def tensor_ir_inplace_op(
 
 def _tir_arguments(args: Any) -> tuple[list[Any], Any]:
     """The tensors among the arguments, and the scalars, None where there are none. Raises `TiraxError`."""
-    given = cast("list[Any]", unwrap(list(args) if isinstance(args, tuple | list) else [args]))
-    shapes = [a for a in given if isinstance(a, ShapeExpr)]
-    scalars = [a for a in given if isinstance(a, SymExpr | PrimExpr | int)]
-    tensors = [a for a in given if not isinstance(a, ShapeExpr | SymExpr | PrimExpr | int)]
+    unwrapped = cast("list[Any]", unwrap(list(args) if isinstance(args, tuple | list) else [args]))
+    shapes = [a for a in unwrapped if isinstance(a, ShapeExpr)]
+    scalars = [a for a in unwrapped if isinstance(a, SymExpr | PrimExpr | int)]
+    tensors = [a for a in unwrapped if not isinstance(a, ShapeExpr | SymExpr | PrimExpr | int)]
     if len(shapes) + bool(scalars) > 1:
         raise TiraxError("scalars of a tensor function are one shape, or integers", found=len(shapes) + len(scalars))
     return tensors, shapes[0].values if shapes else scalars or None

@@ -84,10 +84,10 @@ class MethodSpec:
             return spec
         if not isinstance(spec, Mapping):
             raise TiraxError("not the spec of a method", expected="a dictionary of inputs", found=repr(spec))
-        given = dict(cast("Mapping[str, Any]", spec))
-        modes = _modes(given.pop("$", {}))
-        names = _in_order(list(given), method)
-        return MethodSpec(method, names, [as_spec(given[n], n) for n in names], *modes)
+        entries = dict(cast("Mapping[str, Any]", spec))
+        modes = _modes(entries.pop("$", {}))
+        names = _in_order(list(entries), method)
+        return MethodSpec(method, names, [as_spec(entries[n], n) for n in names], *modes)
 
     @staticmethod
     def from_torch(args: Sequence[Any], method: Callable[..., Any]) -> MethodSpec:
@@ -123,17 +123,17 @@ def _modes(options: Mapping[str, Any]) -> list[str]:
     return chosen
 
 
-def _in_order(given: list[str], method: Callable[..., Any]) -> list[str]:
+def _in_order(inputs: list[str], method: Callable[..., Any]) -> list[str]:
     parameters = inspect.signature(method).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return given
-    for name in given:
+        return inputs
+    for name in inputs:
         if name not in parameters:
             raise unknown_name("argument of the method", name, parameters)
     for name, p in parameters.items():
-        if name not in given and p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
+        if name not in inputs and p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
             raise TiraxError(f"the spec says nothing of the argument '{name}'", expected="a spec for each argument")
-    return [name for name in parameters if name in given]
+    return [name for name in parameters if name in inputs]
 
 
 class Exported(Protocol):
@@ -168,9 +168,9 @@ class ModuleSpec:
         return ModuleSpec(module, list(methods), list(methods.values()))
 
 
-def _elements(given: Sequence[Any], name: str) -> Sequence[Spec]:
-    found = [as_spec(e, f"{name}_{i}") for i, e in enumerate(given)]
-    return found if isinstance(given, list) else tuple(found)
+def _elements(elements: Sequence[Any], name: str) -> Sequence[Spec]:
+    specs = [as_spec(e, f"{name}_{i}") for i, e in enumerate(elements)]
+    return specs if isinstance(elements, list) else tuple(specs)
 
 
 def as_spec(value: Any, name: str = "") -> Spec:

@@ -53,16 +53,16 @@ def _as_subroutine(forward: Callable[..., Any]) -> Callable[..., Any]:
 def _call(
     builder: BlockBuilder, module: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    given = dict(list(inspect.signature(forward).bind(module, *args, **kwargs).arguments.items())[1:])
-    values = {n: _bound(builder, v) for n, v in given.items() if isinstance(v, Tensor | Object)}
-    plain = {n: v for n, v in given.items() if n not in values}
+    arguments = dict(list(inspect.signature(forward).bind(module, *args, **kwargs).arguments.items())[1:])
+    values = {n: _bound(builder, v) for n, v in arguments.items() if isinstance(v, Tensor | Object)}
+    plain = {n: v for n, v in arguments.items() if n not in values}
     parameters = dict(module.named_parameters())
     weights = [p.expr_handle for p in parameters.values()]
     sizes = _undetermined([*values.values(), *weights], plain)
     known = Exporter.current().subroutines
     key = (forward, tuple((n, v.struct_info) for n, v in values.items()), _fingerprint(plain), _fingerprint(module))
     if key not in known:
-        known[key] = _define(module, forward, given, values, sizes, parameters)
+        known[key] = _define(module, forward, arguments, values, sizes, parameters)
     name, info = known[key]
     call = call_value(GlobalVar(name), [*values.values(), *([ShapeExpr(sizes)] if sizes else []), *weights], [info])
     return wrap_nested(builder.emit(call, f"{name}_output"), f"{name}_output")
@@ -103,7 +103,7 @@ def _bound(builder: BlockBuilder, value: Tensor | Object) -> Var:
 def _define(
     module: Any,
     forward: Callable[..., Any],
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     values: Mapping[str, Var],
     sizes: Sequence[SymVar],
     parameters: Mapping[str, Parameter],
@@ -121,7 +121,7 @@ def _define(
     function = builder.function(snake_case(type(module).__name__), params, private=True)
     with exporter.inside_subroutine(), _standing_for(parameters, weights), function:
         with builder.dataflow():
-            wrapped = {n: _like(v, inputs[n], n) if n in inputs else v for n, v in given.items()}
+            wrapped = {n: _like(v, inputs[n], n) if n in inputs else v for n, v in arguments.items()}
             result = builder.emit_output(_result(forward(module, **wrapped)))
         info = result.struct_info
         builder.emit_func_output(result)

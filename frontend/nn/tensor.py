@@ -119,13 +119,13 @@ class Tensor:
 
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in another shape."""
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        return emit("reshape", self, tuple(given), name="reshape")
+        dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        return emit("reshape", self, tuple(dims), name="reshape")
 
     def permute_dims(self, *axes: Any) -> Tensor:
         """The dimensions in another order, reversed where none is given."""
-        given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
-        return permute_dims(self, list(given) or None)
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
+        return permute_dims(self, list(order) or None)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
         """Each element `repeats` times along an axis, of the flat tensor where that is None."""
@@ -164,9 +164,9 @@ class Parameter(Tensor):
         self._expr = Var("param", TensorStructInfo(self.shape, dtype))
 
 
-def _fits(wanted: Sequence[Dim], found: Sequence[int]) -> bool:
-    return len(wanted) == len(found) and all(
-        not isinstance(w, int) or w == f for w, f in zip(wanted, found, strict=True)
+def _fits(dims: Sequence[Dim], extents: Sequence[int]) -> bool:
+    return len(dims) == len(extents) and all(
+        not isinstance(w, int) or w == f for w, f in zip(dims, extents, strict=True)
     )
 
 
@@ -225,8 +225,8 @@ def wrap_nested(expr: Any, name: str) -> Any:
     What is bound already stays. Raises `TiraxError` outside of an export, `DTypeError` for other values.
     """
     builder = current_builder()
-    given = to_expr(expr)
-    bound = given if isinstance(given, Var) else builder.emit(given, name)
+    value = to_expr(expr)
+    bound = value if isinstance(value, Var) else builder.emit(value, name)
     return _wrap(bound, bound.struct_info, name)
 
 

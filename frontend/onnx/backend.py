@@ -46,28 +46,28 @@ class Program(BackendRep):
 
         Raises `InputError` where there are too few or too many, or of another dtype, and as `from_onnx` does.
         """
-        given = self._by_name(inputs)
+        arrays = self._by_name(inputs)
         while True:
             try:
-                program = self._program(given)
+                program = self._program(arrays)
                 break
             except NotConstant as error:
-                if not self._fix(error.sources, given):
+                if not self._fix(error.sources, arrays):
                     raise
-        outputs = program["main"](*(v for n, v in given.items() if n not in self._fixed and v is not None))
+        outputs = program["main"](*(v for n, v in arrays.items() if n not in self._fixed and v is not None))
         names = [o.name for o in self._model.graph.output]
         values = outputs if len(names) > 1 else (outputs,)
         return namedtupledict("Outputs", names)(*map(_numpy, values))
 
-    def _fix(self, names: frozenset[str], given: Mapping[str, Any]) -> bool:
+    def _fix(self, names: frozenset[str], arrays: Mapping[str, Any]) -> bool:
         """Make small inputs constants of the programs from now on; whether there are some that were none before."""
-        new = [n for n in given if n in names and n not in self._fixed]
+        new = [n for n in arrays if n in names and n not in self._fixed]
         self._fixed += new
-        return bool(new) and all(isinstance(given[n], np.ndarray) and given[n].size <= MOST_KNOWN for n in new)
+        return bool(new) and all(isinstance(arrays[n], np.ndarray) and arrays[n].size <= MOST_KNOWN for n in new)
 
-    def _program(self, given: Mapping[str, Any]) -> Any:
-        fixed = {n: given[n] for n in self._fixed}
-        shapes = {v.name: _shapes(given[v.name]) for v in self._inputs if not v.type.HasField("tensor_type")}
+    def _program(self, arrays: Mapping[str, Any]) -> Any:
+        fixed = {n: arrays[n] for n in self._fixed}
+        shapes = {v.name: _shapes(arrays[v.name]) for v in self._inputs if not v.type.HasField("tensor_type")}
         key = (*((v.shape, v.dtype.str, v.tobytes()) for v in fixed.values()), str(shapes))
         if key not in self._programs:
             module = imported(self._model, shapes, opset=self._opset, fixed=fixed)
@@ -79,13 +79,13 @@ class Program(BackendRep):
     def _by_name(self, inputs: Any) -> dict[str, Any]:
         names = [v.name for v in self._inputs]
         if isinstance(inputs, Mapping):
-            given = dict(inputs)
+            arrays = dict(inputs)
         else:
             values: Sequence[Any] = inputs if isinstance(inputs, list | tuple) else [inputs]
-            given = dict(zip(names, values, strict=False)) if len(values) == len(names) else dict.fromkeys(values)
-        if set(given) != set(names):
+            arrays = dict(zip(names, values, strict=False)) if len(values) == len(names) else dict.fromkeys(values)
+        if set(arrays) != set(names):
             raise InputError("the inputs are not those of the model", expected=names, found=len(inputs))
-        return {info.name: _checked(given[info.name], info) for info in self._inputs}
+        return {info.name: _checked(arrays[info.name], info) for info in self._inputs}
 
 
 def _checked(value: Any, info: Any) -> Any:

@@ -38,7 +38,7 @@ def either(builder: BlockBuilder, condition: Any, then: Side, other: Side) -> li
     kinds: list[list[tuple[int | None, Any]]] = []
     failed: list[tuple[bool, ModelError]] = []
 
-    def watched(side: Side, holds: bool) -> Callable[[], Sequence[Value]]:
+    def run_side(side: Side, holds: bool) -> Callable[[], Sequence[Value]]:
         def step() -> Sequence[Value]:
             try:
                 values = side()
@@ -54,7 +54,7 @@ def either(builder: BlockBuilder, condition: Any, then: Side, other: Side) -> li
         return step
 
     try:
-        return builder.if_then_else(condition, watched(then, True), watched(other, False))
+        return builder.if_then_else(condition, run_side(then, True), run_side(other, False))
     except ModelError as error:
         if not failed or failed[-1][1] is not error:
             raise

@@ -27,7 +27,7 @@ class _NotConstant(Exception):
     pass
 
 
-def computed(expr: Expr) -> Array | None:
+def evaluate_small(expr: Expr) -> Array | None:
     """The contents of an expression that is not bound yet, of small constants only; None for all others."""
     value = expr.ssa
     if not isinstance(value, OpResult) or value.op.parent is not None:

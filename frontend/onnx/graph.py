@@ -20,12 +20,12 @@ from ..importing.random_numbers import RandomNumbers
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
 from .branches import RanksDiffer, Side, either
-from .constants import computed
+from .constants import evaluate_small
 from .expansion import MOST_NESTED
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
 from .node import Node
-from .shape_arithmetic import followed
+from .shape_arithmetic import fold_shape_node
 from .sizes import Declared, Sizes
 from .table import Converter, Converters, absent_input
 from .tensors import TensorReader
@@ -140,10 +140,10 @@ class Scope:
                 try:
                     self._convert(nodes[i], name)
                 except RanksDiffer as fork:
-                    return self._forked(fork, i, nodes, outputs)
+                    return self._fork_rest(fork, i, nodes, outputs)
         return [self[name] for name in outputs]
 
-    def _forked(self, fork: RanksDiffer, i: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
+    def _fork_rest(self, fork: RanksDiffer, i: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
         """The rest of the graph in both sides of the branch that is node `i`."""
         self.world.forks += 1
         if self.world.forks > _MOST_FORKS:
@@ -164,7 +164,7 @@ class Scope:
                 raise
             text = "the ranks of what its graph gives are known only when the program runs"
             raise UnsupportedOperators(["If"], [f"If at {node_name(nodes[i], i)}: {text}"]) from error
-        return [self._settled(value, self._sources(nodes[i])) for value in results]
+        return [self._materialize(value, self._sources(nodes[i])) for value in results]
 
     def _convert(self, written: NodeProto, name: str) -> None:
         proto = with_references(written, self.attributes)
@@ -183,7 +183,7 @@ class Scope:
         _check_count(schema, proto)
         attributes = attributes_of(proto, schema, self.world.reader)
         node = Node(proto.op_type, name, attributes, proto.output, version, self)
-        results = followed(node, inputs)
+        results = fold_shape_node(node, inputs)
         if results is None:
             convert = self.world.converters.lookup(domain, proto.op_type, version)
             if convert is None:
@@ -212,15 +212,15 @@ class Scope:
             raise ModelError(f"the function '{body.name}' calls itself")
         attributes = {a.name: a for a in (*(defaults or {}).values(), *body.attribute_proto, *proto.attribute)}
         opsets = {**self.opsets, **versions(body.opset_import)}
-        asked = [n for n, outer in zip(body.output, proto.output, strict=False) if outer]
-        inlined = asked == list(body.output)
+        requested = [n for n, outer in zip(body.output, proto.output, strict=False) if outer]
+        inlined = requested == list(body.output)
         inner = Scope(self.world, opsets, None, attributes, f"{name}/", inlined=inlined)
         for i, n in enumerate(body.input):
             inner.values[n] = inputs[i] if i < len(inputs) else None
         inner.values[""] = None
         self.world.depth += 1
         try:
-            results = dict(zip(asked, inner.run(body.node, asked), strict=True))
+            results = dict(zip(requested, inner.run(body.node, requested), strict=True))
             return [results.get(n) for n in body.output]
         finally:
             self.world.depth -= 1
@@ -241,9 +241,9 @@ class Scope:
         for name, value in zip(proto.output, values, strict=False):
             if name:
                 declared = None if self.around or self.path else self.world.declared.get(name)
-                self.values[name] = self._settled(value, sources, declared)
+                self.values[name] = self._materialize(value, sources, declared)
 
-    def _settled(self, value: Any, sources: frozenset[str], declared: Declared | None = None) -> Result:
+    def _materialize(self, value: Any, sources: frozenset[str], declared: Declared | None = None) -> Result:
         """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named.
 
         `sources` are the inputs of the model on which it depends.
@@ -253,8 +253,8 @@ class Scope:
         if value is None or isinstance(value, Value):
             return value
         if isinstance(value, TensorSequence):
-            return TensorSequence(self._settled(v, sources) for v in value)  # pyright: ignore[reportArgumentType]
-        constant = computed(value)
+            return TensorSequence(self._materialize(v, sources) for v in value)  # pyright: ignore[reportArgumentType]
+        constant = evaluate_small(value)
         if constant is not None:
             return Value(array=constant)
         var = value if isinstance(value, Var) else self.builder.emit(value)
@@ -269,11 +269,11 @@ class Scope:
         if not isinstance(t, relax.TensorType) or t.rank is None:
             return var
         nothing: Declared = [None] * t.rank
-        said = declared if declared is not None and len(declared) == t.rank else nothing
+        known = declared if declared is not None and len(declared) == t.rank else nothing
         inferred = nothing if t.dims is None else list(t.dims)
         dims = [
             i if i is not None and (d is None or _is_simple(i)) else d or self.fresh_size("s")
-            for i, d in zip(inferred, said, strict=True)
+            for i, d in zip(inferred, known, strict=True)
         ]
         if tuple(dims) == t.dims:
             return var

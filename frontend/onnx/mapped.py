@@ -55,11 +55,11 @@ def read_message(path: Path) -> tuple[bytes, Contents]:
         return without_weights(data)
     except _NoMessage as error:
         if len(data) > _MOST_BYTES:
-            raise _damaged() from error
+            raise _damaged_file_error() from error
         return bytes(data), {}
 
 
-def _damaged() -> ModelError:
+def _damaged_file_error() -> ModelError:
     return ModelError("the file is no ONNX model, or a damaged one", expected="a message of protobuf")
 
 
@@ -111,7 +111,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         tag, at = _varint(data, at, end)
         kind = tag & 7
         if tag >> 3 == 0:
-            raise _damaged()
+            raise _damaged_file_error()
         if kind == _VARINT:
             _, stop = _varint(data, at, end)
         elif kind == _BYTES:
@@ -122,7 +122,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         else:
             raise _NoMessage
         if stop > end:
-            raise _damaged()
+            raise _damaged_file_error()
         yield _Field(tag >> 3, kind, begin, at, stop)
         at = stop
 
@@ -135,7 +135,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return value, at + i + 1
-    raise _damaged()
+    raise _damaged_file_error()
 
 
 def _text(data: memoryview, field: _Field) -> bytes:
@@ -144,10 +144,10 @@ def _text(data: memoryview, field: _Field) -> bytes:
 
 def _message(number: int, parts: Sequence[bytes]) -> list[bytes]:
     """A field that is a message."""
-    return [_encoded(number << 3 | _BYTES), _encoded(sum(map(len, parts))), *parts]
+    return [_encode_varint(number << 3 | _BYTES), _encode_varint(sum(map(len, parts))), *parts]
 
 
-def _encoded(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     digits: list[int] = []
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)

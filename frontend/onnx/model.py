@@ -183,14 +183,14 @@ class _Order:
             i = stack[-1]
             if i not in self._done:
                 self._done[i] = False
-                stack += self._needed(i)
+                stack += self._unplaced_producers(i)
                 continue
             stack.pop()
             if not self._done[i]:
                 self._done[i] = True
                 order.append(i)
 
-    def _needed(self, i: int) -> list[int]:
+    def _unplaced_producers(self, i: int) -> list[int]:
         """The nodes without a place yet whose results node i uses."""
         needed: list[int] = []
         for name in sorted(inputs_of(self._nodes[i])):

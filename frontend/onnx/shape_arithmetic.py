@@ -40,7 +40,7 @@ def _row(*names: str) -> Callable[[_Row], _Row]:
     return register
 
 
-def followed(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
+def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
     """The outputs of a node as known integers, None where they are not."""
     if node.op_type in ("Shape", "Size"):
         return _of_dims(node, inputs[0])
@@ -114,8 +114,8 @@ def _numbers(a: Array) -> Array:
 def _axes(node: Node, axes: Array | None) -> tuple[int, ...] | None:
     if axes is not None:
         return tuple(_numbers(axes).ravel().tolist())
-    given = node.attr("axes")
-    return None if given is None else tuple(given)
+    attribute = node.attr("axes")
+    return None if attribute is None else tuple(attribute)
 
 
 @_row("Unsqueeze")
@@ -253,7 +253,7 @@ def _simplified(e: SymExpr) -> SymExpr:
     return _analyzer(e).simplify(e)
 
 
-def _decided(kind: str) -> Callable[[Any, Any], bool]:
+def _comparison(kind: str) -> Callable[[Any, Any], bool]:
     def decide(a: Any, b: Any) -> bool:
         condition = _PREDICATES[kind](as_expr(a), as_expr(b))
         constant = condition.constant
@@ -268,7 +268,7 @@ def _decided(kind: str) -> Callable[[Any, Any], bool]:
 
 
 def _predicate(kind: str) -> _Row:
-    decide = np.frompyfunc(_decided(kind), 2, 1)
+    decide = np.frompyfunc(_comparison(kind), 2, 1)
     return lambda node, a, b: np.asarray(decide(a, b), object)
 
 

@@ -29,7 +29,7 @@ def normalized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> t
     """The arguments of a call of an overload: what may be by position so, the rest by keyword, `IGNORED` left out."""
     positional: list[Any] = []
     by_keyword: dict[str, Any] = {}
-    last = _last_given(target._schema.arguments, args, kwargs)
+    last = _last_passed(target._schema.arguments, args, kwargs)
     for i, argument in enumerate(target._schema.arguments):
         if argument.name in IGNORED or (i > last and not argument.kwarg_only):
             continue
@@ -41,7 +41,7 @@ def normalized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> t
     return positional, by_keyword
 
 
-def _last_given(arguments: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+def _last_passed(arguments: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
     by_name = [i for i, argument in enumerate(arguments) if argument.name in kwargs and not argument.kwarg_only]
     return max([len(args) - 1, *by_name])
 

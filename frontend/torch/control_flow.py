@@ -93,19 +93,19 @@ def _wrapped(reader: Reader, graph: Any, *operands: Any) -> Any:
     return reader.nested(graph, operands)
 
 
-def _hinted(reader: Reader, graph: Any, operands: Sequence[Any], named: Any = None, hints: Any = None) -> Any:
+def _with_hints(reader: Reader, graph: Any, operands: Sequence[Any], named: Any = None, hints: Any = None) -> Any:
     """A graph with hints for other compilers."""
     return reader.nested(graph, operands)
 
 
-def _invoked(reader: Reader, graph: Any, _: Any, *operands: Any) -> Any:
+def _invoke_subgraph(reader: Reader, graph: Any, _: Any, *operands: Any) -> Any:
     return reader.nested(graph, operands)
 
 
 CONTROL_FLOW: dict[str, Callable[..., Any]] = {
     "cond": _cond,
-    "hints_wrapper": _hinted,
-    "invoke_subgraph": _invoked,
+    "hints_wrapper": _with_hints,
+    "invoke_subgraph": _invoke_subgraph,
     "map_impl": _map,
     "scan": _scan,
     "tag_activation_checkpoint": _wrapped,

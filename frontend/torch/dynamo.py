@@ -27,9 +27,9 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
 
     def capture(graph_module: Any, example_inputs: Any) -> Callable[..., Any]:
         info = [(tuple(t.shape), dtype_name(t.dtype)) for t in example_inputs]
-        found = from_fx(graph_module, info, keep_params_as_input=keep, unwrap_unit_return_tuple=True)
+        module = from_fx(graph_module, info, keep_params_as_input=keep, unwrap_unit_return_tuple=True)
         name = f"subgraph_{len(functions)}"
-        functions[name] = found["main"].with_attr("global_symbol", name)
+        functions[name] = module["main"].with_attr("global_symbol", name)
         return graph_module.forward
 
     torch._dynamo.reset()

@@ -185,8 +185,8 @@ class _Importer:
 
     def module(self, unwrap: bool, no_bind: bool) -> IRModule:
         inputs, bb = self._inputs, self._builder
-        given = [*inputs.variables.values(), *self._random.params]
-        with bb.function("main", [*given, *inputs.weights.values()], attrs=self._attributes(len(given))):
+        variables = [*inputs.variables.values(), *self._random.params]
+        with bb.function("main", [*variables, *inputs.weights.values()], attrs=self._attributes(len(variables))):
             self._enter(inputs)
             with self._reader.blocks():
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))

@@ -56,11 +56,11 @@ def _row(name: str, difference: str = "") -> Callable[[Converter], Converter]:
 def _warned(name: str) -> Converter:
     """A row that says once what differs."""
     converter, difference = _ROWS[name]
-    said: list[str] = []
+    warned: list[str] = []
 
     def call(e: FxEmitter, *args: Any, **kwargs: Any) -> Any:
-        if difference and not said:
-            said.append(name)
+        if difference and not warned:
+            warned.append(name)
             text = f"{name.split('.')[0]}: {difference}; tirax.frontend.torch.fx.from_fx imports what PyTorch computes"
             warnings.warn(text, TvmDifference, stacklevel=2)
         return converter(e, *args, **kwargs)

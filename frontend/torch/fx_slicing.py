@@ -29,12 +29,12 @@ def sliced(e: Emitter, x: Any, index: Any, keeps_items: bool = False) -> Any:
 
 def _expanded(items: list[Any], rank: int) -> list[Any]:
     """The items with whole slices for `...` and for what is missing at the end."""
-    whole = slice(None)
+    full = slice(None)
     missing = rank - sum(item is not None and item is not Ellipsis for item in items)
     at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
     if at is None:
-        return [*items, *[whole] * missing]
-    return [*items[:at], *[whole] * missing, *items[at + 1 :]]
+        return [*items, *[full] * missing]
+    return [*items[:at], *[full] * missing, *items[at + 1 :]]
 
 
 def _gathered(e: Emitter, x: Expr, items: list[Any]) -> Any:

@@ -175,7 +175,7 @@ class GraphReader:
         if name == "getitem":
             return self._item(*self.retrieve_args(node))
         if type(node.target).__module__.startswith("torch._higher_order_ops") or name in CONTROL_FLOW:
-            return self._controlled(node, name)
+            return self._convert_control_flow(node, name)
         if not hasattr(node.target, "_schema"):
             return self._python(node)
         return self._called(node)
@@ -187,7 +187,7 @@ class GraphReader:
             value = getattr(value, part)
         return constant(value) if hasattr(value, "is_complex") else value
 
-    def _controlled(self, node: Any, name: str) -> Any:
+    def _convert_control_flow(self, node: Any, name: str) -> Any:
         convert = CONTROL_FLOW.get(name)
         if convert is None:
             raise NoConverter("no converter is there")

@@ -57,17 +57,17 @@ class Symbols:
             missing = size.free_symbols - known
             if missing:
                 names = sorted(str(s) for s in missing)
-                whole = Var("_".join([*names, f"size{number or ''}"]))
-                self._values[size] = whole
-                if len(missing) == 1 and self._solve(size, next(iter(missing)), whole):
+                extent = Var("_".join([*names, f"size{number or ''}"]))
+                self._values[size] = extent
+                if len(missing) == 1 and self._solve(size, next(iter(missing)), extent):
                     known |= missing
 
-    def _solve(self, size: Any, symbol: Any, whole: Extent) -> bool:
+    def _solve(self, size: Any, symbol: Any, extent: Extent) -> bool:
         """Let n be (s - b) // a, where s, the size, is a * n + b; False where it is not."""
         slope, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
         if not (slope.is_Integer and size == slope * symbol + offset):
             return False
-        self._values[symbol] = floordiv(whole - self.of(offset), int(slope))
+        self._values[symbol] = floordiv(extent - self.of(offset), int(slope))
         return True
 
     def extent(self, size: Any) -> Extent:

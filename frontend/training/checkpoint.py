@@ -14,9 +14,9 @@ from ..block_builder import BlockBuilder
 def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`func(*args, **kwargs)`, computed again for the gradient: expressions among the arguments and in the result
     are marked with `grad.start_checkpoint` and `grad.end_checkpoint`."""
-    given = [_marked("start", a) for a in args]
+    marked = [_marked("start", a) for a in args]
     named = {k: _marked("start", v) for k, v in kwargs.items()}
-    return _marked("end", func(*given, **named))
+    return _marked("end", func(*marked, **named))
 
 
 def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -27,9 +27,9 @@ def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     bb = BlockBuilder.current()
     if bb is None:
         raise TiraxError("there is no function to emit into", hint="with bb.function(…):")
-    given = [_emitted(bb, "start", a) for a in args]
+    marked = [_emitted(bb, "start", a) for a in args]
     named = {k: _emitted(bb, "start", v) for k, v in kwargs.items()}
-    return _emitted(bb, "end", func(*given, **named))
+    return _emitted(bb, "end", func(*marked, **named))
 
 
 def emit_checkpoint_sequential(

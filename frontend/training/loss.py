@@ -42,8 +42,8 @@ class Loss:
 
     def __call__(self, *args: Any) -> Function:
         """The function, for arguments of the given struct info (or like the given variables)."""
-        given = [a.struct_info if isinstance(a, Expr) else a for a in args]
-        params = [Var(name, info) for name, info in zip(self._NAMES, given, strict=False)]
+        infos = [a.struct_info if isinstance(a, Expr) else a for a in args]
+        params = [Var(name, info) for name, info in zip(self._NAMES, infos, strict=False)]
         bb = BlockBuilder()
         with bb.function(self._loss_name, params):
             with bb.dataflow():
@@ -93,9 +93,9 @@ class CrossEntropyLoss(Loss):
     def _elements(self, bb: BlockBuilder, *args: Var) -> Expr:
         predictions, targets, *weights = args
         logits = bb.emit(call_operator("relax.nn.log_softmax", predictions))
-        return self._labelled(logits, targets, weights[0] if weights else None)
+        return self._class_index_loss(logits, targets, weights[0] if weights else None)
 
-    def _labelled(self, logits: Expr, targets: Expr, weights: Expr | None) -> Expr:
+    def _class_index_loss(self, logits: Expr, targets: Expr, weights: Expr | None) -> Expr:
         return call_operator("relax.nn.nll_loss", logits, targets, weights, self._reduction, self.ignore_index)
 
 
@@ -115,7 +115,7 @@ class CategoricalCrossEntropyLoss(CrossEntropyLoss):
         if weights or self.ignore_index >= 0:
             labels = bb.emit(call_operator("relax.argmax", targets, axis=1))
             flat = call_operator("relax.reshape", labels, (-1,))
-            return self._labelled(logits, flat, weights[0] if weights else None)
+            return self._class_index_loss(logits, flat, weights[0] if weights else None)
         info = predictions.struct_info
         dtype = info.dtype if isinstance(info, TensorStructInfo) else None
         product = bb.emit(-logits * call_operator("relax.astype", targets, dtype))

@@ -35,15 +35,15 @@ class Optimizer:
 
         Raises `TiraxError` for none, for one that is given twice and for others than such tensors.
         """
-        given = [params] if isinstance(params, Var) else list(params)
-        if not given:
+        variables = [params] if isinstance(params, Var) else list(params)
+        if not variables:
             raise TiraxError("there is no parameter to optimize")
-        if len({p.vid for p in given}) < len(given):
-            raise TiraxError("a parameter is given twice", found=", ".join(p.name_hint for p in given))
-        types = [_static_float(p) for p in given]
+        if len({p.vid for p in variables}) < len(variables):
+            raise TiraxError("a parameter is given twice", found=", ".join(p.name_hint for p in variables))
+        types = [_static_float(p) for p in variables]
         if len({t.element for t in types}) > 1:
             raise DTypeError("all parameters must have one dtype", found=", ".join(str(t.element) for t in types))
-        self.param_list = given
+        self.param_list = variables
         self.dtype = numpy_dtype(types[0].element).name  # pyright: ignore[reportArgumentType]
         self.state = tuple(_array(a) for a in self._start(types))
         return self

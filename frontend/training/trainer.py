@@ -61,9 +61,9 @@ class Trainer:
                 raise TiraxError(f"the module has no attribute {name}", hint="SetupTrainer makes a module to train")
         self.mod, self.vm, self.device = train_mod, vm, device
         first, params, states = (int(train_mod.attrs[n]) for n in ("input_num", "param_num", "state_num"))
-        given = list(train_mod[self.BACKBONE_FUNC].params)
-        self._param_vars: list[Var] = given[first : first + params]
-        self._state_vars: list[Var] = given[first + params : first + params + states]
+        backbone = list(train_mod[self.BACKBONE_FUNC].params)
+        self._param_vars: list[Var] = backbone[first : first + params]
+        self._state_vars: list[Var] = backbone[first + params : first + params + states]
         self._params: list[Any] = [None] * params
         self._states: list[Any] = [None] * states
         self._optim_state = tuple(_array(a.numpy()) for a in train_mod.attrs["optim_state"])
@@ -82,12 +82,12 @@ class Trainer:
     def xaiver_uniform_init_params(self) -> None:
         """Set all parameters to numbers that are uniform around zero, up to sqrt(6 / sum of the extents)
         (Glorot and Bengio, 2010), from numpy's global generator. (The name is spelt as TVM spells it.)"""
-        made: list[Any] = []
+        arrays: list[Any] = []
         for v in self._param_vars:
             shape, dtype = _layout(v)
             bound = np.sqrt(6.0 / max(sum(shape), 1))
-            made.append(_array((bound * np.random.uniform(-1.0, 1.0, shape)).astype(dtype)))
-        self._params = made
+            arrays.append(_array((bound * np.random.uniform(-1.0, 1.0, shape)).astype(dtype)))
+        self._params = arrays
 
     def load_params(self, params: Values) -> None:
         """Set the parameters, given in their order or by name."""
@@ -153,9 +153,9 @@ def _arrays(value: Any) -> list[Any]:
 def _layout(v: Var) -> tuple[list[int], str]:
     """The shape and dtype of a parameter. Raises `TiraxError` where the shape is symbolic."""
     info = v.struct_info
-    found = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
-    shape = [d for d in found if isinstance(d, int)]
-    if not isinstance(info, TensorStructInfo) or info.shape is None or len(shape) < len(found):
+    dims = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
+    shape = [d for d in dims if isinstance(d, int)]
+    if not isinstance(info, TensorStructInfo) or info.shape is None or len(shape) < len(dims):
         raise TiraxError(f"'{v.name_hint}' has no static shape", found=info, hint="load it from an array")
     return shape, str(info.dtype)
 
@@ -172,14 +172,14 @@ def _loaded(kind: str, variables: Sequence[Var], values: Values) -> list[Any]:
         values = [values[n] for n in names]
     if len(values) != len(names):
         raise TiraxError(f"there are {len(names)} {kind}s", expected=", ".join(names), found=len(values))
-    made = [_array(v) for v in values]
-    for v, a in zip(variables, made, strict=True):
+    arrays = [_array(v) for v in values]
+    for v, a in zip(variables, arrays, strict=True):
         info = v.struct_info
         dims = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
         pairs = zip(dims, a.shape, strict=False)
         if len(dims) != len(a.shape) or any(isinstance(d, int) and d != e for d, e in pairs):
             raise ShapeError(f"the {kind} '{v.name_hint}' has another shape", expected=dims, found=a.shape)
-    return made
+    return arrays
 
 
 # From a model to all functions that training it needs.
@@ -231,8 +231,8 @@ class SetupTrainer(Pass):
 
 
 def _count(op: ModuleOp, name: str) -> int:
-    found = op.attributes.get(name)
-    number = from_attr(found)
+    attr = op.attributes.get(name)
+    number = from_attr(attr)
     if not isinstance(number, int):
         raise TiraxError(
             f"the module does not say how many there are: its attribute {name} is missing",

@@ -15,7 +15,7 @@ from tirax.runtime.registry import register_func, remove_global_func
 from tirax.schedule import Schedule
 from tirax.target import Target
 from tirax.tuning.builder import Builder, LocalBuilder
-from tirax.tuning.processes import Limits, isolated
+from tirax.tuning.processes import Limits, run_isolated
 from tirax.tuning.runner import EvaluatorConfig, LocalRunner, Runner
 from tirax.tuning.types import BuilderInput, RunnerInput, TensorInfo
 
@@ -106,7 +106,7 @@ def test_what_may_not_be_linked_says_why():
 
 def test_a_worker_with_another_processor_refuses():
     payload = {"module": str(matmul().op), "target": "llvm", "processor": "another"}
-    answer = isolated("build", payload, Limits())
+    answer = run_isolated("build", payload, Limits())
     assert answer["kind"] == "error" and "another processor" in answer["error"]
 
 

@@ -51,7 +51,7 @@ def test_an_interrupt_loses_nothing_that_was_measured(tmp_path, capfd):
     with pytest.raises(TuningInterrupted) as caught:
         ms.tune_tir(matmul(12), TARGET, tmp_path, 4, space=SPACE, task_name="mine", **{**QUICK, "runner": runner})
     assert isinstance(caught.value, KeyboardInterrupt) and caught.value.code == 130 and runner.cancelled == 4
-    assert len(Database.found_in(tmp_path)) == 2
+    assert len(Database.open_existing(tmp_path)) == 2
     said = capfd.readouterr().err
     assert re.search(r"interrupted after 2 trials; mine: 10\.000 us; kept in", said) and "Traceback" not in said
 
@@ -111,13 +111,13 @@ def test_a_killed_program_leaves_its_records_and_no_processes(tmp_path, how, cod
     program = MAIN.format(here=os.path.dirname(__file__), folder=str(tmp_path))
     main = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     database = tmp_path / "database.sqlite"
-    wait_for(lambda: database.exists() and len(Database.found_in(tmp_path)) >= 1)
+    wait_for(lambda: database.exists() and len(Database.open_existing(tmp_path)) >= 1)
     workers = workers_of(main.pid)
-    before = len(Database.found_in(tmp_path))
+    before = len(Database.open_existing(tmp_path))
     main.send_signal(how)
     said = main.communicate()[1]
     assert main.returncode == code and "Traceback" not in said
-    assert len(Database.found_in(tmp_path)) >= before >= 1 and workers
+    assert len(Database.open_existing(tmp_path)) >= before >= 1 and workers
     wait_for(lambda: not any(map(is_running, workers)))
     database = ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **{**QUICK, "seed": 7})
     assert len(database) > before
@@ -151,7 +151,7 @@ def test_a_candidate_that_crashes_hangs_or_eats_memory_costs_itself(tmp_path):
     how = [(row["error"] or "").partition(":")[0] for row in rows]
     assert how[:2] == ["crash", "timeout"] and how[2] in ("memory", "crash", "error") and how[3:] == ["", ""]
     assert all(row["run_secs"] for row in rows[3:]) and not any(row["run_secs"] for row in rows[:3])
-    assert any(record.run_secs for record in Database.found_in(tmp_path).get_all_tuning_records())
+    assert any(record.run_secs for record in Database.open_existing(tmp_path).get_all_tuning_records())
 
 
 def test_a_worker_that_is_killed_costs_its_candidate_only():
@@ -194,10 +194,10 @@ def test_a_disk_that_is_full_is_told_and_no_record_is_lost(tmp_path, kind):
     size = max(path.stat().st_size for path in tmp_path.iterdir()) + 100
     with files_of_at_most(size), pytest.raises(TiraxError, match="cannot be written"):
         committed(database, 20, first=3)
-    kept = len(Database.found_in(tmp_path))
+    kept = len(Database.open_existing(tmp_path))
     assert kept >= 3
-    committed(Database.found_in(tmp_path), 2, first=23)
-    assert len(Database.found_in(tmp_path)) == kept + 2
+    committed(Database.open_existing(tmp_path), 2, first=23)
+    assert len(Database.open_existing(tmp_path)) == kept + 2
 
 
 def test_a_line_that_a_killed_writer_did_not_end_is_cut_off(tmp_path):
@@ -206,15 +206,19 @@ def test_a_line_that_a_killed_writer_did_not_end_is_cut_off(tmp_path):
         with path.open("ab") as file:
             file.write(b'[0, [[["Split')
     committed(Database.create("json", work_dir=tmp_path), 1, first=2)
-    assert [record.run_secs for record in Database.found_in(tmp_path).get_all_tuning_records()] == [[1.0], [2.0], [3.0]]
+    assert [record.run_secs for record in Database.open_existing(tmp_path).get_all_tuning_records()] == [
+        [1.0],
+        [2.0],
+        [3.0],
+    ]
 
 
 def test_tuning_on_a_disk_that_is_full_stops_with_the_best_so_far(tmp_path):
     """`tuning.log`, `trials.jsonl` or the database, whatever fails first; a second run goes on."""
     ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **QUICK)
-    before = len(Database.found_in(tmp_path))
+    before = len(Database.open_existing(tmp_path))
     largest = max(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     with files_of_at_most(largest + 100), pytest.raises(TiraxError, match=r"cannot be written|tuning was stopped"):
         ms.tune_tir(matmul(12), TARGET, tmp_path, 64, space=SPACE, **{**QUICK, "seed": 7})
-    assert len(Database.found_in(tmp_path)) >= before >= 1
+    assert len(Database.open_existing(tmp_path)) >= before >= 1
     ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **{**QUICK, "seed": 9})

@@ -85,10 +85,10 @@ class ASTPrinter:
         """Struct info; what is unknown is left out."""
         return self._node(type(info).__name__, _STRUCT_INFO[type(info)](self, info))
 
-    def visit_type_(self, given: Type) -> str:
+    def visit_type_(self, static_type: Type) -> str:
         """A static type."""
-        fields = {name: value for name, value in vars(given).items() if name != "span"}
-        return self._node(type(given).__name__, {name: self._type_field(v) for name, v in fields.items()})
+        fields = {name: value for name, value in vars(static_type).items() if name != "span"}
+        return self._node(type(static_type).__name__, {name: self._type_field(v) for name, v in fields.items()})
 
     def visit_prim_expr_(self, value: Any) -> str:
         """A scalar expression: its text as TVMScript."""
@@ -103,14 +103,14 @@ class ASTPrinter:
     def _annotations(self, expr: Expr) -> Fields:
         if isinstance(expr, Op | GlobalVar | ExternFunc) or expr.struct_info_ is None:
             return {}
-        if isinstance(expr, Var) and _said(expr) == OBJECT:
+        if isinstance(expr, Var) and _declared_type(expr) == OBJECT:
             return {}
-        found: Fields = {}
+        fields: Fields = {}
         if self.with_struct_info:
-            found["struct_info"] = self.visit_struct_info_(expr.struct_info)
+            fields["struct_info"] = self.visit_struct_info_(expr.struct_info)
         if self.with_types:
-            found["checked_type_"] = self.visit_type_(expr.checked_type)
-        return found
+            fields["checked_type_"] = self.visit_type_(expr.checked_type)
+        return fields
 
     def _node(self, name: str, fields: Fields) -> str:
         rows = [f"{key}={value}" for key, value in fields.items()]
@@ -174,7 +174,7 @@ class ASTPrinter:
         return {**params, "ret": self.visit_struct_info_(info.ret), "purity": str(info.purity)}
 
 
-def _said(var: Var) -> Attribute:
+def _declared_type(var: Var) -> Attribute:
     """What a variable was declared as, or else what is known of it."""
     owner = var.ssa.owner
     memory = as_written(owner) if isinstance(owner, Operation) else None

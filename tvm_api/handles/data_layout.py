@@ -96,10 +96,10 @@ def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> Bije
 
 
 def _indices(source: Layout, target: Layout, index: Sequence[Any]) -> list[PrimExpr]:
-    given = [as_sym(i) if isinstance(i, PrimExpr) else dim_of(i) for i in index]
-    dtype = max((e.dtype for e in given), key=lambda t: t.width.data, default=i64)
+    positions = [as_sym(i) if isinstance(i, PrimExpr) else dim_of(i) for i in index]
+    dtype = max((e.dtype for e in positions), key=lambda t: t.width.data, default=i64)
     mapping = source.data.map_to(target.data, dtype)
-    return [from_sym(e) for e in mapping.apply(given)]
+    return [from_sym(e) for e in mapping.apply(positions)]
 
 
 def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExpr]:
@@ -109,9 +109,9 @@ def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExp
     out: list[PrimExpr] = []
     for axis in target.data.axes:
         have, want = source.data.block(axis.primal), target.data.block(axis.primal)
-        whole = dims[source.data.index(axis.primal)] * (have or 1)
+        total = dims[source.data.index(axis.primal)] * (have or 1)
         if axis.factor is not None:
-            out.append(from_sym(whole * 0 + axis.factor))
+            out.append(from_sym(total * 0 + axis.factor))
         else:
-            out.append(from_sym(whole if want is None else (whole + (want - 1)) // want))
+            out.append(from_sym(total if want is None else (total + (want - 1)) // want))
     return out

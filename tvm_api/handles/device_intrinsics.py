@@ -26,13 +26,13 @@ def device_intrinsic(name: str) -> Callable[..., PrimExpr]:
     row = tir.DEVICE_INTRINSICS[_NAMED.get(name, name)]
 
     def build(*args: Any, **kwargs: Any) -> PrimExpr:
-        given = [*args, *(v for key, v in kwargs.items() if key not in ("dtype", "span"))]
+        operands = [*args, *(v for key, v in kwargs.items() if key not in ("dtype", "span"))]
         dtype = kwargs.get("dtype")
-        if dtype is None and row.result in (tir.FIRST, tir.LAST) and given:
-            dtype = given.pop(0 if row.result == tir.FIRST else -1)
+        if dtype is None and row.result in (tir.FIRST, tir.LAST) and operands:
+            dtype = operands.pop(0 if row.result == tir.FIRST else -1)
         if dtype is None:
-            dtype = given[1].dtype if row.result == tir.SECOND and len(given) > 1 else row.result
-        return _Call(dtype or "void", _NAMED.get(name, name), given)
+            dtype = operands[1].dtype if row.result == tir.SECOND and len(operands) > 1 else row.result
+        return _Call(dtype or "void", _NAMED.get(name, name), operands)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The intrinsic `{name}`, of which no code is made: {row.why}."

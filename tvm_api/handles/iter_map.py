@@ -47,8 +47,8 @@ class IterMark(IterMapExpr):
     part: maps.IterMark
 
     def __init__(self, source: PrimExpr | IterMapExpr, extent: ExprLike) -> None:
-        given = source.part if isinstance(source, IterSumExpr) else variable(source)
-        self.part = maps.IterMark(given, to_sym(extent))
+        inner = source.part if isinstance(source, IterSumExpr) else variable(source)
+        self.part = maps.IterMark(inner, to_sym(extent))
 
     @property
     def source(self) -> PrimExpr | IterSumExpr:
@@ -142,13 +142,13 @@ class _Question:
     @staticmethod
     def of(indices: Sequence[ExprLike], iters: Mapping[Any, Range], predicate: ExprLike, level: Any) -> _Question:
         """Raises `TiraxError` for a level that there is not."""
-        wanted = _Question.LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
-        if wanted is None:
+        required = _Question.LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
+        if required is None:
             raise TiraxError("no level of a map", expected=", ".join(_Question.LEVELS), found=level)
         ranges = {variable(v): ends_of(r) for v, r in iters.items()}
         condition = to_sym(predicate)
         conditions = [] if condition.constant == 1 else [condition]
-        return _Question([to_sym(e) for e in indices], ranges, conditions, wanted)
+        return _Question([to_sym(e) for e in indices], ranges, conditions, required)
 
 
 def detect_iter_map(
@@ -159,23 +159,25 @@ def detect_iter_map(
     simplify_trivial_iterators: bool = True,
 ) -> IterMapResult:
     """The quasi-affine map that indices are of iterators, with padding where divisors do not divide; else why not."""
-    asked = _Question.of(indices, input_iters, predicate, check_level)
+    question = _Question.of(indices, input_iters, predicate, check_level)
     keep = not simplify_trivial_iterators
     try:
-        found = maps.detect_iter_map(asked.indices, asked.ranges, asked.conditions, asked.level, keep_units=keep)
+        result = maps.detect_iter_map(
+            question.indices, question.ranges, question.conditions, question.level, keep_units=keep
+        )
     except NotAffineError:
         try:
-            found = maps.detect_padded_map(asked.indices, asked.ranges, asked.conditions, asked.level)
+            result = maps.detect_padded_map(question.indices, question.ranges, question.conditions, question.level)
         except NotAffineError as error:
             return IterMapResult([], [str(error)], const(False, i1))
-    return IterMapResult([_view(IterSumExpr, s) for s in found.indices], [], to_view(found.padding_predicate))
+    return IterMapResult([_view(IterSumExpr, s) for s in result.indices], [], to_view(result.padding_predicate))
 
 
 def normalize_to_iter_sum(index: ExprLike, input_iters: Mapping[Any, Range]) -> IterSumExpr:
     """An index as a sum of splits. Raises `NotAffineError` where it is none."""
-    asked = _Question.of([index], input_iters, True, IterMapLevel.NO_CHECK)
-    (found,) = maps.detect_iter_map(asked.indices, asked.ranges, (), asked.level).indices
-    return _view(IterSumExpr, found)
+    question = _Question.of([index], input_iters, True, IterMapLevel.NO_CHECK)
+    (total,) = maps.detect_iter_map(question.indices, question.ranges, (), question.level).indices
+    return _view(IterSumExpr, total)
 
 
 def normalize_iter_map_to_expr(expr: IterMapExpr) -> PrimExpr:
@@ -191,17 +193,21 @@ def iter_map_simplify(
     simplify_trivial_iterators: bool = True,
 ) -> list[PrimExpr]:
     """The indices in their simplest form where they are a quasi-affine map, else as they are."""
-    asked = _Question.of(indices, input_iters, predicate, check_level)
-    found = maps.iter_map_simplify(
-        asked.indices, asked.ranges, asked.conditions, asked.level, keep_units=not simplify_trivial_iterators
+    question = _Question.of(indices, input_iters, predicate, check_level)
+    simplified = maps.iter_map_simplify(
+        question.indices,
+        question.ranges,
+        question.conditions,
+        question.level,
+        keep_units=not simplify_trivial_iterators,
     )
-    return [to_view(e) for e in found]
+    return [to_view(e) for e in simplified]
 
 
 def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[ExprLike]) -> dict[PrimExpr, PrimExpr]:
     """The iterators of a bijective map in terms of the values of its indices."""
-    found = maps.IterMap(tuple(s.part for s in iter_map)).inverse([to_sym(o) for o in outputs])
-    return {to_view(v): to_view(e) for v, e in found.items()}
+    inverse = maps.IterMap(tuple(s.part for s in iter_map)).inverse([to_sym(o) for o in outputs])
+    return {to_view(v): to_view(e) for v, e in inverse.items()}
 
 
 def subspace_divide(
@@ -216,12 +222,12 @@ def subspace_divide(
 
     The last pair has, as extents, the conditions on outer and on inner iterators that the predicate is made of.
     """
-    asked = _Question.of(bindings, input_iters, predicate, check_level)
+    question = _Question.of(bindings, input_iters, predicate, check_level)
     inner = {variable(v) for v in sub_iters}
     outside: SymExpr = Const(1, i1)
     inside = outside
-    for condition in (part for c in asked.conditions for part in conjuncts(c)):
-        used = [v for v in condition.free_vars() if v in asked.ranges]
+    for condition in (part for c in question.conditions for part in conjuncts(c)):
+        used = [v for v in condition.free_vars() if v in question.ranges]
         if all(v in inner for v in used):
             inside = logical_and(inside, condition)
         elif any(v in inner for v in used):
@@ -229,11 +235,11 @@ def subspace_divide(
         else:
             outside = logical_and(outside, condition)
     try:
-        found = divide(asked.indices, asked.ranges, inner, asked.conditions)
-        pairs = [(_half(d.outer, asked.ranges), _half(d.inner, asked.ranges, d.base)) for d in found]
+        divisions = divide(question.indices, question.ranges, inner, question.conditions)
+        pairs = [(_half(d.outer, question.ranges), _half(d.inner, question.ranges, d.base)) for d in divisions]
     except NotAffineError:
         return []
-    nothing = maps.IterSum((), Const(0, index_type(*asked.indices)))
+    nothing = maps.IterSum((), Const(0, index_type(*question.indices)))
     return [*pairs, (_view(IterMark, maps.IterMark(nothing, outside)), _view(IterMark, maps.IterMark(nothing, inside)))]
 
 

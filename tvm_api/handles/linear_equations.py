@@ -25,8 +25,8 @@ def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list
 
     A negative factor of an unsigned variable is signed: of `128 - c` it is -1, which wraps around where it is used.
     """
-    found = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
-    return [] if found is None else [_signed(e) for e in (*found[0], found[1])]
+    coefficients = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
+    return [] if coefficients is None else [_signed(e) for e in (*coefficients[0], coefficients[1])]
 
 
 def _signed(e: SymExpr) -> PrimExpr:
@@ -40,8 +40,8 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[Prim
 
     An empty list where one of the inequalities is not about a single one of the variables.
     """
-    found = linear.clip_bounds(to_sym(expr), [variable(v) for v in var_list])
-    return [None if e is None else to_view(e) for limits in found or () for e in limits]
+    bounds = linear.clip_bounds(to_sym(expr), [variable(v) for v in var_list])
+    return [None if e is None else to_view(e) for limits in bounds or () for e in limits]
 
 
 def deduce_bound(
@@ -80,25 +80,27 @@ def solve_linear_equations(
     What the ranges say of the old variables is among the relations of the new ones. Raises `TiraxError` where an
     equation is not linear in the variables with constant factors.
     """
-    given = list(equations) if isinstance(equations, Sequence) else [equations]
-    exprs = [to_sym(e) for e in given]
-    asked = (
+    equation_list = list(equations) if isinstance(equations, Sequence) else [equations]
+    exprs = [to_sym(e) for e in equation_list]
+    unknowns = (
         [variable(v) for v in variables] if variables else list(dict.fromkeys(v for e in exprs for v in e.free_vars()))
     )
-    found = linear.solved(exprs, asked)
-    if found is None:
-        raise TiraxError("not linear equations with constant factors", expected="e.g. x * 2 + y == n", found=given)
-    fresh: dict[Var, SymExpr] = {v: to_sym(VarView(str(v), v.dtype)) for v in found.free}
-    values = {v: e.substitute(fresh) for v, e in found.values.items()}
-    limits: list[SymExpr] = list(found.conditions)
+    solution = linear.solved(exprs, unknowns)
+    if solution is None:
+        raise TiraxError(
+            "not linear equations with constant factors", expected="e.g. x * 2 + y == n", found=equation_list
+        )
+    fresh: dict[Var, SymExpr] = {v: to_sym(VarView(str(v), v.dtype)) for v in solution.free}
+    values = {v: e.substitute(fresh) for v, e in solution.values.items()}
+    limits: list[SymExpr] = list(solution.conditions)
     for v, (first, extent) in ((variable(v), ends_of(r)) for v, r in (ranges or {}).items()):
         limits += [ge(values[v] - first, 0), lt(values[v] - first, extent)]
     known = Analyzer()
     relations = [to_view(e) for e in map(known.simplify, limits) if e.constant != 1]
-    new = [to_view(fresh[v]) for v in found.free]
+    new = [to_view(fresh[v]) for v in solution.free]
     return IntConstraintsTransform(
-        IntConstraints([to_view(v) for v in asked], dict(ranges or {}), [to_view(e) for e in exprs]),
+        IntConstraints([to_view(v) for v in unknowns], dict(ranges or {}), [to_view(e) for e in exprs]),
         IntConstraints(new, {}, relations),
         {to_view(v): to_view(e) for v, e in values.items()},
-        {to_view(fresh[v]): to_view(e) for v, e in found.free_values.items()},
+        {to_view(fresh[v]): to_view(e) for v, e in solution.free_values.items()},
     )

@@ -83,10 +83,10 @@ def function(is_pure: bool = True, is_private: bool = False) -> Generator[None]:
         func.body.close()
     finally:
         scopes.remove(func)
-    made: Any = func.blocks.get()[func.name]
-    if func.result is not None and not func.result.is_base_of(made.ret_struct_info):
-        raise TiraxError("the result is not what is declared", expected=func.result, found=made.ret_struct_info)
-    builder.finish(made, func.name)
+    result: Any = func.blocks.get()[func.name]
+    if func.result is not None and not func.result.is_base_of(result.ret_struct_info):
+        raise TiraxError("the result is not what is declared", expected=func.result, found=result.ret_struct_info)
+    builder.finish(result, func.name)
 
 
 def func_name(name: str) -> None:

@@ -78,7 +78,7 @@ def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) 
 
 def load_json(json_str: str) -> Any:
     """What `save_json` stored. Raises `TiraxError` for another text."""
-    stored = _stored(json_str)
+    stored = _read_stored(json_str)
     return _STORED[stored["kind"]][2](stored["mlir"])
 
 
@@ -107,7 +107,7 @@ def _parsed(text: str, method: str) -> Any:
         raise TiraxError("the stored text is no module", notes=[str(error)]) from error
 
 
-def _described(target: Target) -> dict[str, Any]:
+def _describe(target: Target) -> dict[str, Any]:
     return {"target": str(target), "host": None if target.host is None else str(target.host)}
 
 
@@ -115,13 +115,13 @@ _STORED: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "struct info": (StructInfo, lambda node: str(node.type), _struct_info),
     "module": (IRModule, lambda node: str(node.op), _module),
     "function": (BaseFunc, lambda node: str(node.op), _function),
-    "target": (Target, _described, lambda parts: Target(parts["target"], parts["host"])),
+    "target": (Target, _describe, lambda parts: Target(parts["target"], parts["host"])),
     "text": (str, str, str),
 }
 """What is stored: its class, how it is written and read."""
 
 
-def _stored(text: str) -> dict[str, Any]:
+def _read_stored(text: str) -> dict[str, Any]:
     stored = read_json(text, "the text", TiraxError)
     if not isinstance(stored, dict) or stored.get("format") != _FORMAT or "mlir" not in stored:
         raise TiraxError("not what save_json gives", expected=f'{{"format": "{_FORMAT}", …}}')

@@ -102,93 +102,93 @@ class _Transformer(Copier):
         op = value.owner
         if value in mapping or not isinstance(op, Operation) or not is_expression(op):
             return super().value(value, block, mapping)
-        given = self._call(self.before, expr_node(value))
-        if given is not None:
-            mapping[value] = Copier().value(tx.convert(given).ssa, block, dict(mapping))
+        replacement = self._call(self.before, expr_node(value))
+        if replacement is not None:
+            mapping[value] = Copier().value(tx.convert(replacement).ssa, block, dict(mapping))
             return mapping[value]
         new = super().value(value, block, mapping)
-        given = self._call(self.after, expr_node(new))
-        if given is not None:
-            new = mapping[value] = _placed(tx.convert(given).ssa, block)
+        replacement = self._call(self.after, expr_node(new))
+        if replacement is not None:
+            new = mapping[value] = _placed(tx.convert(replacement).ssa, block)
         return new
 
     def statements(self, ops: Any, block: IRBlock, mapping: dict[SSAValue, SSAValue]) -> None:
         """Where a statement whose body is the rest is replaced, the rest is, too."""
-        given_ops = list(ops)
+        op_list = list(ops)
         head: tuple[type[Operation], ...] = ()
-        if given_ops and isinstance(given_ops[0].parent_op(), tir.BlockOp | tir.FuncOp):
+        if op_list and isinstance(op_list[0].parent_op(), tir.BlockOp | tir.FuncOp):
             head = BLOCK_HEAD
-        for op in given_ops:
+        for op in op_list:
             if is_expression(op) or isinstance(op, tir.YieldOp):
                 continue
-            given = None if isinstance(op, head) else self._call_each(self.before, op, reverse=True)
-            if given is None:
+            replacement = None if isinstance(op, head) else self._call_each(self.before, op, reverse=True)
+            if replacement is None:
                 self.statement(op, block, mapping)
                 continue
-            add_to(block, _statement(given, op), dict(mapping))
+            add_to(block, _statement(replacement, op), dict(mapping))
             if opens_scope(op):
                 break
         self._after_each(block, head)
 
     def root(self, stmt: Stmt) -> Stmt:
         """What a function does, as a block."""
-        given = self._call_each(self.before, stmt.op, reverse=True)
-        if given is not None:
-            return _statement(given, stmt.op)
+        replacement = self._call_each(self.before, stmt.op, reverse=True)
+        if replacement is not None:
+            return _statement(replacement, stmt.op)
         new = _copy(stmt, self)
-        given = self._call_each(self.after, new.op)
-        return new if given is None else _statement(given, new.op)
+        replacement = self._call_each(self.after, new.op)
+        return new if replacement is None else _statement(replacement, new.op)
 
     def _call_each(self, function: Visit | None, op: Operation, reverse: bool = False) -> Any:
         """A block is two nodes."""
-        whole = stmt_of(op)
-        nodes = [whole.block, whole] if isinstance(whole, BlockRealize) else [whole]
+        statement = stmt_of(op)
+        nodes = [statement.block, statement] if isinstance(statement, BlockRealize) else [statement]
         for node in reversed(nodes) if reverse else nodes:
-            given = self._call(function, node)
-            if given is not None:
-                return given
+            replacement = self._call(function, node)
+            if replacement is not None:
+                return replacement
         return None
 
     def _after_each(self, block: IRBlock, head: tuple[type[Operation], ...]) -> None:
         """`after` sees the last statements first where the body of one of them is what follows it."""
-        made = [op for op in statements_in(block) if not isinstance(op, head)]
-        scoped = any(map(opens_scope, made))
-        for op in reversed(made) if scoped else made:
+        results = [op for op in statements_in(block) if not isinstance(op, head)]
+        scoped = any(map(opens_scope, results))
+        for op in reversed(results) if scoped else results:
             if op.parent is not block:
                 continue
-            given = self._call_each(self.after, op)
-            if given is not None and getattr(given, "op", None) is not op:
-                self._exchange(op, given, block)
+            replacement = self._call_each(self.after, op)
+            if replacement is not None and getattr(replacement, "op", None) is not op:
+                self._exchange(op, replacement, block)
 
     @staticmethod
-    def _exchange(op: Operation, given: Any, block: IRBlock) -> None:
+    def _exchange(op: Operation, replacement: Any, block: IRBlock) -> None:
         """Put a statement in the place of one of `block`, and of what follows where that is its body."""
         new = IRBlock()
-        add_to(new, _statement(given, op))
+        add_to(new, _statement(replacement, op))
         old = operations_of(stmt_of(op))
         anchor = old[-1].next_op
-        for made in list(new.ops):
-            made.detach()
+        for inserted in list(new.ops):
+            inserted.detach()
             if anchor is None:
-                block.add_op(made)
+                block.add_op(inserted)
             else:
-                block.insert_op_before(made, anchor)
+                block.insert_op_before(inserted, anchor)
         for gone in reversed(old):
             gone.detach()
             gone.erase(safe_erase=False)
 
 
-def _statement(given: Any, op: Operation) -> Stmt:
+def _statement(replacement: Any, op: Operation) -> Stmt:
     """What a function gave for a statement. A `Block` keeps the bindings that the old one has."""
-    if isinstance(given, PrimExpr):
-        return Evaluate(given)
-    if not isinstance(given, Stmt):
-        raise TiraxError("a statement is expected", expected="Stmt or None", found=type(given).__name__)
-    name = type(given).__name__
-    if name != "Block" or not isinstance(op, tir.BlockOp) or given.op is op:
-        return given
+    if isinstance(replacement, PrimExpr):
+        return Evaluate(replacement)
+    if not isinstance(replacement, Stmt):
+        raise TiraxError("a statement is expected", expected="Stmt or None", found=type(replacement).__name__)
+    name = type(replacement).__name__
+    if name != "Block" or not isinstance(op, tir.BlockOp) or replacement.op is op:
+        return replacement
     old = cast(BlockRealize, stmt_of(op))
-    return BlockRealize(old.iter_values, old.predicate, cast(Any, given))
+    return BlockRealize(old.iter_values, old.predicate, cast(Any, replacement))
 
 
 def _placed(value: SSAValue, block: IRBlock | None) -> SSAValue:
@@ -268,10 +268,10 @@ def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
                 _add_size(symbols, key, tx.convert(new, key))
     copier = _Substituter(values)
     if isinstance(node, PrimExpr):
-        found = copier.value(node.ssa, None, {})
-        if symbols and isinstance(found.type, IntegerType):
-            found = tx.from_sym(tx.as_sym(found).substitute(symbols)).ssa
-        return expr_node(found)
+        copied = copier.value(node.ssa, None, {})
+        if symbols and isinstance(copied.type, IntegerType):
+            copied = tx.from_sym(tx.as_sym(copied).substitute(symbols)).ssa
+        return expr_node(copied)
     result = _copy(node, copier)
     if symbols:
         replace = SymbolSubstitution(symbols)

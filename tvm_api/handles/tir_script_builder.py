@@ -123,14 +123,14 @@ class IRBuilder:
             raise TiraxError("nothing was built", hint="with T.prim_func(): …")
         return self._result
 
-    def finish(self, made: Any, name: str = "") -> None:
+    def finish(self, result: Any, name: str = "") -> None:
         """Be done with a module or a function, which may be one of a module. Raises `TiraxError` for a name twice."""
         if self.functions is None:
-            self._result = made
+            self._result = result
         elif name in self.functions:
             raise TiraxError(f"the module has a function {name} already", hint="T.func_name, R.func_name: another name")
         else:
-            self.functions[name] = made
+            self.functions[name] = result
 
     @contextmanager
     def gathered(self) -> Generator[dict[str, BaseFunc]]:
@@ -340,23 +340,23 @@ def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) ->
 @contextmanager
 def block(name: str = "", no_realize: bool = False) -> Generator[None]:
     """A block."""
-    made = _Block(name)
+    frame = _Block(name)
 
     def done(body: Stmt) -> None:
-        inner = Block(made.iters, made.reads or [], made.writes or [], name, body, made.init, made.allocs,
-                      annotations=made.annotations)  # fmt: skip
-        infer_regions(cast(tir.BlockOp, inner.op), reads=made.reads is None, writes=made.writes is None)
-        _emit(BlockRealize(made.values, made.predicate, inner))
+        inner = Block(frame.iters, frame.reads or [], frame.writes or [], name, body, frame.init, frame.allocs,
+                      annotations=frame.annotations)  # fmt: skip
+        infer_regions(cast(tir.BlockOp, inner.op), reads=frame.reads is None, writes=frame.writes is None)
+        _emit(BlockRealize(frame.values, frame.predicate, inner))
 
-    with IRBuilder.current().scope(made, done):
+    with IRBuilder.current().scope(frame, done):
         yield
 
 
 def init() -> AbstractContextManager[None]:
     """What a block does at the first point of its reduction."""
     builder = IRBuilder.current()
-    made = builder.find(_Block, "init")
-    return builder.body(lambda body: setattr(made, "init", body))
+    frame = builder.find(_Block, "init")
+    return builder.body(lambda body: setattr(frame, "init", body))
 
 
 def where(predicate: ExprLike) -> None:
@@ -374,8 +374,8 @@ def writes(*regions: Any) -> None:
     IRBuilder.current().find(_Block, "writes").writes = _regions(regions)
 
 
-def _regions(given: Sequence[Any]) -> list[BufferRegion]:
-    flat = [r for g in given for r in (cast("list[Any]", g) if isinstance(g, Array | list | tuple) else [g])]
+def _regions(groups: Sequence[Any]) -> list[BufferRegion]:
+    flat = [r for g in groups for r in (cast("list[Any]", g) if isinstance(g, Array | list | tuple) else [g])]
     return [r if isinstance(r, BufferRegion) else _region(r) for r in flat]
 
 
@@ -401,13 +401,13 @@ class axis:  # noqa: N801 (TVM's name)
 
     @staticmethod
     def _iterator(kind: int, dom: Any, binding: ExprLike, dtype: str | None) -> PrimExpr:
-        made = IRBuilder.current().find(_Block, "axis")
+        frame = IRBuilder.current().find(_Block, "axis")
         ends = dom if isinstance(dom, tuple | list) else (0, dom)
         like = binding if isinstance(binding, PrimExpr) else None
         low, high = (tx.convert(e, like) for e in ends)
         var = tx.Var("v", dtype or high.type)
-        made.iters.append(IterVar(Range(low.astype(var.type), high.astype(var.type)), var, kind))
-        made.values.append(tx.convert(binding, var).astype(var.type))
+        frame.iters.append(IterVar(Range(low.astype(var.type), high.astype(var.type)), var, kind))
+        frame.values.append(tx.convert(binding, var).astype(var.type))
         return var
 
     @staticmethod
@@ -432,10 +432,10 @@ class axis:  # noqa: N801 (TVM's name)
 
 def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: PrimExpr | None = None) -> None:
     """`buffer[indices] = value`"""
-    given = list(indices) if isinstance(indices, list | tuple) else [indices]
-    wanted = buffer.type.dtype
-    stored = value.astype(wanted) if isinstance(value, PrimExpr) and isinstance(wanted, IntegerType) else value
-    _emit(BufferStore(buffer, stored, given, predicate))
+    index_list = list(indices) if isinstance(indices, list | tuple) else [indices]
+    dtype = buffer.type.dtype
+    stored = value.astype(dtype) if isinstance(value, PrimExpr) and isinstance(dtype, IntegerType) else value
+    _emit(BufferStore(buffer, stored, index_list, predicate))
 
 
 def evaluate(value: ExprLike) -> None:
@@ -453,9 +453,9 @@ def Assert(condition: ExprLike, message: str) -> Generator[None]:  # noqa: N802 
 @contextmanager
 def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr]:  # noqa: N802 (TVM's name)
     """Statements in which a value has a name."""
-    given = tx.convert(value)
-    name = tx.Var("v", given.type) if var is None else var
-    with IRBuilder.current().body(lambda body: _emit(LetStmt(name, given, body))):
+    bound = tx.convert(value)
+    name = tx.Var("v", bound.type) if var is None else var
+    with IRBuilder.current().body(lambda body: _emit(LetStmt(name, bound, body))):
         yield name
 
 

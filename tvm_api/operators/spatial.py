@@ -44,13 +44,13 @@ def depth_to_space(data: Tensor, block: int, places: Places, mode: str) -> Tenso
     if mode not in ("DCR", "CRD"):
         raise unknown_name("mode of depth_to_space", mode, ("DCR", "CRD"))
     batch, channels, height, width = (data.dims[p] for p in places)
-    made = channels // (block * block)
-    dims = arranged(places, [batch, made, height * block, width * block])
+    depth = channels // (block * block)
+    dims = arranged(places, [batch, depth, height * block, width * block])
 
     def element(*i: PrimExpr) -> PrimExpr:
         n, c, y, x = (i[p] for p in places)
         offset = tx.truncmod(y, tx.const(block, y.type)) * block + tx.truncmod(x, tx.const(block, x.type))
-        channel = offset * from_sym(made) + c if mode == "DCR" else c * (block * block) + offset
+        channel = offset * from_sym(depth) + c if mode == "DCR" else c * (block * block) + offset
         row, column = tx.truncdiv(y, tx.const(block, y.type)), tx.truncdiv(x, tx.const(block, x.type))
         return data(*arranged(places, [n, channel, row, column]))
 
@@ -110,7 +110,7 @@ def mirror_pad(data: Tensor, widths: Padding, mode: str, name: str = "MirrorPadI
     edge = 1 if mode == "SYMMETRIC" else 0
     dims = [d + (b + a) for d, (b, a) in zip(data.dims, widths, strict=True)]
 
-    def own(i: PrimExpr, extent: SymExpr, before: int, after: int) -> PrimExpr:
+    def reflected(i: PrimExpr, extent: SymExpr, before: int, after: int) -> PrimExpr:
         if not (before or after):
             return i
         size, start = from_sym(extent), tx.const(before, i.type)
@@ -119,7 +119,7 @@ def mirror_pad(data: Tensor, widths: Padding, mode: str, name: str = "MirrorPadI
         return tx.if_then_else(tx.less_equal(tx.simplified(size + start), i), beyond, below)
 
     def element(*i: PrimExpr) -> PrimExpr:
-        return data(*(own(v, d, b, a) for v, d, (b, a) in zip(i, data.dims, widths, strict=True)))
+        return data(*(reflected(v, d, b, a) for v, d, (b, a) in zip(i, data.dims, widths, strict=True)))
 
     return compute(dims, element, name, "injective,pad")
 

@@ -74,8 +74,8 @@ def __getattr__(name: str) -> Any:
     if name not in _PASSES:
         reason = no_attribute(__name__, name)
         raise reason if is_refused(__name__, name) else AttributeError(str(unknown_name("pass", name, _PASSES)))
-    found = getattr(import_module(f"...{_PASSES[name]}", __package__), name)
-    return partial(found, **_OPTIONS[name]) if name in _OPTIONS else found
+    cls = getattr(import_module(f"...{_PASSES[name]}", __package__), name)
+    return partial(cls, **_OPTIONS[name]) if name in _OPTIONS else cls
 
 
 def __dir__() -> list[str]:

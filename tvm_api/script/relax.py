@@ -80,8 +80,8 @@ def Tensor(  # noqa: N802 (TVM's name)
 
 def Tuple(*fields: Any) -> TupleStructInfo:  # noqa: N802 (TVM's name)
     """The struct info of a tuple."""
-    given = fields[0] if len(fields) == 1 and isinstance(fields[0], list | builtins.tuple) else fields
-    return TupleStructInfo([StructInfo.of(type_of(f)) for f in given])
+    fields_ = fields[0] if len(fields) == 1 and isinstance(fields[0], list | builtins.tuple) else fields
+    return TupleStructInfo([StructInfo.of(type_of(f)) for f in fields_])
 
 
 def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeStructInfo:  # noqa: N802 (TVM's name)
@@ -101,8 +101,8 @@ def Callable(  # noqa: N802 (TVM's name)
     result = None if ret is None else StructInfo.of(type_of(ret))
     if params is None:
         return FuncStructInfo.opaque_func(ret=result, purity=bool(purity))
-    given = params if isinstance(params, list | builtins.tuple) else [params]
-    infos = [StructInfo.of(type_of(p)) for p in given]
+    param_list = params if isinstance(params, list | builtins.tuple) else [params]
+    infos = [StructInfo.of(type_of(p)) for p in param_list]
     return FuncStructInfo(infos, result or ObjectStructInfo(), purity is not False)
 
 

@@ -59,10 +59,10 @@ def check_numerical_grads(
     The function is given arrays of the dtypes of the values, float64 for what are no floats. Raises `AssertionError`,
     which names the argument. `function_value` is accepted for TVM's sake.
     """
-    given = [np.array(v) for v in input_values]
-    inputs = [v if np.issubdtype(v.dtype, np.floating) else v.astype("float64") for v in given]
+    arrays = [np.array(v) for v in input_values]
+    inputs = [v if np.issubdtype(v.dtype, np.floating) else v.astype("float64") for v in arrays]
     for number, (value, gradient) in enumerate(zip(inputs, grad_values, strict=True)):
-        wanted = np.zeros_like(value)
+        numerical = np.zeros_like(value)
         for index in np.ndindex(value.shape):
             before = value[index]
             sides: list[float] = []
@@ -70,9 +70,9 @@ def check_numerical_grads(
                 value[index] = before + step
                 sides.append(float(function(*inputs)))
             value[index] = before
-            wanted[index] = (sides[0] - sides[1]) / (2 * delta)
+            numerical[index] = (sides[0] - sides[1]) / (2 * delta)
         np.testing.assert_allclose(
-            np.asarray(gradient), wanted, rtol=rtol, atol=atol, err_msg=f"the gradient of argument {number}"
+            np.asarray(gradient), numerical, rtol=rtol, atol=atol, err_msg=f"the gradient of argument {number}"
         )
 
 
@@ -100,9 +100,9 @@ class CompareBeforeAfter:
 
     def __init_subclass__(cls) -> None:
         for name in ("before", "expected", "transform"):
-            given = _only_one(cls, name, name.capitalize())
-            if given is not None:
-                setattr(cls, name, _as_fixture(given))
+            definition = _only_one(cls, name, name.capitalize())
+            if definition is not None:
+                setattr(cls, name, _as_fixture(definition))
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """Run the pass and compare. Raises a diagnostic that shows both sides."""
@@ -117,36 +117,36 @@ class CompareBeforeAfter:
 
 def _only_one(cls: type, *names: str) -> Any:
     """What a class itself says under one of two spellings. Raises `TiraxError` where it says both."""
-    given = [cls.__dict__[n] for n in names if n in cls.__dict__]
-    if len(given) > 1:
+    values = [cls.__dict__[n] for n in names if n in cls.__dict__]
+    if len(values) > 1:
         raise TiraxError(f"{cls.__name__} says the same twice", found=" and ".join(names), hint="keep one of them")
-    return given[0] if given else None
+    return values[0] if values else None
 
 
-def _applied(transform: Any, given: Any) -> Any:
+def _applied(transform: Any, subject: Any) -> Any:
     """What a pass makes of a module, or of a function in a module of its own."""
-    if not isinstance(given, BaseFunc):
-        return transform(given)
-    return _named(transform(IRModule({"main": given}))["main"])
+    if not isinstance(subject, BaseFunc):
+        return transform(subject)
+    return _named(transform(IRModule({"main": subject}))["main"])
 
 
-def _named(given: Any) -> Any:
+def _named(func: Any) -> Any:
     """A tensor function by itself under the symbol `main`: before and after are called what the test calls them."""
-    return given.with_attr("global_symbol", "main") if isinstance(given, PrimFunc) else given
+    return func.with_attr("global_symbol", "main") if isinstance(func, PrimFunc) else func
 
 
-def _as_fixture(given: Any) -> Any:
+def _as_fixture(definition: Any) -> Any:
     """A fixture that gives a module, function, pass or exception; methods are evaluated for each test."""
     import pytest
 
-    if type(given).__name__ == "FixtureFunctionDefinition":
-        return given
-    if isinstance(given, FunctionType):
-        method = "self" in inspect.signature(given).parameters
-        return pytest.fixture(given if method else lambda self: _parsed(given, self.check_well_formed))
-    if isinstance(given, type) and not issubclass(given, Exception):
-        return pytest.fixture(lambda self: _module_of_class(given, self.check_well_formed))
-    return pytest.fixture(lambda self: given)
+    if type(definition).__name__ == "FixtureFunctionDefinition":
+        return definition
+    if isinstance(definition, FunctionType):
+        method = "self" in inspect.signature(definition).parameters
+        return pytest.fixture(definition if method else lambda self: _parsed(definition, self.check_well_formed))
+    if isinstance(definition, type) and not issubclass(definition, Exception):
+        return pytest.fixture(lambda self: _module_of_class(definition, self.check_well_formed))
+    return pytest.fixture(lambda self: definition)
 
 
 def _module_of_class(cls: type, well_formed: bool) -> IRModule:
@@ -255,12 +255,12 @@ def _cached(func: Callable[..., Any]) -> Callable[..., Any]:
     known: list[tuple[dict[str, Any], Any]] = []
 
     @functools.wraps(func)
-    def wrapper(**given: Any) -> Any:
-        found = next((value for key, value in known if key == given), None)
-        if found is None:
-            found = func(**given)
-            known.append((given, found))
-        return copy.deepcopy(found)
+    def wrapper(**arguments: Any) -> Any:
+        result = next((value for key, value in known if key == arguments), None)
+        if result is None:
+            result = func(**arguments)
+            known.append((arguments, result))
+        return copy.deepcopy(result)
 
     return wrapper
 

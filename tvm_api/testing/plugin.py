@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 def _chosen(metafunc: Any) -> set[str]:
     """The names that marks of a test give values to."""
     names = (mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
-    return {part.strip() for given in names for part in (given.split(",") if isinstance(given, str) else given)}
+    return {part.strip() for marked in names for part in (marked.split(",") if isinstance(marked, str) else marked)}
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from ...schedule.trace import Trace
 
 def assert_structural_equal_ignore_global_symbol(func1: PrimFunc, func2: PrimFunc, map_free_vars: bool = False) -> None:
     """Assert that two tensor functions are equal, whatever symbols they have. Raises as `assert_structural_equal`."""
-    given = [f.with_attr("global_symbol", "main") for f in (func1, func2)]
-    assert_structural_equal(*given, map_free_vars=map_free_vars)
+    funcs = [f.with_attr("global_symbol", "main") for f in (func1, func2)]
+    assert_structural_equal(*funcs, map_free_vars=map_free_vars)
 
 
 def verify_trace_roundtrip(

@@ -58,12 +58,12 @@ def check_sketches(
     if len(set(counts)) != 1:
         raise AssertionError("{} sketches, {} expected modules, {} lists of decisions".format(*counts))
     for expected, decisions in zip(expected_mods, expected_decisions, strict=True):
-        wanted = expected if isinstance(expected, IRModule) else IRModule({"main": expected})
-        found = next((s for s in left if _is(s, mod, wanted, decisions, debug_mask)), None)
-        if found is None:
+        expected_mod = expected if isinstance(expected, IRModule) else IRModule({"main": expected})
+        match = next((s for s in left if _is(s, mod, expected_mod, decisions, debug_mask)), None)
+        if match is None:
             shown = "\n\n".join(_shown(s, mod, decisions) for s in left)
-            raise AssertionError(f"no sketch is\n\n{wanted.script()}\n\nbut\n\n{shown}")
-        left.remove(found)
+            raise AssertionError(f"no sketch is\n\n{expected_mod.script()}\n\nbut\n\n{shown}")
+        left.remove(match)
 
 
 def print_sketches(sketches: Sequence[Schedule]) -> None:
@@ -77,7 +77,7 @@ def _samples(trace: Trace) -> list[Any]:
     return [inst for inst in trace.insts if inst.kind.name.startswith("Sample")]
 
 
-def _decided(sketch: Schedule, decisions: Decisions) -> Trace | None:
+def _with_decisions(sketch: Schedule, decisions: Decisions) -> Trace | None:
     """The trace of a sketch with other decisions; None where it samples something else."""
     kinds = [inst.kind.name for inst in _samples(sketch.trace)]
     if kinds != [kind for kind, _ in decisions]:
@@ -89,7 +89,7 @@ def _decided(sketch: Schedule, decisions: Decisions) -> Trace | None:
 
 
 def _applied(sketch: Schedule, mod: Any, decisions: Decisions, debug_mask: str | int) -> Schedule | None:
-    trace = _decided(sketch, decisions)
+    trace = _with_decisions(sketch, decisions)
     if trace is None:
         return None
     new = Schedule(mod, debug_mask=debug_mask)

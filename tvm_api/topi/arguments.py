@@ -124,8 +124,8 @@ def pad_pairs(padding: Any, kernel: Sequence[int]) -> Pairs:
         total = [k - 1 if padding == "SAME" else 0 for k in kernel]
         return [((t + 1) // 2, t - (t + 1) // 2) for t in total]
     if isinstance(padding, list | tuple) and len(padding) == 2 * rank:
-        given = [integer(p) for p in padding]
-        return list(zip(given[:rank], given[rank:], strict=True))
+        widths = [integer(p) for p in padding]
+        return list(zip(widths[:rank], widths[rank:], strict=True))
     return [(p, p) for p in integers(padding, rank)]
 
 

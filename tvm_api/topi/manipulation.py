@@ -198,8 +198,8 @@ def _slices(
         low = dim(first) if first is not None else Const(0, extent.dtype) if step > 0 else extent - 1
         high = dim(last) if last is not None else extent
         if slice_mode == "size":
-            whole = high.constant is not None and high.constant < 0
-            step, high = 1, extent if whole else low + high
+            full = high.constant is not None and high.constant < 0
+            step, high = 1, extent if full else low + high
         symbolic = any(e.constant is None for e in (low, high))
         part = slice_of(low, high, step, extent, assume_inbound and symbolic)
         out[n] = Slice(constant_like(part.begin, extent), constant_like(part.extent, extent), step)
@@ -295,8 +295,8 @@ def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
 
 def einsum(subscripts: str, *operand: Any) -> Tensor:
     """Einstein's sum, as numpy's (without `...`)."""
-    given = list(operand[0]) if len(operand) == 1 and isinstance(operand[0], list | tuple) else list(operand)
-    return _algebra.einsum_of(subscripts, given)
+    operands = list(operand[0]) if len(operand) == 1 and isinstance(operand[0], list | tuple) else list(operand)
+    return _algebra.einsum_of(subscripts, operands)
 
 
 def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:

@@ -160,10 +160,10 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
 
 def _required(axis: Any) -> int | list[int]:
-    found = _axes(axis)
-    if found is None:
+    axes = _axes(axis)
+    if axes is None:
         raise TiraxError("the axes of a normalisation are needed", expected="one or more")
-    return found
+    return axes
 
 
 def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2) -> Tensor:
@@ -213,7 +213,7 @@ def pad(
     attrs: Any = None,
 ) -> Tensor:
     """`data` with `pad_value` around it."""
-    before, after = ([_width(w) for w in given] for given in (pad_before, pad_after or pad_before))
+    before, after = ([_width(w) for w in widths] for widths in (pad_before, pad_after or pad_before))
     value = pad_value.constant if isinstance(pad_value, PrimExpr) else pad_value
     return _windows.pad_constant(data, before, after, value, name)
 

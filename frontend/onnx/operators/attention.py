@@ -54,8 +54,8 @@ def split_heads(node: Node, x: Operand, heads: int) -> Value:
     if value.rank == 4:
         return value
     dims = value.dims
-    apart = op("reshape", value, (dims[0], dims[1], heads, dims[2] // heads))
-    return as_value(node.emit(op("permute_dims", apart, axes=_HEADS_FIRST)))
+    heads_last = op("reshape", value, (dims[0], dims[1], heads, dims[2] // heads))
+    return as_value(node.emit(op("permute_dims", heads_last, axes=_HEADS_FIRST)))
 
 
 def join_heads(x: Operand) -> Expr:
@@ -74,7 +74,7 @@ def _repeated(node: Node, x: Value, heads: SymExpr) -> Value:
     return as_value(node.emit(op("repeat", x, repeats=times, axis=1)))
 
 
-def attended(
+def scaled_attention(
     node: Node,
     q: Value,
     k: Value,
@@ -92,7 +92,7 @@ def attended(
         if mask.bias is not None:
             mask.bias = converted(as_value(mask.bias), "float32")
         wide = [as_value(node.emit(op("astype", t, dtype="float32"))) for t in (q, k, v)]
-        results = attended(node, wide[0], wide[1], wide[2], mask, scale, softcap, shown)
+        results = scaled_attention(node, wide[0], wide[1], wide[2], mask, scale, softcap, shown)
         y, scores = (r if r is None else node.emit(op("astype", r, dtype=q.dtype)) for r in results)
         assert y is not None
         return y, scores
@@ -118,9 +118,9 @@ def attended(
 def _of_rank_four(node: Node, bias: Operand, q: Value, k: Value) -> Expr:
     dims = as_value(bias).dims
     lead = [1] * (4 - len(dims))
-    whole = op("reshape", bias, (*lead, *dims)) if lead else bias
-    full = (*as_value(whole).dims[:2], q.dims[2], k.dims[2])
-    return node.emit(op("broadcast_to", whole, full))
+    rank_four = op("reshape", bias, (*lead, *dims)) if lead else bias
+    full = (*as_value(rank_four).dims[:2], q.dims[2], k.dims[2])
+    return node.emit(op("broadcast_to", rank_four, full))
 
 
 def _written_out(
@@ -166,7 +166,7 @@ def attention(
     query: Value,
     key: Value,
     value: Value,
-    given_mask: Value | None = None,
+    attn_mask: Value | None = None,
     past_key: Value | None = None,
     past_value: Value | None = None,
     lengths: Value | None = None,
@@ -180,27 +180,27 @@ def attention(
     elif lengths is not None:
         column = node.emit(op("reshape", op("astype", lengths, dtype="int64"), (q.dims[0], 1, 1, 1)))
         offset = node.emit(op("subtract", column, Value.known(q.dims[2])))
-    mask = _given_mask(node, given_mask, q, k)
+    mask = _attention_mask(node, attn_mask, q, k)
     _limit(node, mask, q, k, offset)
     if lengths is not None:
         end = op("reshape", op("astype", lengths, dtype="int64"), (q.dims[0], 1, 1, 1))
         mask.forbid(node, op("less", positions_of(k.dims[2], (1, 1, 1, -1)), end))
     shown = node.attr("qk_matmul_output_mode", 0) if node.wants(3) else None
-    y, scores = attended(node, q, k, v, mask, node.attr("scale"), node.attr("softcap", 0.0), shown)
+    y, scores = scaled_attention(node, q, k, v, mask, node.attr("scale"), node.attr("softcap", 0.0), shown)
     return join_heads(y) if query.rank == 3 else y, k, v, scores
 
 
-def _given_mask(node: Node, given: Value | None, q: Value, k: Value) -> Mask:
+def _attention_mask(node: Node, mask: Value | None, q: Value, k: Value) -> Mask:
     """The mask of a node, of conditions or of floats; what it lacks of the keys it forbids."""
-    if given is None:
+    if mask is None:
         return Mask()
-    lacking = k.dims[2] - given.dims[-1]
-    is_bool = given.dtype == "bool"
-    if lacking.constant != 0 and given.dims[-1].constant != 1:
-        rest = [*given.dims[:-1], maximum(lacking, 0)]
-        filler = Value.constant(False) if is_bool else Value.constant(-math.inf, given.dtype)
-        given = as_value(node.emit(op("concat", [given, op("full", rest, filler, dtype=given.dtype)], axis=-1)))
-    return Mask(allowed=given) if is_bool else Mask(bias=converted(given, q.dtype))
+    lacking = k.dims[2] - mask.dims[-1]
+    is_bool = mask.dtype == "bool"
+    if lacking.constant != 0 and mask.dims[-1].constant != 1:
+        rest = [*mask.dims[:-1], maximum(lacking, 0)]
+        filler = Value.constant(False) if is_bool else Value.constant(-math.inf, mask.dtype)
+        mask = as_value(node.emit(op("concat", [mask, op("full", rest, filler, dtype=mask.dtype)], axis=-1)))
+    return Mask(allowed=mask) if is_bool else Mask(bias=converted(mask, q.dtype))
 
 
 def _limit(node: Node, mask: Mask, q: Value, k: Value, offset: Any) -> None:

@@ -10,19 +10,19 @@ from ....topi.attention import cached
 from ..node import Node
 from ..table import MICROSOFT, converter
 from ..values import Value, as_value, op
-from .attention import Mask, attended, join_heads, not_after, positions_of, rotated, split_heads
+from .attention import Mask, join_heads, not_after, positions_of, rotated, scaled_attention, split_heads
 
 
-def _key_padding(node: Node, given: Value, k: Value, fill: float) -> Mask:
+def _key_padding(node: Node, mask: Value, k: Value, fill: float) -> Mask:
     """A mask of keys: (batch, keys) or (batch, length, keys) of 0 and 1, or the number of keys of each sequence."""
     batch, keys = k.dims[0], k.dims[2]
-    if given.rank == 1 and given.dims[0] == batch:
-        end = op("reshape", op("astype", given, dtype="int64"), (batch, 1, 1, 1))
+    if mask.rank == 1 and mask.dims[0] == batch:
+        end = op("reshape", op("astype", mask, dtype="int64"), (batch, 1, 1, 1))
         return Mask(allowed=node.emit(op("less", positions_of(keys, (1, 1, 1, -1)), end)))
-    if given.rank not in (2, 3):
-        raise node.unsupported(f"a mask of shape {[str(d) for d in given.dims]}")
-    there = op("not_equal", given, 0)
-    shape = (batch, 1, 1, given.dims[1]) if given.rank == 2 else (batch, 1, *given.dims[1:])
+    if mask.rank not in (2, 3):
+        raise node.unsupported(f"a mask of shape {[str(d) for d in mask.dims]}")
+    there = op("not_equal", mask, 0)
+    shape = (batch, 1, 1, mask.dims[1]) if mask.rank == 2 else (batch, 1, *mask.dims[1:])
     kept = Value.constant(0.0, k.dtype)
     return Mask(bias=node.emit(op("where", op("reshape", there, shape), kept, Value.constant(fill, k.dtype))))
 
@@ -39,7 +39,7 @@ def microsoft_attention(
     x: Value,
     weights: Value,
     bias: Value | None = None,
-    given_mask: Value | None = None,
+    mask_index: Value | None = None,
     past: Value | None = None,
     attention_bias: Value | None = None,
 ) -> Any:
@@ -61,11 +61,11 @@ def microsoft_attention(
             for i, t in enumerate((k, v))
         )
     fill = node.attr("mask_filter_value", -10000.0)
-    mask = Mask() if given_mask is None else _key_padding(node, given_mask, k, fill)
+    mask = Mask() if mask_index is None else _key_padding(node, mask_index, k, fill)
     _with_bias(node, mask, attention_bias)
     if node.attr("unidirectional", 0):
         mask.forbid(node, not_after(q.dims[2], k.dims[2], k.dims[2] - q.dims[2]))
-    y, _ = attended(node, q, k, v, mask, node.attr("scale") or None)
+    y, _ = scaled_attention(node, q, k, v, mask, node.attr("scale") or None)
     present = None
     if node.wants(1):
         present = op("concat", [op("expand_dims", t, axis=[0]) for t in (k, v)], axis=0)
@@ -93,7 +93,7 @@ def multi_head_attention(
     _with_bias(node, mask, attention_bias)
     if node.attr("unidirectional", 0):
         mask.forbid(node, not_after(q.dims[2], k.dims[2], k.dims[2] - q.dims[2]))
-    y, _ = attended(node, q, k, v, mask, node.attr("scale") or None)
+    y, _ = scaled_attention(node, q, k, v, mask, node.attr("scale") or None)
     return join_heads(y), k, v
 
 
@@ -144,7 +144,7 @@ def group_query_attention(
     q, k, v = (split_heads(node, t, n) for t, n in ((query, heads), (key, kv_heads), (value, kv_heads)))
     first = _first_places(node, last, q)
     if node.attr("do_rotary", 0) and cos is not None and sin is not None:
-        q, k = _turned(node, (q, k), (cos, sin), positions, first)
+        q, k = _rotary_embedded(node, (q, k), (cos, sin), positions, first)
     if past_key is not None and past_value is not None:
         (longest,) = node.extents(as_value(node.emit(op("reshape", total, (1,)))))
         extent = maximum(past_key.dims[2], longest)
@@ -152,7 +152,7 @@ def group_query_attention(
         k, v = (as_value(node.emit(node.call_te(cached, old, new, first, extent))) for old, new in pairs)
     mask = _with_bias(node, Mask(), attention_bias)
     _limit_to_window(node, mask, q, k, node.emit(op("reshape", first, (q.dims[0], 1, 1, 1))))
-    y, _ = attended(node, q, k, v, mask, node.attr("scale") or None, node.attr("softcap", 0.0))
+    y, _ = scaled_attention(node, q, k, v, mask, node.attr("scale") or None, node.attr("softcap", 0.0))
     return join_heads(y), k, v
 
 
@@ -163,7 +163,7 @@ def _first_places(node: Node, last: Value, q: Value) -> Expr:
     return node.emit(op("maximum", first, 0))
 
 
-def _turned(
+def _rotary_embedded(
     node: Node, tensors: tuple[Value, Value], tables: tuple[Value, Value], positions: Value | None, first: Expr
 ) -> list[Value]:
     """Queries and keys, turned by their positions."""

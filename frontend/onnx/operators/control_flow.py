@@ -76,8 +76,8 @@ def _unrolled(node: Node, body: Any, count: int, carried: list[Result]) -> list[
     scanned: list[list[Expr]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
     for i in range(count):
         going, *values = node.graph.subgraph(body, [Value.constant(i, "int64"), going, *carried], copies=count)
-        carried, given = values[: len(carried)], values[len(carried) :]
-        for column, value in zip(scanned, _tensors(node, given), strict=True):
+        carried, outputs = values[: len(carried)], values[len(carried) :]
+        for column, value in zip(scanned, _tensors(node, outputs), strict=True):
             column.append(op("expand_dims", value, axis=[0]))
         if not isinstance(going, Value) or going.array is None:
             raise node.unsupported("its condition is computed when the program runs, and it carries sequences")

@@ -18,19 +18,19 @@ def depth_to_space(node: Node, x: Value) -> Expr:
     n, c, h, w = x.dims
     b = node.attr("blocksize")
     if node.attr("mode", "DCR") == "DCR":
-        apart, order = (n, b, b, c // (b * b), h, w), [0, 3, 4, 1, 5, 2]
+        blocks, order = (n, b, b, c // (b * b), h, w), [0, 3, 4, 1, 5, 2]
     else:
-        apart, order = (n, c // (b * b), b, b, h, w), [0, 1, 4, 2, 5, 3]
-    return op("reshape", op("permute_dims", op("reshape", x, apart), axes=order), (n, c // (b * b), h * b, w * b))
+        blocks, order = (n, c // (b * b), b, b, h, w), [0, 1, 4, 2, 5, 3]
+    return op("reshape", op("permute_dims", op("reshape", x, blocks), axes=order), (n, c // (b * b), h * b, w * b))
 
 
 @converter("SpaceToDepth")
 def space_to_depth(node: Node, x: Value) -> Expr:
     n, c, h, w = x.dims
     b = node.attr("blocksize")
-    apart = op("reshape", x, (n, c, h // b, b, w // b, b))
+    blocks = op("reshape", x, (n, c, h // b, b, w // b, b))
     order = [0, 3, 5, 1, 2, 4] if node.attr("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
-    return op("reshape", op("permute_dims", apart, axes=order), (n, c * (b * b), h // b, w // b))
+    return op("reshape", op("permute_dims", blocks, axes=order), (n, c * (b * b), h // b, w // b))
 
 
 @converter("CenterCropPad")

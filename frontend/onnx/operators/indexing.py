@@ -99,11 +99,13 @@ def _sliced_at_run_time(
     return op("dynamic_strided_slice", x, *(op("concat", row, axis=0) for row in rows))
 
 
-def _replaced(row: list[Value], axes: list[int], given: Value | None) -> list[Output]:
+def _replaced(row: list[Value], axes: list[int], elements: Value | None) -> list[Output]:
     """The one-element vectors `row`, those of `axes` being the elements of `given`."""
     result: list[Output] = list(row)
-    for i, axis in enumerate(axes if given is not None else ()):
-        result[axis] = op("strided_slice", converted(as_value(given), "int64"), *(_scalars([n]) for n in (0, i, i + 1)))
+    for i, axis in enumerate(axes if elements is not None else ()):
+        result[axis] = op(
+            "strided_slice", converted(as_value(elements), "int64"), *(_scalars([n]) for n in (0, i, i + 1))
+        )
     return result
 
 
@@ -133,10 +135,8 @@ def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Expr:
         extent = depth.elements[0]
     rank = indices.rank + 1
     axis = _from_front(node.attr("axis"), rank)
-    whole = converted(indices, "int64")
-    place = op(
-        "expand_dims", op("where", op("less", whole, 0), op("add", whole, Value.known(extent)), whole), axis=axis
-    )
+    wide = converted(indices, "int64")
+    place = op("expand_dims", op("where", op("less", wide, 0), op("add", wide, Value.known(extent)), wide), axis=axis)
     each = op("arange", PrimValue(0), PrimValue(extent), PrimValue(1), dtype="int64")
     row = op("reshape", each, tuple(extent if i == axis else 1 for i in range(rank)))
     off, on = (op("take", values, Value.constant(i), axis=0) for i in (0, 1))

@@ -120,11 +120,11 @@ def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
     extents = node.ints("split", sizes)
     if extents is None:
         count = node.attr("num_outputs") or len(node.outputs)
-        whole = x.dims[axis].constant
-        if whole is None:
+        extent = x.dims[axis].constant
+        if extent is None:
             return _parts(op("split", x, indices_or_sections=count, axis=axis), count)
-        each = -(-whole // count)
-        extents = [each] * (count - 1) + [whole - each * (count - 1)]
+        each = -(-extent // count)
+        extents = [each] * (count - 1) + [extent - each * (count - 1)]
     if x.dims[axis].constant is not None and sum(extents) != x.dims[axis].constant:
         raise node.error("the sizes are not those of the dimension", expected=str(x.dims[axis]), found=extents)
     if len(extents) == 1:

@@ -19,7 +19,7 @@ from ..values import Value, op
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-def _drawn(node: Node, shape: list[SymExpr], dtype: str) -> Expr:
+def _sample(node: Node, shape: list[SymExpr], dtype: str) -> Expr:
     """Numbers of the distribution that the operator is called by."""
     if dtype not in _FLOATS:
         raise node.error("random numbers are of floats", expected=", ".join(_FLOATS), found=dtype)
@@ -32,14 +32,14 @@ def _drawn(node: Node, shape: list[SymExpr], dtype: str) -> Expr:
 def of_shape(node: Node) -> Expr:
     """Numbers in the shape of an attribute."""
     dtype = dtype_name(node.attr("dtype"), "the result")
-    return _drawn(node, node.extents(Value.constant(np.asarray(node.attr("shape"), np.int64))), dtype)
+    return _sample(node, node.extents(Value.constant(np.asarray(node.attr("shape"), np.int64))), dtype)
 
 
 @converter("RandomUniformLike", "RandomNormalLike")
 def of_other(node: Node, x: Value) -> Expr:
     """Numbers in the shape of x."""
     to = node.attr("dtype")
-    return _drawn(node, list(x.dims), x.dtype if to is None else dtype_name(to, "the result"))
+    return _sample(node, list(x.dims), x.dtype if to is None else dtype_name(to, "the result"))
 
 
 @converter("Bernoulli")
@@ -70,10 +70,10 @@ def dropout(node: Node, x: Value, ratio: Value | None = None, training: Value | 
         if rate == 0:
             return x, ones
         ratio = Value.constant(rate, "float64")
-    return _dropped(node, x, op("reshape", op("astype", ratio, dtype="float64"), ()), training)
+    return _dropout(node, x, op("reshape", op("astype", ratio, dtype="float64"), ()), training)
 
 
-def _dropped(node: Node, x: Value, rate: Expr, training: Value) -> tuple[Expr, Expr]:
+def _dropout(node: Node, x: Value, rate: Expr, training: Value) -> tuple[Expr, Expr]:
     rate = node.emit(rate)
     left = node.emit(op("subtract", Value.constant(1.0, "float64"), rate))
     mask = node.emit(op("random.bernoulli", *node.draw(), x.dims, left, dtype="bool"))

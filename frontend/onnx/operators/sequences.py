@@ -79,10 +79,10 @@ def split(node: Node, x: Value, sizes: Value | None = None) -> TensorSequence:
 def _extents(node: Node, extent: int, sizes: Value | None) -> list[int]:
     if sizes is None:
         return [1] * extent
-    given = node.ints("split", sizes)
+    sizes_list = node.ints("split", sizes)
     if sizes.rank:
-        return given
-    return [min(given[0], extent - start) for start in range(0, extent, given[0])]
+        return sizes_list
+    return [min(sizes_list[0], extent - start) for start in range(0, extent, sizes_list[0])]
 
 
 @converter("SequenceMap")
@@ -91,8 +91,8 @@ def sequence_map(node: Node, first: TensorSequence, *others: Result) -> tuple[Te
     body = node.attr("body")
     results: list[list[Any]] = [[] for _ in body.output]
     for i, x in enumerate(first):
-        given = [v[i] if isinstance(v, TensorSequence) else v for v in others]
-        for column, value in zip(results, node.graph.subgraph(body, [x, *given]), strict=True):
+        elements = [v[i] if isinstance(v, TensorSequence) else v for v in others]
+        for column, value in zip(results, node.graph.subgraph(body, [x, *elements]), strict=True):
             column.append(value)
     return tuple(TensorSequence(column) for column in results)
 

@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 def _waves(length: int, used: int, inverse: bool, onesided: bool) -> tuple[Array, Array]:
     """cos and sin of the angles of (frequency, place): `used` places of a transform of `length`."""
     count = length // 2 + 1 if onesided and not inverse else length
-    turns = np.outer(np.arange(count), np.arange(used)) % length
-    angles = 2 * np.pi * turns / length
+    phases = np.outer(np.arange(count), np.arange(used)) % length
+    angles = 2 * np.pi * phases / length
     return np.cos(angles), np.sin(angles) * (1 if inverse else -1)
 
 
@@ -111,8 +111,8 @@ def stft(node: Node, signal: Value, step: Value, window: Value | None = None, le
         weight = op("multiply", weight, op("reshape", window, (1, 1, size)))
     data = op("permute_dims", signal, axes=[0, 2, 1])
     y = as_value(node.emit(op("nn.conv1d", data, weight, strides=[hop])))
-    apart = op("reshape", y, (y.dims[0], 2, bins, y.dims[2]))
-    return op("permute_dims", apart, axes=[0, 3, 2, 1])
+    spectrum = op("reshape", y, (y.dims[0], 2, bins, y.dims[2]))
+    return op("permute_dims", spectrum, axes=[0, 3, 2, 1])
 
 
 def _frame_length(node: Node, window: Value | None, length: Value | None) -> int:

@@ -74,18 +74,18 @@ class _Inference:
         self.direct: Call | None = None
 
     def __call__(self, gm: Any, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        call, whole = _call_of(GraphConverter(gm, self._weights), gm, self._options, "inference")
-        if whole and is_plain(gm, self._inputs):
+        call, complete = _call_of(GraphConverter(gm, self._weights), gm, self._options, "inference")
+        if complete and is_plain(gm, self._inputs):
             self.direct = call
-        return _boxed(call)
+        return _boxed_call(call)
 
 
 def _backward(gm: Any, example_inputs: Sequence[Any], *, options: Options) -> Any:
     """A backward graph, compiled; TorchDynamo looks neither into its compilation nor into its calls."""
     from torch._dynamo.decorators import disable
 
-    whole: Any = disable(_compiled_graph, reason="compiles a backward graph")
-    call: Any = whole(gm, example_inputs, options=options, kind="backward")
+    compile_graph: Any = disable(_compiled_graph, reason="compiles a backward graph")
+    call: Any = compile_graph(gm, example_inputs, options=options, kind="backward")
     return disable(call, reason="a compiled graph")
 
 
@@ -101,26 +101,26 @@ def _compiled_graph(
 ) -> Callable[[list[Any]], Any]:
     """What AOTAutograd calls with the list of a graph's arguments."""
     returned = visible_outputs() if kind == "forward" else 0
-    return _boxed(_call_of(GraphConverter(gm, returned=returned), gm, options, kind)[0])
+    return _boxed_call(_call_of(GraphConverter(gm, returned=returned), gm, options, kind)[0])
 
 
 def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) -> tuple[Call, bool]:
     """A graph, compiled, and whether it is as a whole: what cannot be compiled PyTorch runs."""
     coverage = converter.reader.coverage
     try:
-        call, parts, whole = _built(converter, options), 1, True
+        call, parts, complete = _built(converter, options), 1, True
     except UnsupportedOperators:
         part = partial(_part, options=options, coverage=coverage)
         call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
-        whole = False
+        complete = False
     except Exception as error:  # noqa: BLE001 - whatever it is, the graph runs: `_left` says why
-        call, parts, whole, coverage = gm, 0, False, Coverage()
-        _left(gm, error, options, coverage)
+        call, parts, complete, coverage = gm, 0, False, Coverage()
+        _record_fallback(gm, error, options, coverage)
     options.tell(GraphReport(kind, coverage, parts))
-    return call, whole
+    return call, complete
 
 
-def _boxed(call: Call) -> Callable[[list[Any]], Any]:
+def _boxed_call(call: Call) -> Callable[[list[Any]], Any]:
     def boxed(args: list[Any]) -> Any:
         return call(*args)
 
@@ -133,11 +133,11 @@ def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | 
     try:
         return _built(GraphConverter(graph_module, returned=0), options)
     except Exception as error:  # noqa: BLE001 - whatever it is, the part runs: `_left` says why
-        _left(graph_module, error, options, coverage)
+        _record_fallback(graph_module, error, options, coverage)
         return None
 
 
-def _left(graph_module: Any, error: Exception, options: Options, coverage: Coverage) -> None:
+def _record_fallback(graph_module: Any, error: Exception, options: Options, coverage: Coverage) -> None:
     """Let `coverage` learn why a graph is left to PyTorch, and the user where the fault is tirax's own.
 
     With a pass of the user among the options the error is raised, since it may be that of the pass.

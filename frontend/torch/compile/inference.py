@@ -17,27 +17,27 @@ def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
     context: Any = TracingContext.try_get()
-    found: Any = getattr(context, "fw_metadata", None)
-    if found is None or context.fakify_first_call or any(map(is_traceable_wrapper_subclass, inputs)):
+    metadata: Any = getattr(context, "fw_metadata", None)
+    if metadata is None or context.fakify_first_call or any(map(is_traceable_wrapper_subclass, inputs)):
         return False
     special = (
-        any(info.mutates_data or info.mutates_metadata for info in found.input_info)
-        or found.num_outputs_aliased
-        or found.num_intermediate_bases
-        or found.tokens
-        or found.grad_enabled_mutation is not None
-        or found.dynamic_outputs
-        or found.is_rng_op_functionalized
+        any(info.mutates_data or info.mutates_metadata for info in metadata.input_info)
+        or metadata.num_outputs_aliased
+        or metadata.num_intermediate_bases
+        or metadata.tokens
+        or metadata.grad_enabled_mutation is not None
+        or metadata.dynamic_outputs
+        or metadata.is_rng_op_functionalized
     )
-    return not special and _counts(graph_module) == (len(inputs), found.num_outputs)
+    return not special and _counts(graph_module) == (len(inputs), metadata.num_outputs)
 
 
 def visible_outputs() -> int | None:
     """How many outputs of the forward graph that AOTAutograd compiles a program can see; None where it does not say."""
     from torch._guards import TracingContext
 
-    found: Any = getattr(TracingContext.try_get(), "fw_metadata", None)
-    return getattr(found, "num_forward_returns", None)
+    metadata: Any = getattr(TracingContext.try_get(), "fw_metadata", None)
+    return getattr(metadata, "num_forward_returns", None)
 
 
 def _counts(graph_module: Any) -> tuple[int, int]:

@@ -16,7 +16,7 @@ class GraphReport:
     parts: int
 
     @property
-    def stayed(self) -> dict[str, str]:
+    def fallback_reasons(self) -> dict[str, str]:
         """The operators that PyTorch runs, with the reasons."""
         return {use.operator: use.reason for use in self.coverage.unsupported}
 

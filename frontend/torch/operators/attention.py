@@ -11,7 +11,7 @@ from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, count_of, dtype_of, rank_of, shape_of
 from ..table import row
 from .elementwise import number
-from .random import dropped
+from .random import dropout_mask_applied
 
 
 @row("scaled_dot_product_attention")
@@ -46,7 +46,7 @@ def _attention_with_dropout(
     key, value = (_broadcast_heads(e, x, outer) for x in (key, value))
     scores = _scores(e, query, key, mask, is_causal, scale)
     weights = e.emit(R.nn.softmax(scores, axis=-1))
-    return R.matmul(dropped(e, weights, p), value)
+    return R.matmul(dropout_mask_applied(e, weights, p), value)
 
 
 def _attention_of_any_rank(
@@ -104,12 +104,12 @@ def flash_attention_backward(
         raise UnsupportedError("the gradient of attention with dropout")
     scores = _scores(e, query, key, attn_mask, is_causal, scale)
     weights = e.emit(R.exp(R.subtract(scores, R.expand_dims(logsumexp, -1))))
-    by_weights = e.emit(R.matmul(grad_out, _turned(value)))
+    by_weights = e.emit(R.matmul(grad_out, _transposed(value)))
     along = e.emit(R.sum(R.multiply(grad_out, out), axis=[-1], keepdims=True))
     by_scores = R.multiply(weights, R.subtract(by_weights, along))
     by_scores = e.emit(R.multiply(by_scores, number(query, _scale(query, scale))))
-    by_query, by_key = R.matmul(by_scores, key), R.matmul(_turned(by_scores), query)
-    return [e.emit(by_query), e.emit(by_key), e.emit(R.matmul(_turned(weights), grad_out))]
+    by_query, by_key = R.matmul(by_scores, key), R.matmul(_transposed(by_scores), query)
+    return [e.emit(by_query), e.emit(by_key), e.emit(R.matmul(_transposed(weights), grad_out))]
 
 
 def _scores(
@@ -118,7 +118,7 @@ def _scores(
     """query · keyᵀ * scale + mask, of as many heads of keys as of queries."""
     if shape_of(query)[:2] != shape_of(key)[:2]:
         raise UnsupportedError("the gradient of attention of which heads share keys")
-    scores = e.emit(R.multiply(R.matmul(query, _turned(key)), number(query, _scale(query, scale))))
+    scores = e.emit(R.multiply(R.matmul(query, _transposed(key)), number(query, _scale(query, scale))))
     if mask is not None:
         scores = e.emit(R.add(scores, attention_bias(e, query, mask)))
     if is_causal:
@@ -127,7 +127,7 @@ def _scores(
     return scores
 
 
-def _turned(x: Expr) -> Expr:
+def _transposed(x: Expr) -> Expr:
     """Each matrix of x transposed."""
     return R.permute_dims(x, axes=[0, 1, 3, 2])
 

@@ -32,7 +32,7 @@ def convolution_backward(
     gradients = window_gradients(forward, input, weight, grad_output)
     axes = [a for a in range(rank_of(grad_output)) if a != 1]
     gradients.append(R.sum(grad_output, axis=axes, keepdims=False))
-    results = [e.emit(g) if wanted else discard(g) for g, wanted in zip(gradients, output_mask, strict=True)]
+    results = [e.emit(g) if keep else discard(g) for g, keep in zip(gradients, output_mask, strict=True)]
     discard(forward)
     return results
 
@@ -82,7 +82,7 @@ def native_group_norm_backward(
         R.reshape(R.sum(v, axis=[0, 3], keepdims=False), ShapeExpr([C])) for v in (R.multiply(grad, normal), grad)
     )
     results = zip((by_data, by_weight, by_bias), output_mask, strict=True)
-    return [e.emit(value) if wanted else None for value, wanted in results]
+    return [e.emit(value) if keep else None for value, keep in results]
 
 
 @row("avg_pool2d_backward")

@@ -70,13 +70,13 @@ def _linear(rank: int) -> Any:
         factors = list(scale_factors or [None] * rank)
         if rank == 2 and _is_ratio(input, target, factors):
             return resized(input, target, "linear", align_corners)
-        return _linear_in_turn(e, input, target, factors, align_corners)
+        return _linear_by_axis(e, input, target, factors, align_corners)
 
     return convert
 
 
 @in_single
-def _linear_in_turn(
+def _linear_by_axis(
     e: Emitter, x: Expr, target: Sequence[Extent], factors: Sequence[float | None], align_corners: bool
 ) -> Expr:
     for axis, (extent, factor) in enumerate(zip(target, factors, strict=True), 2):

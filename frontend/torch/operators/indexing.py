@@ -195,9 +195,9 @@ def from_the_front(places: list[int], rank: int, indexed: int) -> list[int]:
 
     Those of positions are where the indexed dimensions are that they replace, where these are side by side.
     """
-    whole = indexed + rank - len(places)
+    total = indexed + rank - len(places)
     before = places[0] if _adjacent(places) else 0
-    return [*range(indexed, indexed + before), *range(indexed), *range(indexed + before, whole)]
+    return [*range(indexed, indexed + before), *range(indexed), *range(indexed + before, total)]
 
 
 @row("one_hot")

@@ -55,11 +55,11 @@ def unflatten(e: Emitter, x: Expr, dim: int, sizes: Sequence[Extent]) -> Expr:
     """A dimension as several."""
     shape = shape_of(x)
     at = axis_of(dim, len(shape))
-    whole = [*sizes]
-    if -1 in [s for s in whole if isinstance(s, int)]:
-        rest = count_of(s for s in whole if s != -1)
-        whole = [plain(_quotient(shape[at], rest)) if s == -1 else s for s in whole]
-    return R.reshape(x, ShapeExpr([*shape[:at], *whole, *shape[at + 1 :]]))
+    extents = [*sizes]
+    if -1 in [s for s in extents if isinstance(s, int)]:
+        rest = count_of(s for s in extents if s != -1)
+        extents = [plain(_quotient(shape[at], rest)) if s == -1 else s for s in extents]
+    return R.reshape(x, ShapeExpr([*shape[:at], *extents, *shape[at + 1 :]]))
 
 
 @row("unsqueeze", "unsqueeze_copy")

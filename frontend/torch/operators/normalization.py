@@ -176,11 +176,15 @@ def native_batch_norm_legit_functional(
     mean, variance = (e.emit(build(x, axis=axes, keepdims=False)) for build in (R.mean, R.variance))
     total = e.emit(e.tensor(count_of(shape_of(x)[a] for a in axes), dtype_of(x)))
     unbiased = e.emit(R.divide(R.multiply(variance, total), R.subtract(total, number(x, 1.0))))
-    return [*result, _moved(e, running_mean, mean, momentum), _moved(e, running_var, unbiased, momentum)]
+    return [
+        *result,
+        _running(e, running_mean, mean, momentum),
+        _running(e, running_var, unbiased, momentum),
+    ]
 
 
 @in_single
-def _moved(e: Emitter, old: Expr, new: Expr, momentum: float) -> Expr:
+def _running(e: Emitter, old: Expr, new: Expr, momentum: float) -> Expr:
     kept = R.multiply(old, number(old, 1 - momentum))
     return e.emit(R.add(kept, R.multiply(cast_to(new, dtype_of(old)), number(old, momentum))))
 

@@ -57,9 +57,9 @@ def _avg_pool(spatial: int) -> Any:
         steps = each(stride, spatial) if isinstance(stride, int) or stride else size
         pads = each(padding, spatial)
         if divisor_override is not None and ceil_mode:
-            data, pads, ceil_mode = _with_whole_windows(e, data, size, steps, pads), [0] * spatial, False
-        whole = count_include_pad or divisor_override is not None
-        counted = {"count_include_pad": whole} if any(pads) else {}
+            data, pads, ceil_mode = _with_full_windows(e, data, size, steps, pads), [0] * spatial, False
+        count_padding = count_include_pad or divisor_override is not None
+        counted = {"count_include_pad": count_padding} if any(pads) else {}
         result = build(
             data, pool_size=size, strides=steps, dilation=[1] * spatial, padding=pads, ceil_mode=ceil_mode,
             **_pool_layout(spatial), **counted,
@@ -75,7 +75,7 @@ def _avg_pool(spatial: int) -> Any:
     return convert
 
 
-def _with_whole_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], pads: list[int]) -> Expr:
+def _with_full_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], pads: list[int]) -> Expr:
     """x with zeros around it, as many as windows in ceil mode reach."""
     widths = [0, 0, 0, 0]
     for extent, k, s, p in zip(map(known, shape_of(x)[2:]), size, steps, pads, strict=True):

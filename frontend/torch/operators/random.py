@@ -222,7 +222,7 @@ def multinomial(e: Emitter, x: Expr, num_samples: int, replacement: bool = False
 # Dropout, and the activation that is random in training.
 
 
-def dropped(e: Emitter, x: Expr, p: float, size: Sequence[Extent] | None = None) -> Expr:
+def dropout_mask_applied(e: Emitter, x: Expr, p: float, size: Sequence[Extent] | None = None) -> Expr:
     """x times what is 0 with the probability p, else 1 / (1 - p); `size` is the shape of that, which broadcasts."""
     if p == 0:
         return x
@@ -242,13 +242,13 @@ def _of_features(x: Expr) -> list[Extent]:
 @row("dropout")
 def dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
     """The input; in training with elements that are 0, by chance."""
-    return dropped(e, input, p) if train else input
+    return dropout_mask_applied(e, input, p) if train else input
 
 
 @row("feature_dropout")
 def feature_dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
     """As `dropout`, of whole features."""
-    return dropped(e, input, p, _of_features(input)) if train else input
+    return dropout_mask_applied(e, input, p, _of_features(input)) if train else input
 
 
 @row("alpha_dropout")

@@ -10,7 +10,7 @@ from ...importing.recurrent import GRU, LSTM, RNN, Cell, Gates, run_layer, sigmo
 from ...importing.relax_operators import R
 from ..emitter import Emitter
 from ..table import row
-from .random import dropped
+from .random import dropout_mask_applied
 
 _LSTM = LSTM("ifco", (sigmoid, tanh, tanh))
 _GRU = GRU("rzh", (sigmoid, tanh), reset_after=True)
@@ -102,19 +102,19 @@ def _layers(
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     if len(params) != count * directions * each:
         raise UnsupportedError("a recurrent layer that projects its output")
-    given = e.emit(R.permute_dims(x, [1, 0, 2])) if batch_first else x
+    sequence = e.emit(R.permute_dims(x, [1, 0, 2])) if batch_first else x
     lasts: list[list[Expr]] = [[] for _ in states]
     for layer in range(count):
         outputs: list[Expr] = []
         for k in range(layer * directions, (layer + 1) * directions):
             before = [e.emit(R.take(s, PrimValue(k), axis=0)) for s in states]
             gates = Gates(*params[k * each : (k + 1) * each])
-            output, after = run_layer(e.builder, cell, gates, given, before, reverse=k % directions == 1)
+            output, after = run_layer(e.builder, cell, gates, sequence, before, reverse=k % directions == 1)
             outputs.append(output)
             for column, state in zip(lasts, after, strict=True):
                 column.append(state)
-        given = outputs[0] if directions == 1 else e.emit(R.concat(outputs, axis=-1))
+        sequence = outputs[0] if directions == 1 else e.emit(R.concat(outputs, axis=-1))
         if dropout and layer < count - 1:
-            given = e.bound(dropped(e, given, float(dropout)))
-    result = e.emit(R.permute_dims(given, [1, 0, 2])) if batch_first else given
+            sequence = e.bound(dropout_mask_applied(e, sequence, float(dropout)))
+    result = e.emit(R.permute_dims(sequence, [1, 0, 2])) if batch_first else sequence
     return [result, *(e.emit(R.stack(column, axis=0)) for column in lasts)]

@@ -177,10 +177,10 @@ def _truths(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Ex
 def var(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
     """The variance over dimensions, divided by the count less the correction."""
     variance = reduced(R.variance, x, dim, keepdim)
-    return _corrected(e, variance, x, dim, 1 if correction is None else correction)
+    return _apply_correction(e, variance, x, dim, 1 if correction is None else correction)
 
 
-def _corrected(e: Emitter, variance: Expr, x: Expr, dim: Dims, correction: float) -> Expr:
+def _apply_correction(e: Emitter, variance: Expr, x: Expr, dim: Dims, correction: float) -> Expr:
     if correction == 0:
         return variance
     count = count_of([shape_of(x)[a] for a in axes_of(dim, rank_of(x))])

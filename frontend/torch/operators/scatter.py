@@ -37,8 +37,8 @@ def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr,
     present = [i for i in indices if i is not None]
     rank = max(index_rank(i) for i in present)
     before = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
-    whole = rank + rank_of(x) - len(places)
-    shape = [*[1] * (whole - rank_of(values)), *shape_of(values)]
+    total = rank + rank_of(x) - len(places)
+    shape = [*[1] * (total - rank_of(values)), *shape_of(values)]
     count = shape[before + rank - 1] if rank else 1
     if len(present) == 1 and is_mask(present[0]) and count == 1:
         return _masked_put(e, x, before, present[0], e.bound(values), shape, accumulate)

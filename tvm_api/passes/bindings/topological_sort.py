@@ -107,13 +107,13 @@ class _Graph:
 
     def outputs(self) -> list[Operation]:
         """Bindings that the block gives, in this order."""
-        given = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
-        return list(dict.fromkeys(given))
+        producers = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
+        return list(dict.fromkeys(producers))
 
     def unused(self) -> list[Operation]:
         """Bindings that nothing uses."""
-        given = set(self.outputs())
-        return [op for op, users in self.users.items() if not users and op not in given]
+        outputs = set(self.outputs())
+        return [op for op, users in self.users.items() if not users and op not in outputs]
 
 
 def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
@@ -135,12 +135,12 @@ def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
 
 def _inline(op: Operation) -> list[Operation]:
     """The leaves and tuples without a name that are operands of `op`, of themselves too, before their users."""
-    found: dict[Operation, None] = {}
+    inlined: dict[Operation, None] = {}
     for inner in op.walk():
         for v in inner.operands:
             if isinstance(v, OpResult) and relax.is_inline(v.op) and v.op.parent is op.parent:
-                found |= dict.fromkeys([*_inline(v.op), v.op])
-    return list(found)
+                inlined |= dict.fromkeys([*_inline(v.op), v.op])
+    return list(inlined)
 
 
 def _values(op: Operation) -> list[SSAValue]:
@@ -154,10 +154,10 @@ def _ready_first(
     """From `start`, what comes `after` an op once all that is `before` it has come."""
     left = {op: len(used) for op, used in before.items()}
     queue = deque(op for op in start if not left[op])
-    found: list[_Node] = []
+    order: list[_Node] = []
     while queue:
         op = queue.popleft()
-        found.append(op)
+        order.append(op)
         ready: list[_Node] = []
         for each in after[op]:
             left[each] -= 1
@@ -167,21 +167,21 @@ def _ready_first(
             queue.extendleft(reversed(ready))
         else:
             queue.extend(ready)
-    return found
+    return order
 
 
 def _post_order(start: Iterable[Operation], sources: _Edges) -> list[Operation]:
     """Each op after what it uses, as late as possible before its first user."""
-    found: dict[Operation, None] = {}
+    order: dict[Operation, None] = {}
     stack = [(op, False) for op in start][::-1]
     while stack:
         op, seen = stack.pop()
         if seen:
-            found.setdefault(op)
-        elif op not in found:
+            order.setdefault(op)
+        elif op not in order:
             stack.append((op, True))
-            stack += [(s, False) for s in sources[op] if s not in found][::-1]
-    return list(found)
+            stack += [(s, False) for s in sources[op] if s not in order][::-1]
+    return list(order)
 
 
 def _place(block: Block, order: Sequence[Operation]) -> None:

@@ -40,8 +40,8 @@ def _nesting(t: Attribute) -> object:
 
 def _tuples_agree(private: PrivateFunction) -> bool:
     """Whether every call passes tuples, by their types, where the function takes them."""
-    wanted = [_nesting(p.type) for p in private.func.params]
-    return all([_nesting(a.type) for a in call.args] == wanted for call in private.calls)
+    expected = [_nesting(p.type) for p in private.func.params]
+    return all([_nesting(a.type) for a in call.args] == expected for call in private.calls)
 
 
 def _expand(private: PrivateFunction) -> None:
@@ -76,11 +76,11 @@ def _expand_param(func: relax.FuncOp, param: SSAValue) -> None:
         field = block.insert_arg(t, at + 1 + i)
         set_name(field, f"{name_of(param) or 'param'}_{i}")
         fields.append(field)
-    whole = relax.TupleOp(fields)
+    rebuilt = relax.TupleOp(fields)
     first = block.first_op
     assert first is not None
-    block.insert_op_before(whole, first)
-    replace_value(param, whole.result)
+    block.insert_op_before(rebuilt, first)
+    replace_value(param, rebuilt.result)
     block.erase_arg(param)  # pyright: ignore[reportArgumentType]
     for field in fields:
         if isinstance(field.type, TupleType):

@@ -94,19 +94,19 @@ class _Inliner:
         caller = caller_of(call)
         if caller not in self.changed:
             self.changed[caller] = NameSupply([str(v.name) for v in function_symbols(caller)])
-        found = bind_variables([p.type for p in func.params], [a.type for a in call.args])
+        bindings = bind_variables([p.type for p in func.params], [a.type for a in call.args])
         for v in function_symbols(func):
-            if v not in found:
-                found[v] = Var(self.changed[caller].fresh(str(v.name)), v.dtype)
-        return found
+            if v not in bindings:
+                bindings[v] = Var(self.changed[caller].fresh(str(v.name)), v.dtype)
+        return bindings
 
 
-def _as(anchor: Operation, value: SSAValue, wanted: Attribute, name: str | None) -> SSAValue:
+def _as(anchor: Operation, value: SSAValue, expected: Attribute, name: str | None) -> SSAValue:
     """`value` as one of type `wanted`, bound or checked before `anchor` where its type is another one."""
-    if value.type == wanted:
+    if value.type == expected:
         return value
-    kind = relax.BindOp if is_base_of(wanted, value.type) else relax.MatchCastOp
-    made = kind(value, wanted)
-    insert_before(anchor, made)
-    set_name(made.result, name)
-    return made.result
+    kind = relax.BindOp if is_base_of(expected, value.type) else relax.MatchCastOp
+    cast_op = kind(value, expected)
+    insert_before(anchor, cast_op)
+    set_name(cast_op.result, name)
+    return cast_op.result

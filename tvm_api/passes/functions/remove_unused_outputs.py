@@ -70,9 +70,9 @@ def _narrow(private: PrivateFunction, used: list[int], names: NameSupply) -> Non
     end = private.func.return_op
     values = [_field(end, end.value, i) for i in used]
     if len(values) > 1:
-        whole = relax.TupleOp(values)
-        insert_before(end, whole)
-        values = [whole.result]
+        result_tuple = relax.TupleOp(values)
+        insert_before(end, result_tuple)
+        values = [result_tuple.result]
     end.operands[0] = values[0]
     private.func.ret_type = _chosen(private.func.ret_type, used)
     refine_result(private.func)

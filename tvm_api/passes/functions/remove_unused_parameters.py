@@ -55,15 +55,15 @@ def _shrink(private: PrivateFunction) -> bool:
     mentioned = {*mentioned_by_body(private.func), *free_symbolic_vars([p.type for p in keep])}
     for p in params:
         here = [v for v in definable_vars([p.type]) if v in mentioned]
-        if p.first_use is None and not all(v in found for v in here for found in values):
+        if p.first_use is None and not all(v in available for v in here for available in values):
             keep.append(p)
     if len(keep) == len(params):
         return False
     kept = [p in keep for p in params]
     determined = definable_vars([p.type for p in keep])
     missing = [v for v in definable_vars(types) if v in mentioned and v not in determined][::-1]
-    for call, found in zip(private.calls, values, strict=True):
-        _shorten(call, kept, [found[v] for v in missing])
+    for call, available in zip(private.calls, values, strict=True):
+        _shorten(call, kept, [available[v] for v in missing])
     block = private.func.body.block
     for p, k in zip(list(block.args), kept, strict=True):
         if not k:

@@ -168,10 +168,10 @@ class _Alteration:
             return value
         t = cast(TensorType, original)
         inverse = change.mapping.padded_inverse(t.dims or ())
-        whole = _transform(value, inverse.map, change.separators, change.outer_separators, emit)
-        if whole.type == original:
-            return whole
-        return emit.put(relax.CallTIROp(self._remove_pad(t), [whole], original))
+        transformed = _transform(value, inverse.map, change.separators, change.outer_separators, emit)
+        if transformed.type == original:
+            return transformed
+        return emit.put(relax.CallTIROp(self._remove_pad(t), [transformed], original))
 
     def _remove_pad(self, t: TensorType) -> str:
         """A function that copies the beginning of a tensor in each dimension, for all extents."""

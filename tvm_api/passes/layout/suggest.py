@@ -82,14 +82,14 @@ class _Block:
         if mapping is None or layout is None or not self._in_order(layout) or None in layout:
             return None
         iterators = [Var(v, cast(IntegerType, v.type)) for v in self.block.iter_vars]
-        own = carried(layout, mapping, list(iterators))
+        own = remapped(layout, mapping, list(iterators))
         if own is None:
             return None
         out: dict[Stmt | Buffer, IndexMap] = {Stmt(self.block): IndexMap.of(own), Buffer(written): IndexMap.of(mapping)}
         for buffer, read in self._accesses(tir.LoadOp).items():
             if buffer is written or read is None or not self._in_order(read) or None in read:
                 continue
-            read_mapping = carried(layout, mapping, read)
+            read_mapping = remapped(layout, mapping, read)
             if read_mapping is not None:
                 out[Buffer(buffer)] = IndexMap.of(read_mapping)
                 mappings.setdefault(buffer, read_mapping)
@@ -123,7 +123,7 @@ class _Block:
         return len(set(values)) == len(values) and places == sorted(places)
 
 
-def carried(source: Layout, mapping: IndexMapping, target: Layout) -> IndexMapping | None:
+def remapped(source: Layout, mapping: IndexMapping, target: Layout) -> IndexMapping | None:
     """The map of a buffer with the layout `source`, for one with the layout `target`.
 
     Dimensions that only the source has go, with the results that are of nothing else; those that only the target has

@@ -42,10 +42,10 @@ class Aliases:
         for op in block.body.block.ops:
             for memory in self._of(op.operands):
                 self._last[memory] = op
-            made = self._results(op)
+            locations = self._results(op)
             constant = isinstance(op, relax.LEAVES) or self._is_computed(op)
             for result in op.results:
-                self._memory[result] = made
+                self._memory[result] = locations
                 if constant:
                     self._constant.add(result)
 
@@ -55,11 +55,11 @@ class Aliases:
         Not so for what may be computed while compiling: it lies in memory that must not be written. Nor where another
         operand may be in the same memory.
         """
-        found = self._of([value])
-        if len(found) != 1 or FOREIGN in found or value in self._constant:
+        memories = self._of([value])
+        if len(memories) != 1 or FOREIGN in memories or value in self._constant:
             return False
         others = [v for v in op.operands if v is not value]
-        (memory,) = found
+        (memory,) = memories
         once = list(op.operands).count(value) == 1
         return once and self._last[memory] is op and memory not in self._of(others)
 
@@ -71,8 +71,8 @@ class Aliases:
         if isinstance(op, _NEW) or (isinstance(op, relax.Operator) and op.name not in _SAME):
             return frozenset((Memory(),))
         if isinstance(op, relax.CallTIRInplaceOp):
-            given = self._of(op.args[i] for i in op.indices if i >= 0)
-            return given | {Memory()} if -1 in op.indices else given
+            reused = self._of(op.args[i] for i in op.indices if i >= 0)
+            return reused | {Memory()} if -1 in op.indices else reused
         structure = isinstance(op, relax.BindOp | relax.MatchCastOp | relax.TupleOp | relax.TupleGetItemOp)
         shared = self._of(op.operands)
         return shared if structure or (isinstance(op, relax.Operator) and op.operands) else shared | {FOREIGN}

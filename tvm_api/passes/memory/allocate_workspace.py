@@ -103,16 +103,16 @@ def _check_references(func: relax.FuncOp, renamed: dict[str, str]) -> None:
 
 def _pass_workspaces(func: relax.FuncOp, renamed: dict[str, str], t: relax.TensorType, names: NameSupply) -> None:
     """Call the functions by their new names, with a workspace for the calls of each block."""
-    made: dict[Block, SSAValue] = {}
+    workspaces: dict[Block, SSAValue] = {}
     for call in list(ops_of_type(func, relax.CallOp)):
         name = renamed.get(call.callee_name)
         block = call.parent
         if name is None or block is None:
             continue
-        if block not in made:
-            made[block] = _allocate(block, t, names)
+        if block not in workspaces:
+            workspaces[block] = _allocate(block, t, names)
         call.properties["callee"] = SymbolRefAttr(name)
-        _add_operand(call, made[block])
+        _add_operand(call, workspaces[block])
 
 
 def _allocate(block: Block, t: relax.TensorType, names: NameSupply) -> SSAValue:

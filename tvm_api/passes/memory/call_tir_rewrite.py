@@ -43,17 +43,17 @@ class CallTIRRewrite(Pass):
 
 
 def _rewrite(call: Any, emit: Emit) -> SSAValue:
-    given: list[SSAValue | None] = [None] * len(call.output_types)
+    reused: list[SSAValue | None] = [None] * len(call.output_types)
     if isinstance(call, relax.CallTIRInplaceOp):
-        given = [call.args[i] if i >= 0 else None for i in call.indices]
-    made: list[SSAValue] = []
+        reused = [call.args[i] if i >= 0 else None for i in call.indices]
+    allocated: list[SSAValue] = []
     outputs: list[SSAValue] = []
-    for t, value in zip(outputs_to_make(call), given, strict=True):
+    for t, value in zip(outputs_to_make(call), reused, strict=True):
         if value is None:
             value = emit.named("alloc", relax.memory.AllocTensor.make(*_allocation(emit, t)))
-            made.append(value)
+            allocated.append(value)
         outputs.append(value)
-    emit.named("_", _call(call, [*call.args, *made]))
+    emit.named("_", _call(call, [*call.args, *allocated]))
     if isinstance(call.result.type, TupleType):
         return emit.put(relax.TupleOp(outputs))
     return emit.put(relax.BindOp(outputs[0], call.result.type))

@@ -36,12 +36,12 @@ class ComputePrimValue(Pass):
         apply_to(op, {relax.PrimValueOp.name: partial(_computed, _Functions(op))})
 
 
-def _computed(made: _Functions, op: relax.PrimValueOp, emit: Emit) -> SSAValue | None:
+def _computed(functions: _Functions, op: relax.PrimValueOp, emit: Emit) -> SSAValue | None:
     expr = op.value.data if isinstance(op.value, SymAttr) else None
     if expr is None or isinstance(expr, Const | Var):
         return None
     variables = list(dict.fromkeys(expr.free_vars()))
-    return emit.put(relax.CallOp(made.of(expr, variables), list(map(emit.integer, variables)), op.result.type))
+    return emit.put(relax.CallOp(functions.of(expr, variables), list(map(emit.integer, variables)), op.result.type))
 
 
 class _Functions:

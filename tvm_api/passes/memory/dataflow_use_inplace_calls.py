@@ -39,11 +39,11 @@ class DataflowUseInplaceCalls(Pass):
     name = "dataflow-use-inplace-calls"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        made = _Functions(op)
+        functions = _Functions(op)
         for func in relax_functions(op):
             for block in list(ops_of_type(func, relax.DataflowOp)):
                 for operator, index in list(_candidates(block)):
-                    made.rewrite(operator, index)
+                    functions.rewrite(operator, index)
 
 
 def _candidates(block: relax.DataflowOp) -> Iterator[tuple[relax.Operator, int]]:
@@ -91,18 +91,18 @@ class _Functions:
         key = (op.name, frozenset(op.properties.items()), op.result_type, index, *kinds)
         if key not in self._memo:
             self._memo[key] = self._make(op, index)
-        found = self._memo[key]
-        if found is None:
+        inplace = self._memo[key]
+        if inplace is None:
             return
-        operands = [op.operands[i] for i in found.order]
-        new = relax.CallTIRInplaceOp(found.callee, operands, [found.place], op.result_type, found.tir_vars)
+        operands = [op.operands[i] for i in inplace.order]
+        new = relax.CallTIRInplaceOp(inplace.callee, operands, [inplace.place], op.result_type, inplace.tir_vars)
         replace_op(op, new)
 
     def _make(self, op: relax.Operator, index: int) -> _InPlace | None:
-        found = _legalized(op)
-        if found is None:
+        legalized = _legalized(op)
+        if legalized is None:
             return None
-        func, order, tir_vars = found
+        func, order, tir_vars = legalized
         base = self._base_of.get(key := fingerprint(func))
         if base is None:
             base = self._base_of[key] = self._bases.fresh(func.sym_name.data)
@@ -185,9 +185,9 @@ def _reads_first(block: Block, source: SSAValue, target: SSAValue) -> bool:
 
 
 def _outermost(op: Operation, block: Block) -> Operation:
-    found = block.find_ancestor_op_in_block(op)
-    assert found is not None
-    return found
+    ancestor = block.find_ancestor_op_in_block(op)
+    assert ancestor is not None
+    return ancestor
 
 
 def _same_element(load: tir.LoadOp, store: Operation) -> bool:

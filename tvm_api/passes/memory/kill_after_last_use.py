@@ -68,16 +68,16 @@ def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> 
 
     A tuple without a name stands where it is used: its fields are used there.
     """
-    found: Operation | None = None
+    last: Operation | None = None
     for use in value.uses:
         op = block.find_ancestor_op_in_block(use.operation)
         if op is not None and isinstance(op, relax.TupleOp) and relax.is_inline(op):
             op = _last_use(op.result, block, position)
         if op is None or isinstance(op, memory.Kill):
             return None
-        if found is None or position[op] > position[found]:
-            found = op
-    return found
+        if last is None or position[op] > position[last]:
+            last = op
+    return last
 
 
 def _killer(value: SSAValue) -> Callable[[SSAValue], Operation] | None:

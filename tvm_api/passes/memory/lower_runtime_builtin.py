@@ -70,13 +70,13 @@ def _packed(op: relax.Operator, emit: Emit) -> SSAValue:
     return emit.put(relax.CallPackedOp(_PACKED[op.name], op.operands, op.result_type))
 
 
-def _left(op: relax.Operator, emit: Emit) -> SSAValue:
+def _refuse_unplaced(op: relax.Operator, emit: Emit) -> SSAValue:
     raise TiraxError("a tensor is not in storage yet", location=location_of(op), hint="run lower-alloc-tensor before")
 
 
 _RULES: dict[str, OpRule] = {
     **dict.fromkeys(_PACKED, _packed),
-    memory.AllocTensor.name: _left,
+    memory.AllocTensor.name: _refuse_unplaced,
     memory.AllocStorage.name: _storage,
     memory.MemoryAllocTensor.name: _tensor,
     memory.KillStorage.name: _kill,

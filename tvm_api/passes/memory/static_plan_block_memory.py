@@ -59,8 +59,8 @@ def _assign(block: Block, table: TokenTable, pool: StoragePool) -> None:
         token = table.of(op) if isinstance(op, AllocTensor) else None
         if token is not None:
             shares = token.uses > 0 and not token.result
-            found = pool.take(token.kind, token.size) if shares else None
-            token.storage = found or StoragePlan(token.kind, token.size, block)
+            storage = pool.take(token.kind, token.size) if shares else None
+            token.storage = storage or StoragePlan(token.kind, token.size, block)
         for used in table.arguments(op):
             used.uses -= 1
             if used.uses == 0 and used.storage is not None and not used.result:
@@ -73,13 +73,13 @@ def _assign(block: Block, table: TokenTable, pool: StoragePool) -> None:
 
 def _rewrite(table: TokenTable, names: NameSupply) -> None:
     """Make each storage before its first tensor, and put the tensors into them."""
-    made: dict[StoragePlan, SSAValue] = {}
+    storages: dict[StoragePlan, SSAValue] = {}
     for token in table.all:
         if token.storage is not None:
             emit = Emit(token.op, names)
-            if token.storage not in made:
-                made[token.storage] = _make_storage(token, emit)
-            _place(token, made[token.storage], emit)
+            if token.storage not in storages:
+                storages[token.storage] = _make_storage(token, emit)
+            _place(token, storages[token.storage], emit)
 
 
 def _make_storage(token: Token, emit: Emit) -> SSAValue:

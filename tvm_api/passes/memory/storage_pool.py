@@ -39,7 +39,7 @@ class StoragePool:
 
     def __init__(self) -> None:
         self._free: dict[Kind, _Free] = {}
-        self._given = 0
+        self._serial = 0
 
     def take(self, kind: Kind, size: int | SymExpr) -> StoragePlan | None:
         """A free storage for a tensor of `size` bytes, which is not free then; None where none fits.
@@ -56,9 +56,9 @@ class StoragePool:
         if large < len(entries) and entries[large][0] <= size * MATCH_RANGE:
             return entries.pop(large)[2]
         if large > 0 and entries[large - 1][0] >= size // MATCH_RANGE:
-            found = entries.pop(large - 1)[2]
-            found.size = size
-            return found
+            storage = entries.pop(large - 1)[2]
+            storage.size = size
+            return storage
         return None
 
     def give(self, storage: StoragePlan) -> None:
@@ -67,8 +67,8 @@ class StoragePool:
         if isinstance(storage.size, SymExpr):
             free.symbolic.setdefault(storage.size, []).append(storage)
         else:
-            self._given += 1
-            insort(free.constant, (storage.size, self._given, storage))
+            self._serial += 1
+            insort(free.constant, (storage.size, self._serial, storage))
 
     def leave(self, block: Block) -> None:
         """Forget the storages that are made in `block`: after it they do not exist."""

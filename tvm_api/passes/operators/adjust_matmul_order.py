@@ -62,13 +62,13 @@ class _Factor:
         if not self.transposed:
             return self.value
         rank = len(self.dims)
-        return emit("permute_dims", self.value, axes=None if rank == 2 else _swapped(rank))
+        return emit("permute_dims", self.value, axes=None if rank == 2 else _swap_last_two(rank))
 
-    def flipped(self) -> _Factor:
+    def transposed_factor(self) -> _Factor:
         return replace(self, dims=(*self.dims[:-2], self.dims[-1], self.dims[-2]), transposed=True)
 
 
-def _swapped(rank: int) -> list[int]:
+def _swap_last_two(rank: int) -> list[int]:
     return [*range(rank - 2), rank - 1, rank - 2]
 
 
@@ -114,7 +114,7 @@ def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | Non
     if transpose is not None:
         rank = transpose.tensor("x").rank
         axes = transpose.attr("axes")
-        if rank is None or (axes is None and rank != 2) or (axes is not None and axes != _swapped(rank)):
+        if rank is None or (axes is None and rank != 2) or (axes is not None and axes != _swap_last_two(rank)):
             return None
         value = transpose.operands[0]
         shared = shared or not value.has_one_use()
@@ -128,7 +128,7 @@ def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | Non
         return first, second, shared
     if len(first.dims) < 2 or len(second.dims) < 2:
         return None
-    return second.flipped(), first.flipped(), shared
+    return second.transposed_factor(), first.transposed_factor(), shared
 
 
 @dataclass(frozen=True)

@@ -62,12 +62,12 @@ class CombineParallelMatmul(Pass):
         for products in families.values() if self.mixed_batches else _of_equal_batches(families.values()):
             if len(products) > 1:
                 group = _Group(block, products)
-                if len(group.branches) > 1 and self._wanted(group, dataflow):
+                if len(group.branches) > 1 and self._is_accepted(group, dataflow):
                     group.combine()
                     changed = True
         return changed
 
-    def _wanted(self, group: _Group, dataflow: relax.DataflowOp) -> bool:
+    def _is_accepted(self, group: _Group, dataflow: relax.DataflowOp) -> bool:
         if self.check is None:
             return True
         bindings = {b.var: b.value for b in DataflowBlock(dataflow).bindings}
@@ -144,25 +144,25 @@ class _Group:
         They cannot where they are computed from one of them, or with sizes that a cast of the block may bind later.
         """
         start = min((self.order[b.matmul] for b in self.branches), default=len(self.order))
-        stack, found = [v.owner for v in values], set[Operation]()
+        stack, visited = [v.owner for v in values], set[Operation]()
         while stack:
             op = stack.pop()
             if op in members:
                 return True
-            if isinstance(op, Operation) and op not in seen and op not in found and self.order.get(op, -1) > start:
+            if isinstance(op, Operation) and op not in seen and op not in visited and self.order.get(op, -1) > start:
                 if self.bound and not self.bound.isdisjoint(mentioned_by([op])):
                     return True
-                found.add(op)
+                visited.add(op)
                 stack += [v.owner for v in op.operands]
-        seen |= found
+        seen |= visited
         return False
 
     def _follow(self) -> None:
         """Find out what all branches do with their products."""
         added = [_bias_of(b.matmul) for b in self.branches]
-        biases = [bias for _, bias in found] if (found := [a for a in added if a is not None]) else []
-        if len(found) == len(added) and self._can_join(biases):
-            for branch, (op, _) in zip(self.branches, found, strict=True):
+        biases = [bias for _, bias in present] if (present := [a for a in added if a is not None]) else []
+        if len(present) == len(added) and self._can_join(biases):
+            for branch, (op, _) in zip(self.branches, present, strict=True):
                 branch.ops.append(op)
             self.biases = biases
         following = [_only_user(b.result) for b in self.branches]
@@ -185,15 +185,15 @@ class _Group:
         emit = Emit(anchor)
         out = self.branches[0].matmul.results[0].type
         assert isinstance(out, TensorType) and out.rank is not None
-        whole = emit("matmul", self.x, emit("concat", weights, axis=_last(weights[0])), out_dtype=out.element)
+        combined = emit("matmul", self.x, emit("concat", weights, axis=_last(weights[0])), out_dtype=out.element)
         if self.biases:
-            whole = emit("add", whole, emit("concat", self.biases, axis=_last(self.biases[0])))
+            combined = emit("add", combined, emit("concat", self.biases, axis=_last(self.biases[0])))
         if self.activation is not None:
             attrs = {n: self.activation.attr(n) for n in self.activation.ATTR_SPECS}
-            whole = emit(self.activation.name.removeprefix("relax."), whole, **attrs)
+            combined = emit(self.activation.name.removeprefix("relax."), combined, **attrs)
         columns = [_columns(w) for w in weights[:-1]]
         ends = [sum(columns[: i + 1]) for i in range(len(columns))]
-        parts = emit("split", whole, indices_or_sections=ends, axis=out.rank - 1)
+        parts = emit("split", combined, indices_or_sections=ends, axis=out.rank - 1)
         for i, branch in enumerate(self.branches):
             _replace(branch, relax.TupleGetItemOp(parts, i))
 

@@ -52,16 +52,16 @@ def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
 
 def _terms(total: Operator) -> list[SSAValue]:
     """The terms of a sum of sums, in order."""
-    found: list[SSAValue] = []
+    terms: list[SSAValue] = []
     stack = list(total.operands)[::-1]
     while stack:
         term = stack.pop()
         inner = _sum_of(term)
         if inner is None:
-            found.append(term)
+            terms.append(term)
         else:
             stack += list(inner.operands)[::-1]
-    return found
+    return terms
 
 
 def _sum_of(value: SSAValue) -> Operator | None:

@@ -32,23 +32,23 @@ class ReorderPermuteDimsAfterConcat(Pass):
 def _concat(op: Operator, emit: Emit) -> SSAValue | None:
     parts = _parts(op)
     transposes = [producer(p, "permute_dims") for p in parts]
-    found = [t for t in transposes if t is not None]
+    present = [t for t in transposes if t is not None]
     axis, rank = cast("int | None", op.attr("axis")), op.tensors("xs")[0].rank
-    if len(found) < 2 or len(found) < len(parts) or axis is None or rank is None:
+    if len(present) < 2 or len(present) < len(parts) or axis is None or rank is None:
         return None
-    orders = {_order(t, rank) for t in found}
+    orders = {_order(t, rank) for t in present}
     if len(orders) > 1:
         return None
-    joined = emit("concat", [t.operands[0] for t in found], axis=orders.pop()[axis % rank])
-    return emit("permute_dims", joined, axes=found[0].attr("axes"))
+    joined = emit("concat", [t.operands[0] for t in present], axis=orders.pop()[axis % rank])
+    return emit("permute_dims", joined, axes=present[0].attr("axes"))
 
 
 def _parts(op: Operator) -> list[SSAValue]:
     """The tensors that are joined; none where they come in a tuple made elsewhere."""
     values = list(op.operands)
     if len(values) == 1 and isinstance(values[0].type, TupleType):
-        whole = values[0].owner
-        return list(whole.fields_) if isinstance(whole, relax.TupleOp) else []
+        producer_op = values[0].owner
+        return list(producer_op.fields_) if isinstance(producer_op, relax.TupleOp) else []
     return values
 
 

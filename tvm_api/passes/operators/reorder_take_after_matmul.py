@@ -49,19 +49,19 @@ def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
 
 def _columns(op: Operator, taken: Operator, rank: int, emit: Emit) -> SSAValue | None:
     x, (table, indices) = op.operands[0], taken.operands
-    given, batch = op.tensor("x1"), _dims(table)
-    if given.rank is None or (rank != 2 and (rank < 3 or batch is None or given.dims is None)):
+    left, batch = op.tensor("x1"), _dims(table)
+    if left.rank is None or (rank != 2 and (rank < 3 or batch is None or left.dims is None)):
         return None
-    if rank > 2 and (given.dims or ())[:-2] != (batch or ())[:-2]:
+    if rank > 2 and (left.dims or ())[:-2] != (batch or ())[:-2]:
         return None
     product = emit("matmul", x, table, out_dtype=op.attr("out_dtype"))
-    return emit("take", product, indices, axis=given.rank - 1, **_mode(taken))
+    return emit("take", product, indices, axis=left.rank - 1, **_mode(taken))
 
 
 def _matrices(op: Operator, taken: Operator, emit: Emit) -> SSAValue | None:
     x, (table, indices) = op.operands[0], taken.operands
-    given, dims, chosen = _dims(x), _dims(table), _dims(indices)
-    if given is None or len(given) != 3 or dims is None or chosen is None or given[0] != chosen[0]:
+    left_dims, dims, chosen = _dims(x), _dims(table), _dims(indices)
+    if left_dims is None or len(left_dims) != 3 or dims is None or chosen is None or left_dims[0] != chosen[0]:
         return None
     count, rows, columns = dims
 
@@ -70,7 +70,7 @@ def _matrices(op: Operator, taken: Operator, emit: Emit) -> SSAValue | None:
 
     beside = reshape(emit("permute_dims", table, axes=[1, 0, 2]), [rows, count * columns])
     product = emit("matmul", x, beside, out_dtype=op.attr("out_dtype"))
-    parts = reshape(product, [given[0], given[1], count, columns])
+    parts = reshape(product, [left_dims[0], left_dims[1], count, columns])
     return emit("einsum", [emit("take", parts, indices, axis=2, **_mode(taken))], subscripts="ijik->ijk")
 
 

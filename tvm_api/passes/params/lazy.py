@@ -55,11 +55,11 @@ class LazyLoader:
             if op.regions:
                 self._regions(op, loaded, known)
                 continue
-            given = definable_vars([op.results[0].type]) if isinstance(op, relax.MatchCastOp) else []
+            defined = definable_vars([op.results[0].type]) if isinstance(op, relax.MatchCastOp) else []
             for v in mentioned_by([op]):
-                if v not in known and v not in given and v in self._determined_by:
+                if v not in known and v not in defined and v in self._determined_by:
                     self._loaded(self._determined_by[v], op, loaded, known)
-            known.update(given)
+            known.update(defined)
 
     def _regions(self, op: Operation, loaded: dict[SSAValue, SSAValue], known: set[Var]) -> None:
         for region in op.regions:
@@ -92,8 +92,8 @@ def hand_over(
     for i, value in enumerate(outputs):
         places.setdefault(value, []).append(i)
     for value, indices in places.items():
-        made = [op for i in indices for op in call(i, value)]
-        block.insert_ops_before(made, _place(block, value, start, end))
+        calls = [op for i in indices for op in call(i, value)]
+        block.insert_ops_before(calls, _place(block, value, start, end))
     nothing = relax.TupleOp([])
     block.insert_op_before(nothing, end)
     end.operands = [nothing.result]
@@ -112,8 +112,8 @@ def _place(block: Block, value: SSAValue, start: Operation, end: Operation) -> O
 
 def inline_fields(value: SSAValue) -> list[SSAValue]:
     """The fields of a tuple that is written in place; any other value by itself."""
-    whole = value.owner
-    return list(whole.fields_) if isinstance(whole, relax.TupleOp) and name_of(value) is None else [value]
+    producer = value.owner
+    return list(producer.fields_) if isinstance(producer, relax.TupleOp) and name_of(value) is None else [value]
 
 
 GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
@@ -199,6 +199,6 @@ def _give_lazily(func: relax.FuncOp) -> None:
     outputs = inline_fields(returned)
     hand_over(func, outputs, give)
     if outputs != [returned]:
-        whole = returned.owner
-        assert isinstance(whole, relax.TupleOp)
-        erase(whole)
+        producer = returned.owner
+        assert isinstance(producer, relax.TupleOp)
+        erase(producer)

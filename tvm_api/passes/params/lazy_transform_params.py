@@ -103,18 +103,18 @@ class _LazyTransform:
         if len(params) != 1 or not isinstance(params[0].type, TupleType):
             return list(params)
         fields = [add_param(block, t, None) for t in params[0].type.types]
-        whole = relax.TupleOp(fields)
+        rebuilt = relax.TupleOp(fields)
         first = block.first_op
         assert first is not None
-        block.insert_op_before(whole, first)
+        block.insert_op_before(rebuilt, first)
         for item in ops_of_type(self.func, relax.TupleGetItemOp):
             if item.tuple_ is params[0]:
                 param = fields[item.index.data]
                 set_name(param, name_of(param) or name_of(item.result))
-        params[0].replace_all_uses_with(whole.result)
+        params[0].replace_all_uses_with(rebuilt.result)
         remove_params(block, params)
         canonicalize_function(self.func)
-        erase_unused([whole])
+        erase_unused([rebuilt])
         return list(fields)
 
     def _extra(self, var: Any) -> SSAValue:
@@ -139,8 +139,8 @@ class _LazyTransform:
             set_name(call.result, self.names.fresh("_"))
             return number, call
 
-        whole = self.func.return_op.value.owner
-        outputs = list(whole.fields_) if isinstance(whole, relax.TupleOp) else [self.func.return_op.value]
+        producer = self.func.return_op.value.owner
+        outputs = list(producer.fields_) if isinstance(producer, relax.TupleOp) else [self.func.return_op.value]
         hand_over(self.func, outputs, give)
         self.killable += [v for v in outputs if isinstance(v.type, TensorType) and isinstance(v.owner, Operation)]
         remove_dead_bindings(self.func)

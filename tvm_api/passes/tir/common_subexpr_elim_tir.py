@@ -59,7 +59,7 @@ class _Expression:
 class _Eliminator:
     def __init__(self, func: tir.FuncOp, canonical: bool):
         self.func, self.canonical = func, canonical
-        self.found: dict[_Key, _Expression] = {}
+        self.expressions: dict[_Key, _Expression] = {}
         self._keys: dict[SSAValue, tuple[_Key, int] | None] = {}
         self._headers: set[Operation] = set()
 
@@ -71,7 +71,7 @@ class _Eliminator:
         for op in self.func.walk():
             for operand in op.operands if op not in self._headers else ():
                 self._use(operand, op)
-        repeated = [e for e in self.found.values() if len(e.parents) > 1]
+        repeated = [e for e in self.expressions.values() if len(e.parents) > 1]
         numbered = enumerate(sorted(repeated, key=lambda e: -e.size), 1)
         for number, expression in sorted(numbered, key=lambda e: e[1].size):  # the parts of an expression before it
             self._name(expression, f"cse_var_{number}")
@@ -111,7 +111,7 @@ class _Eliminator:
         key = self._key(value)
         if key is None or user.parent is None:
             return
-        expression = self.found.setdefault(key[0], _Expression(key[1]))
+        expression = self.expressions.setdefault(key[0], _Expression(key[1]))
         expression.values[value] = None
         inside = self._key(user.results[0]) if len(user.results) == 1 else None
         expression.parents.add((user, value) if inside is None else inside[0])
@@ -157,13 +157,13 @@ def _own_header(block: tir.BlockOp) -> set[Operation]:
     return header
 
 
-def _own_operands(op: Operation, body: Block, made: set[Operation]) -> None:
+def _own_operands(op: Operation, body: Block, copied: set[Operation]) -> None:
     """Copies in front of an operation of what computes its operands in `body`."""
     put = inserter(op)
 
     def insert(new: Operation) -> None:
         put(new)
-        made.add(new)
+        copied.add(new)
 
     def stays(value: SSAValue) -> bool:
         return value.owner.parent is not body or isinstance(value.type, tir.BufferType)
@@ -196,12 +196,12 @@ def _is_safe_divisor(value: SSAValue) -> bool:
 
 def _path(op: Operation) -> list[tuple[Block, Operation]]:
     """The bodies around an operation with what of them it is in, outermost first."""
-    found: list[tuple[Block, Operation]] = []
+    path: list[tuple[Block, Operation]] = []
     current: Operation | None = op
     while current is not None and current.parent is not None and not isinstance(current, tir.FuncOp):
-        found.append((current.parent, current))
+        path.append((current.parent, current))
         current = current.parent_op()
-    return found[::-1]
+    return path[::-1]
 
 
 def _common(paths: list[list[tuple[Block, Operation]]]) -> Operation:

@@ -127,10 +127,10 @@ class _Legalizer:
         if isinstance(owner, tir.BroadcastOp) and isinstance(owner.value.owner, tir.ConstOp):
             insert(lanes := tir.BroadcastOp(self._widened(owner.value, insert), lanes_of(value.type)))
             return lanes.result
-        wanted = like(self.wide, value.type)
-        if isinstance(owner, tir.CastOp) and owner.value.type == wanted:
+        expected = like(self.wide, value.type)
+        if isinstance(owner, tir.CastOp) and owner.value.type == expected:
             return owner.value
-        insert(cast := tir.CastOp(value, wanted))
+        insert(cast := tir.CastOp(value, expected))
         return cast.result
 
     def _skip_conversion(self, op: tir.CastOp) -> None:

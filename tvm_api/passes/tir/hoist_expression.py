@@ -144,7 +144,7 @@ class _Hoister:
     def _hoist_lets(self, loop: tir.ForOp) -> None:
         """Put what names in a loop stand for in front of it, where it is evaluated in each iteration anyway."""
         for op in list(_unconditional(loop.body.block)):
-            if isinstance(op, tir.LetOp) and is_invariant(op.value, loop) and self._is_wanted(op):
+            if isinstance(op, tir.LetOp) and is_invariant(op.value, loop) and self._is_hoistable(op):
                 insert = inserter(loop)
                 value = copy_before(op.value, loop, insert)
                 op.detach()
@@ -156,7 +156,7 @@ class _Hoister:
     def _may_be_named(self, op: tir.LetInOp, loop: tir.ForOp) -> bool:
         return HoistedLetBindings.LetExpr in self.lets and is_invariant(op.value, loop)
 
-    def _is_wanted(self, op: tir.LetOp) -> bool:
+    def _is_hoistable(self, op: tir.LetOp) -> bool:
         if HoistedLetBindings.LetStmt in self.lets:
             return True
         return HoistedLetBindings.RequiredByCondition in self.lets and _is_in_condition(op.result)
@@ -250,7 +250,7 @@ def _branch_around(loop: tir.ForOp, condition: SSAValue) -> tir.IfOp:
     """A branch in place of a loop: on each side a copy of the loop in which the condition is decided."""
     insert = inserter(loop)
     outside = copy_before(condition, loop, insert)
-    sides = [_decided(loop, condition, holds) for holds in (True, False)]
+    sides = [_specialize_loop(loop, condition, holds) for holds in (True, False)]
     if sides[0].block.last_op is None:
         insert(opposite := tir.NotOp(outside))
         branch = tir.IfOp(opposite.result, sides[1])
@@ -261,7 +261,7 @@ def _branch_around(loop: tir.ForOp, condition: SSAValue) -> tir.IfOp:
     return branch
 
 
-def _decided(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
+def _specialize_loop(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
     """A copy of a loop in which a condition holds or not; nothing where nothing is left to do."""
     copy = loop.clone()
     known = tir.ConstOp(holds, i1)

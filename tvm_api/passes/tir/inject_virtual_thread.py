@@ -71,7 +71,7 @@ class _Threads:
                 raise UnsupportedError("virtual threads run over flat memory", location=location_of(op), hint=hint)
         self.launch, self.count = launch, int(count)
         self.shares = launch.tag.data.startswith("vthread")
-        self.touched = _touched(launch)
+        self.touched = _thread_dependent(launch)
 
     def write_out(self) -> None:
         """Put what the threads do in the place of the statement."""
@@ -91,12 +91,12 @@ class _Threads:
         if isinstance(alloc, tir.AllocBufferOp):
             self._widen(alloc.result, alloc.result.type.dims)
             return
-        whole = product(alloc.extents)
+        size = product(alloc.extents)
         for use in list(alloc.result.uses):
             if isinstance(use.operation, tir.DeclBufferOp):
-                self._widen(use.operation.result, _whole_dims(use.operation, whole))
+                self._widen(use.operation.result, _full_dims(use.operation, size))
             else:
-                self._shift(use.operation, whole)
+                self._shift(use.operation, size)
         first, *rest = alloc.extents
         alloc.extents_attr = dims_attr([first * self.count, *rest])
 
@@ -107,7 +107,7 @@ class _Threads:
         for user in [use.operation for use in buffer.uses]:
             if isinstance(user, tir.LoadOp | tir.StoreOp):
                 position = 1 if isinstance(user, tir.LoadOp) else 2
-                user.operands[position] = self._moved(user.operands[position], dims[0], user)
+                user.operands[position] = self._thread_index(user.operands[position], dims[0], user)
             elif isinstance(user, tir.BufferDataOp):
                 for address in [use.operation for use in user.result.uses]:
                     self._shift(address, product(dims))
@@ -115,9 +115,9 @@ class _Threads:
     def _shift(self, access: Operation, size: SymExpr) -> None:
         """An access by address begins in the part of the thread, which has `size` elements."""
         if isinstance(access, tir.CallIntrinOp) and access.func.data == "tvm_access_ptr":
-            access.operands[2] = self._moved(access.operands[2], size, access)
+            access.operands[2] = self._thread_index(access.operands[2], size, access)
 
-    def _moved(self, index: SSAValue, size: SymExpr, user: Operation) -> SSAValue:
+    def _thread_index(self, index: SSAValue, size: SymExpr, user: Operation) -> SSAValue:
         """`index + thread * size`, as short as it can be, in front of its user."""
         ramp = index.owner if isinstance(index.owner, tir.RampOp) else None
         base = index if ramp is None else ramp.operands[0]
@@ -195,7 +195,7 @@ class _Threads:
         return tir.ForOp(Const(0, dtype), Const(self.count, dtype), Region(body))
 
 
-def _whole_dims(declaration: tir.DeclBufferOp, size: SymExpr) -> Sequence[SymExpr]:
+def _full_dims(declaration: tir.DeclBufferOp, size: SymExpr) -> Sequence[SymExpr]:
     """The dimensions of a buffer that covers its memory. Raises `UnsupportedError` where it covers a part of it."""
     t = declaration.result.type
     if product(t.dims) != size or t.with_shape(t.dims).offset != t.offset or t.strides != t.with_shape(t.dims).strides:
@@ -225,7 +225,7 @@ def _mentions(values: Iterable[SSAValue], touched: set[SSAValue]) -> bool:
     return False
 
 
-def _touched(launch: tir.LaunchThreadOp) -> set[SSAValue]:
+def _thread_dependent(launch: tir.LaunchThreadOp) -> set[SSAValue]:
     """The number of the thread, and what depends on it: variables, memory in which something is stored that does."""
     touched: set[SSAValue] = {launch.index}
     statements = [op for op in operations(launch)[1:] if not is_expression(op)]
@@ -234,11 +234,11 @@ def _touched(launch: tir.LaunchThreadOp) -> set[SSAValue]:
         known = len(touched)
         for op in statements:
             if _mentions(op.operands, touched):
-                touched.update(_reached(op))
+                touched.update(_assigned_values(op))
     return touched
 
 
-def _reached(op: Operation) -> list[SSAValue]:
+def _assigned_values(op: Operation) -> list[SSAValue]:
     """What a statement gives a value."""
     if isinstance(op, tir.StoreOp):
         return [_memory(op.buffer)]
@@ -249,14 +249,14 @@ def _reached(op: Operation) -> list[SSAValue]:
 
 def _accesses(op: tir.EvaluateOp) -> list[tir.CallIntrinOp]:
     """The accesses by address in a call."""
-    todo, found = [op.value], list[tir.CallIntrinOp]()
+    todo, accesses = [op.value], list[tir.CallIntrinOp]()
     while todo:
         owner = todo.pop().owner
         if isinstance(owner, Operation) and is_expression(owner):
             todo += owner.operands
             if isinstance(owner, tir.CallIntrinOp) and owner.func.data == "tvm_access_ptr":
-                found.append(owner)
-    return found
+                accesses.append(owner)
+    return accesses
 
 
 def _writes(access: tir.CallIntrinOp) -> bool:

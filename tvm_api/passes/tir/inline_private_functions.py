@@ -133,29 +133,29 @@ def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var
     """The callee's symbolic variables in terms of the caller's; None where one is computed at the call."""
     noted = call.attributes.get(tir.CallOp.SIZES)
     if isinstance(noted, DictionaryAttr):
-        given: dict[str, SymExpr | SSAValue] = {n: cast(SymAttr, e).data for n, e in noted.data.items()}
+        sizes: dict[str, SymExpr | SSAValue] = {n: cast(SymAttr, e).data for n, e in noted.data.items()}
     else:
-        given = extents_of_call(call, callee)
+        sizes = extents_of_call(call, callee)
     for param, arg in zip(callee.params, call.call_args, strict=True):
         if not isinstance(param.type, tir.BufferType | tir.HandleType) and not is_float(param.type):
-            given.setdefault(str(name_of(param)), arg)
+            sizes.setdefault(str(name_of(param)), arg)
     own = {v.name for v in _symbols(caller)}
-    found: dict[Var, SymExpr] = {}
+    bindings: dict[Var, SymExpr] = {}
     for var in _symbols(callee):
-        if var.name not in given:
+        if var.name not in sizes:
             if var.name in own:  # a region of a buffer says what it is, here and in the caller
                 return None
             continue
-        known = _named(given[str(var.name)], var, caller)
+        known = _named(sizes[str(var.name)], var, caller)
         if known is None:
             return None
-        found[var] = known
-    return found
+        bindings[var] = known
+    return bindings
 
 
-def _named(given: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr | None:
+def _named(value: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr | None:
     """An expression over the caller's symbolic variables; None for one that needs other values."""
-    expr = sym_expr_of(given) if isinstance(given, SSAValue) else given
+    expr = sym_expr_of(value) if isinstance(value, SSAValue) else value
     integers = [(p, integer_type(p)) for p in caller.params]
     expr = expr.substitute({Var(p, t): Var(str(name_of(p)), t) for p, t in integers if t is not None})
     if expr.constant is not None:
@@ -165,13 +165,13 @@ def _named(given: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr |
 
 def _symbols(func: tir.FuncOp) -> list[Var]:
     """The symbolic variables that a function mentions."""
-    found: dict[Var, None] = {}
+    symbols: dict[Var, None] = {}
     for op in func.walk():
         for value in values_of(op):
             if isinstance(value.type, tir.BufferType):
-                found |= {v: None for e in value.type.exprs() for v in e.free_vars()}
+                symbols |= {v: None for e in value.type.exprs() for v in e.free_vars()}
         for attr in op.properties.values():
             for each in cast("ArrayAttr[Attribute]", attr) if isinstance(attr, ArrayAttr) else (attr,):
                 if isinstance(each, SymAttr):
-                    found |= dict.fromkeys(each.data.free_vars())
-    return list(found)
+                    symbols |= dict.fromkeys(each.data.free_vars())
+    return list(symbols)

@@ -99,18 +99,18 @@ class _Partitioner:
 
     def _split(self, loop: tir.ForOp, hinted: bool) -> list[tir.ForOp]:
         """The parts of a loop, where its conditions say that there are some."""
-        found = _Range()
+        range_ = _Range()
         decided: list[_Branch] = []
         for branch in [op for op in loop.walk() if isinstance(op, _Branch)]:
             condition, likely = _plain(branch.cond)
-            if (likely or hinted) and _narrow(found, condition, loop, branch):
+            if (likely or hinted) and _narrow(range_, condition, loop, branch):
                 decided.append(branch)
         if not decided:
             return []
         first = bound_expr(loop.min)
         end = first + bound_expr(loop.extent)
-        high = end if found.high is None else maximum(minimum(found.high, end), first)
-        low = first if found.low is None else minimum(maximum(found.low, first), high)
+        high = end if range_.high is None else maximum(minimum(range_.high, end), first)
+        low = first if range_.low is None else minimum(maximum(range_.low, first), high)
         cuts = [self.analyzer.simplify(e) for e in (first, low, high, end)]
         if self.analyzer.can_prove_equal(cuts[1], cuts[2]):
             return []
@@ -182,7 +182,7 @@ def _plain(condition: SSAValue) -> tuple[SSAValue, bool]:
     return condition, False
 
 
-def _narrow(found: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch) -> bool:
+def _narrow(range_: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch) -> bool:
     """Narrow the range to where `condition` holds for all iterations of the loops inside; false where it cannot be."""
     parts = _conjunction(sym_expr_of(condition))
     limits = [_limit(part, loop, branch) for part in parts]
@@ -190,9 +190,9 @@ def _narrow(found: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch
         return False
     for low, high in (limit for limit in limits if limit is not None):
         if low is not None:
-            found.low = low if found.low is None else maximum(found.low, low)
+            range_.low = low if range_.low is None else maximum(range_.low, low)
         if high is not None:
-            found.high = high if found.high is None else minimum(found.high, high)
+            range_.high = high if range_.high is None else minimum(range_.high, high)
     return True
 
 

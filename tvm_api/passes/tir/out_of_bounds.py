@@ -82,6 +82,6 @@ class _Checker:
         expr = sym_expr_of(index)
         if not all(isinstance(atom, Var) for atom, _ in terms_of(expr)):
             return False
-        found = self.analyzer.bounds(expr)
-        known = [end for end in (found.low, found.high) if abs(end) != float("inf")]
+        bounds = self.analyzer.bounds(expr)
+        known = [end for end in (bounds.low, bounds.high) if abs(end) != float("inf")]
         return any(end < 0 or (extent is not None and end >= extent) for end in known)

@@ -53,7 +53,7 @@ def remove_overwritten(root: Operation) -> None:
     In between nothing reads the buffer or ends the function, and nothing knows the buffer's address.
     """
     for block in [b for op in operations(root) for region in op.regions for b in region.blocks]:
-        sweeps = [(op, found) for op in block.ops if (found := _sweep(op)) is not None]
+        sweeps = [(op, covered) for op in block.ops if (covered := _sweep(op)) is not None]
         for number, (op, sweep) in enumerate(sweeps):
             if any(_covers(later, sweep) and _unread(op, last, sweep) for last, later in sweeps[number + 1 :]):
                 _remove(op, sweep.store)
@@ -80,8 +80,8 @@ def _sweep(op: Operation) -> _Sweep | None:
 
 
 def _only_statement(block: Block) -> Operation | None:
-    found = list(_statements([block]))
-    return found[0] if len(found) == 1 else None
+    statements = list(_statements([block]))
+    return statements[0] if len(statements) == 1 else None
 
 
 def _statements(blocks: Iterable[Block]) -> Iterator[Operation]:

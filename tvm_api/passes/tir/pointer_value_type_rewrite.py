@@ -57,10 +57,10 @@ def rewrite_value_types(func: tir.FuncOp, memory: list[SSAValue], *, scalar_read
     """Change the types of those of `memory` for which it can be done; where `scalar_reads` single elements are read."""
     changed = False
     for root in memory:
-        found = _memory(root)
-        lanes = 1 if found is None else _lanes(found, scalar_reads)
-        if found is not None and lanes > 1:
-            _rewrite(found, lanes)
+        memory_use = _memory(root)
+        lanes = 1 if memory_use is None else _lanes(memory_use, scalar_reads)
+        if memory_use is not None and lanes > 1:
+            _rewrite(memory_use, lanes)
             changed = True
     if changed:
         remove_dead(func)

@@ -60,7 +60,7 @@ class RemoveNoOp(Pass):
                 elif isinstance(inner, tir.LetOp) and inner.result.first_use is None:
                     _evaluate(inner)
                 elif isinstance(inner, tir.IfOp) and is_empty(inner.then_region):
-                    _turn_around(inner)
+                    _negate_branch(inner)
                 elif isinstance(inner, tir.IfOp) and is_empty(inner.else_region):
                     _without_else(inner)
             remove_dead(func)
@@ -102,7 +102,7 @@ def _never_runs(loop: tir.ForOp) -> bool:
     return known.bounds(extent).high <= 0
 
 
-def _turn_around(branch: tir.IfOp) -> None:
+def _negate_branch(branch: tir.IfOp) -> None:
     """`if c {} else {S}` -> `if not c {S}`"""
     insert = inserter(branch)
     opposite = tir.NotOp(branch.cond)
@@ -157,9 +157,9 @@ def _tell_names(known: Analyzer, expr: SymExpr) -> None:
     """Tell the analyzer what the names in an expression stand for."""
     for variable in expr.free_vars():
         let = None if variable.value is None else variable.value.owner
-        if isinstance(let, tir.LetOp) and _is_lasting(meant := sym_expr_of(let.value)):
-            _tell_names(known, meant)
-            known.bind_value(variable, meant)
+        if isinstance(let, tir.LetOp) and _is_lasting(value := sym_expr_of(let.value)):
+            _tell_names(known, value)
+            known.bind_value(variable, value)
 
 
 def _is_lasting(expr: SymExpr) -> bool:

@@ -35,24 +35,24 @@ class RemoveStoreUndef(Pass):
 
 def _undefined(func: tir.FuncOp) -> set[SSAValue]:
     """The values that depend on `T.undef()`; of a choice both sides must, or the condition."""
-    found: set[SSAValue] = set()
+    undefined: set[SSAValue] = set()
     for op in operations(func):
         for inner in op.walk() if isinstance(op, tir.IfThenElseOp | tir.LetInOp) else [op]:
-            if _is_undef(inner) or _depends(inner, found):
-                found.update(inner.results)
-        if _depends(op, found):
-            found.update(op.results)
-    return found
+            if _is_undef(inner) or _depends(inner, undefined):
+                undefined.update(inner.results)
+        if _depends(op, undefined):
+            undefined.update(op.results)
+    return undefined
 
 
 def _depends(op: Operation, undefined: set[SSAValue]) -> bool:
     if isinstance(op, tir.IfThenElseOp | tir.SelectOp):
-        sides = _given(op) if isinstance(op, tir.IfThenElseOp) else op.operands[1:]
+        sides = _yielded_values(op) if isinstance(op, tir.IfThenElseOp) else op.operands[1:]
         return op.operands[0] in undefined or all(v in undefined for v in sides)
-    return any(v in undefined for v in (*op.operands, *_given(op)))
+    return any(v in undefined for v in (*op.operands, *_yielded_values(op)))
 
 
-def _given(op: Operation) -> list[SSAValue]:
+def _yielded_values(op: Operation) -> list[SSAValue]:
     """What the regions of an expression give."""
     ends = [region.block.last_op for region in op.regions if isinstance(op, tir.IfThenElseOp | tir.LetInOp)]
     return [v for end in ends if isinstance(end, tir.YieldOp) for v in end.operands]

@@ -56,14 +56,14 @@ def _renormalize_operands(user: Operation) -> None:
             before = term_of(value)
             after = _renormalized(before, {})
             if after is not before:
-                user.operands[position] = _planted(after, user)
+                user.operands[position] = _build_before(after, user)
 
 
 def _is_symbolic(value: SSAValue) -> bool:
     return isinstance(value.owner, ValueOp) and term_of(value).op != "leaf"
 
 
-def _planted(term: Term, user: Operation) -> SSAValue:
+def _build_before(term: Term, user: Operation) -> SSAValue:
     block = Block()
     new = plant(expression_of(term).ssa, block, {})
     inline_before(block, user)

@@ -58,10 +58,10 @@ class Simplify(Pass):
             Extension.ConvertBooleanToAndOfOrs: self.convert_boolean_to_and_of_ors,
             Extension.ApplyConstraintsToBooleanBranches: self.apply_constraints_to_boolean_branches,
         }
-        found = Extension.NoExtensions
+        extensions = Extension.NoExtensions
         for extension, on in chosen.items():
-            found |= extension if on else Extension.NoExtensions
-        return found
+            extensions |= extension if on else Extension.NoExtensions
+        return extensions
 
 
 class _Normalizer(Simplifier):
@@ -97,18 +97,18 @@ class _Normalizer(Simplifier):
 
     # Expressions
 
-    def shorter(self, value: SSAValue, given: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
+    def shorter(self, value: SSAValue, condition: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
         if isinstance(value.owner, ValueOp) and isinstance(value.owner.expr.data, Var):
             return value
-        return self._normal(value, given, user) if dtype == i1 else super().shorter(value, given, dtype, user)
+        return self._normal(value, condition, user) if dtype == i1 else super().shorter(value, condition, dtype, user)
 
-    def _normal(self, value: SSAValue, given: SymExpr, user: Operation) -> SSAValue:
+    def _normal(self, value: SSAValue, condition: SymExpr, user: Operation) -> SSAValue:
         """The normal form of a condition in front of its user, or what is known of it."""
-        known, term = self.decision(given), term_of(value)
-        found = const(known, i1) if known is not None else self._rewritten(term)
-        if found.op != "const" and self._by_lets(found) is not None:
-            found = const(self._by_lets(found) or 0, i1)
-        return value if found is term else _planted(found, user)
+        known, term = self.decision(condition), term_of(value)
+        result = const(known, i1) if known is not None else self._rewritten(term)
+        if result.op != "const" and self._by_lets(result) is not None:
+            result = const(self._by_lets(result) or 0, i1)
+        return value if result is term else _build_before(result, user)
 
     def _by_lets(self, condition: Term) -> int | float | None:
         """What a condition is where the values of names are put into it; None where that decides nothing."""
@@ -133,9 +133,9 @@ class _Normalizer(Simplifier):
     def conversion(self, op: tir.CastOp) -> None:
         """What can be one integer only is that."""
         if op.result.type in (i32, i64) and is_float(op.value.type):
-            found = self.rules.const_int_bound(PrimExpr(op.result))
-            if found.min_value == found.max_value:
-                inserter(op)(number := tir.ConstOp(found.min_value, op.result.type))
+            bound = self.rules.const_int_bound(PrimExpr(op.result))
+            if bound.min_value == bound.max_value:
+                inserter(op)(number := tir.ConstOp(bound.min_value, op.result.type))
                 op.result.replace_all_uses_with(number.result)
                 return
         super().conversion(op)
@@ -154,7 +154,7 @@ class _Normalizer(Simplifier):
         value = term_of(op.value)
         known = contents.resolved(value)
         if known is not value:
-            op.operands[0] = _planted(self._rewritten(known), op)
+            op.operands[0] = _build_before(self._rewritten(known), op)
 
     def loop(self, op: tir.ForOp) -> None:
         contents = self.contents
@@ -227,7 +227,7 @@ class _Normalizer(Simplifier):
     }
 
 
-def _planted(term: Term, user: Operation) -> SSAValue:
+def _build_before(term: Term, user: Operation) -> SSAValue:
     """The value of a term, computed in front of its user."""
     block = Block()
     new = plant(expression_of(term).ssa, block, {})

@@ -41,7 +41,7 @@ class StorageRewrite(Pass):
 
 def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
     """Declared buffers that are compact, as buffers at the addresses of memory."""
-    found: list[tir.DeclBufferOp] = []
+    buffers: list[tir.DeclBufferOp] = []
     for op in [a for a in operations(func) if isinstance(a, tir.AllocBufferOp) and a.declared]:
         t = op.result.type
         if t.explicit_strides is not None or t.elem_offset is not None or isinstance(op.parent_op(), tir.BlockOp):
@@ -52,8 +52,8 @@ def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
         set_name(memory.result, name_of(op.result))
         replace_value(op.result, buffer.result)
         erase_with_tree(op)
-        found.append(buffer)
-    return found
+        buffers.append(buffer)
+    return buffers
 
 
 def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:

@@ -47,19 +47,19 @@ def _is_accessed(buffer: SSAValue) -> bool:
 
 
 def _merge(first: tir.AllocateOp, others: list[tir.AllocateOp]) -> None:
-    total = _rounded(_bits(first) or 0)
+    total = _align_up(_bits(first) or 0)
     for op in others:
         if total % memory_bits(op.dtype) != 0:
             continue
         for buffer in [cast(tir.DeclBufferOp, use.operation) for use in op.result.uses]:
             _shift(buffer, total // memory_bits(buffer.result.type.dtype))
-        total += _rounded(_bits(op) or 0)
+        total += _align_up(_bits(op) or 0)
         op.result.replace_all_uses_with(first.result)
         erase_with_tree(op)
     first.properties["extents_attr"] = dims_attr([Const(-(-total // memory_bits(first.dtype)), first.extents[0].dtype)])
 
 
-def _rounded(bits: int) -> int:
+def _align_up(bits: int) -> int:
     return -(-bits // _ALIGNED) * _ALIGNED
 
 

@@ -62,8 +62,8 @@ class KnownContents:
         args = [self.resolved(a) for a in term.args]
         if any(a is not b for a, b in zip(args, term.args, strict=True)):
             term = raw(term.op, *args, dtype=term.dtype, value=term.value)
-        found = self._element(term) if term.op == "load" else None
-        return term if found is None else found
+        element = self._element(term) if term.op == "load" else None
+        return term if element is None else element
 
     def _element(self, load: Term) -> Term | None:
         buffer, *indices = load.args
@@ -134,43 +134,45 @@ class KnownContents:
     def join(self, condition: Term, taken: KnownContents, other: KnownContents) -> None:
         """What is known behind a branch, by what is known at the ends of its two ways."""
         decidable = not _loads(condition)
-        found: list[_Fact] = []
+        facts: list[_Fact] = []
         for fact in self._facts:
-            ways = [_grown(fact, way._facts) for way in (taken, other)]
+            ways = [_added(fact, way._facts) for way in (taken, other)]
             if ways[0] is not None and ways[1] is not None:
                 unless = (_negated(condition), condition)
                 more = [_or(u, c) if decidable else c for u, way in zip(unless, ways, strict=True) for c in way or ()]
-                found.append(fact.under(*more))
+                facts.append(fact.under(*more))
         for side, way in ((condition, taken), (_negated(condition), other)) if decidable else ():
-            found += [f.under(side) for f in way._facts if not any(_grown(o, [f]) is not None for o in self._facts)]
-        self._facts = found
+            facts += [f.under(side) for f in way._facts if not any(_added(o, [f]) is not None for o in self._facts)]
+        self._facts = facts
 
     # Loops
 
     def enter(self, loop: tir.ForOp) -> KnownContents:
         """What is known before the loop, behind it but for what the loop does; this becomes what an iteration knows."""
         before, ends = self._facts, (_first(loop), _end(loop))
-        behind = KnownContents(self._holds)
+        after = KnownContents(self._holds)
         for fact in before:
             shifts = _shifts(fact.buffer, loop)
             if shifts is None:
                 continue
-            apart = [_or(raw("lt", _moved(fact, s), ends[0]), raw("le", ends[1], _moved(fact, s))) for s in shifts]
-            behind._facts.append(fact.under(*apart))
+            disjoint = [
+                _or(raw("lt", _at_shift(fact, s), ends[0]), raw("le", ends[1], _at_shift(fact, s))) for s in shifts
+            ]
+            after._facts.append(fact.under(*disjoint))
         variable = term_of(loop.loop_var)
         relation = "le" if _is_serial(loop) else "eq"
         self._facts = []
         for fact in before:
             shifts = _shifts(fact.buffer, loop)
             if shifts is not None:
-                self._facts.append(fact.under(*(raw(relation, variable, _moved(fact, s)) for s in shifts)))
-        return behind
+                self._facts.append(fact.under(*(raw(relation, variable, _at_shift(fact, s)) for s in shifts)))
+        return after
 
-    def leave(self, loop: tir.ForOp, behind: KnownContents, entered: Sequence[_Fact]) -> None:
+    def leave(self, loop: tir.ForOp, after: KnownContents, entered: Sequence[_Fact]) -> None:
         """What is known behind a loop: what was before and stays, and of each iteration what it learns."""
         inside = {id(r) for op in loop.walk() for r in _defined(op)} - {id(loop.loop_var)}
-        learnt = [f for f in self._facts if all(_grown(o, [f]) is None for o in entered)]
-        self._facts = list(behind._facts)
+        learnt = [f for f in self._facts if all(_added(o, [f]) is None for o in entered)]
+        self._facts = list(after._facts)
         for fact in learnt:
             general = _general(fact, loop)
             if general is not None and not any(_mentions_any(t, inside) for t in general.terms):
@@ -208,7 +210,7 @@ class _Shift:
     offset: int
 
 
-def _moved(fact: _Fact, shift: _Shift) -> Term:
+def _at_shift(fact: _Fact, shift: _Shift) -> Term:
     return _minus(fact.places[shift.axis], shift.offset)
 
 
@@ -219,7 +221,7 @@ def _minus(term: Term, number: int) -> Term:
 def _shifts(buffer: SSAValue, loop: tir.ForOp) -> list[_Shift] | None:
     """Where a loop stores into a buffer; None where that is not the variable plus a constant along one axis."""
     variable = term_of(loop.loop_var)
-    found: list[_Shift] = []
+    shifts: list[_Shift] = []
     for store in _stores(loop):
         if store.buffer is not buffer:
             continue
@@ -227,8 +229,8 @@ def _shifts(buffer: SSAValue, loop: tir.ForOp) -> list[_Shift] | None:
         shift = next((_Shift(axis, o) for axis, o in offsets if o is not None), None)
         if shift is None:
             return None
-        found.append(shift)
-    return list(dict.fromkeys(found))
+        shifts.append(shift)
+    return list(dict.fromkeys(shifts))
 
 
 def _distance(index: Term, variable: Term) -> int | None:
@@ -248,7 +250,7 @@ def _offset(condition: Term, place: Term, variable: Term) -> int | None:
     return _distance(condition.args[1], variable)
 
 
-def _grown(fact: _Fact, facts: Iterable[_Fact]) -> tuple[Term, ...] | None:
+def _added(fact: _Fact, facts: Iterable[_Fact]) -> tuple[Term, ...] | None:
     """The conditions that a fact has gained among others; None where it is not there any more."""
     for other in facts:
         same = other.buffer is fact.buffer and other.value is fact.value
@@ -275,16 +277,16 @@ def _places(buffer: SSAValue) -> tuple[Term, ...]:
 
 def _box(places: Sequence[Term], indices: Sequence[Term]) -> list[Term] | None:
     """The conditions for a place to be among those of a store: of one element, or of neighbouring lanes."""
-    found: list[Term] = []
+    conditions: list[Term] = []
     for place, index in zip(places, indices, strict=True):
         if index.op == "ramp" and index.args[1].number == 1 and not is_scalable(index.dtype):
             base, count = index.args[0], const(lanes_of(index.dtype), place.dtype)
-            found += [raw("le", base, place), raw("lt", place, build("add", base, count))]
+            conditions += [raw("le", base, place), raw("lt", place, build("add", base, count))]
         elif lanes_of(index.dtype) == 1 and index.dtype == place.dtype:
-            found.append(raw("eq", place, index))
+            conditions.append(raw("eq", place, index))
         else:
             return None
-    return found
+    return conditions
 
 
 def _fits(indices: Sequence[Term], places: Sequence[Term]) -> bool:

@@ -57,8 +57,8 @@ class AnnotateEntryFunc(Pass):
     name = "annotate-entry-func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = functions(op)
-        public = found if len(found) == 1 else [f for f in found if not f.private]
+        funcs = functions(op)
+        public = funcs if len(funcs) == 1 else [f for f in funcs if not f.private]
         if len(public) == 1:
             with_attr(public[0], ENTRY, True)
 
