@@ -60,12 +60,12 @@ def host_caches() -> Caches:
 
 def caches_of(folder: Path) -> Caches:
     """What Linux says of the caches of a core; a cache that is missing is the next smaller one, or as in `Caches()`."""
-    found = dict(_levels(folder))
-    if 1 not in found:
-        found = {level: size for level, size in _configured().items() if size > 0} | found
-    l1d = found.get(1, Caches.l1d)
-    l2 = found.get(2, Caches.l2)
-    return Caches(l1d, l2, found.get(3, l2 if found else Caches.l3))
+    sizes = dict(_levels(folder))
+    if 1 not in sizes:
+        sizes = {level: size for level, size in _configured().items() if size > 0} | sizes
+    l1d = sizes.get(1, Caches.l1d)
+    l2 = sizes.get(2, Caches.l2)
+    return Caches(l1d, l2, sizes.get(3, l2 if sizes else Caches.l3))
 
 
 def _levels(folder: Path) -> Iterator[tuple[int, int]]:

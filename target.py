@@ -143,8 +143,8 @@ class Target:
     math: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = self.text.text if isinstance(self.text, Target) else self.text
-        options = _parse(text_of(given) if isinstance(given, Mapping) else given)
+        source = self.text.text if isinstance(self.text, Target) else self.text
+        options = _parse(text_of(source) if isinstance(source, Mapping) else source)
         self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
         native = options.get("mcpu", "native") == "native"
         self._set("triple", options.get("mtriple", host().triple))
@@ -167,8 +167,8 @@ class Target:
 
         There 512-bit vectors are not avoided, nor instructions that multiply words and add: chains of them are short.
         """
-        given = [f for f in options.get("mattr", "").split(",") if f]
-        for item in given:
+        requested = [f for f in options.get("mattr", "").split(",") if f]
+        for item in requested:
             if item[0] not in "+-":
                 raise TargetError(f"feature '{item}' in target '{self.text}'", expected=f"+{item} or -{item}")
             _check_feature(item[1:], self.triple)
@@ -176,9 +176,9 @@ class Target:
             flags, enabled = list(host().flags), {name for name, on in host().features if on}
         else:
             flags, enabled = [], set(_X86_CPUS.get(self.cpu, frozenset()) if _is_x86(self.triple) else ())
-        for item in given:
+        for item in requested:
             (enabled.add if item[0] == "+" else enabled.discard)(item[1:])
-        flags += given
+        flags += requested
         if "avx512f" in enabled:
             flags.append("-prefer-256-bit")
         if enabled & _WORD_DOTS:
@@ -188,8 +188,8 @@ class Target:
 
     def _with_caches(self, options: dict[str, str], native: bool) -> Caches:
         """The caches of this machine or of the processor, but those that are given."""
-        given = {_CACHES[k]: _number(self.text, k, v) for k, v in options.items() if k in _CACHES}
-        return replace(host_caches() if native else _CPU_CACHES.get(self.cpu, Caches()), **given)
+        explicit = {_CACHES[k]: _number(self.text, k, v) for k, v in options.items() if k in _CACHES}
+        return replace(host_caches() if native else _CPU_CACHES.get(self.cpu, Caches()), **explicit)
 
     @property
     def has_fma(self) -> bool:
@@ -281,8 +281,8 @@ def text_of(config: Mapping[str, Any]) -> str:
     if "kind" not in config:
         raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=dict(config))
     options = {k: ",".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for k, v in config.items()}
-    given = [f"-{k}={shlex.quote(v)}" for k, v in options.items() if k != "kind" and v]
-    return " ".join([options["kind"], *given])
+    arguments = [f"-{k}={shlex.quote(v)}" for k, v in options.items() if k != "kind" and v]
+    return " ".join([options["kind"], *arguments])
 
 
 def _place(text: str, part: str) -> SourceLocation:

@@ -306,11 +306,11 @@ def _solve(rows: list[list[D]]) -> list[D]:
         for r in range(i + 1, n):
             factor = rows[r][i] / rows[i][i]
             rows[r] = [a - factor * b for a, b in zip(rows[r], rows[i], strict=True)]
-    found = [D(0)] * n
+    solution = [D(0)] * n
     for i in reversed(range(n)):
-        rest = sum((rows[i][j] * found[j] for j in range(i + 1, n)), D(0))
-        found[i] = (rows[i][n] - rest) / rows[i][i]
-    return found
+        rest = sum((rows[i][j] * solution[j] for j in range(i + 1, n)), D(0))
+        solution[i] = (rows[i][n] - rest) / rows[i][i]
+    return solution
 
 
 def _horner(coefficients: Sequence[D], x: D) -> D:
@@ -346,8 +346,8 @@ def remez(grid: list[_Point], fixed: Sequence[D], degree: int) -> tuple[list[D],
             p = grid[at]
             powers = [p.x**k * p.weight for k in range(len(fixed), degree + 1)]
             rows.append([*powers, D((-1) ** sign), (p.value - _horner(fixed, p.x)) * p.weight])
-        *found, level = _solve(rows)
-        coefficients = [*fixed, *found]
+        *fitted, level = _solve(rows)
+        coefficients = [*fixed, *fitted]
         errors = [(_horner(coefficients, p.x) - p.value) * p.weight for p in grid]
         worst = max(map(abs, errors))
         if worst < best[1]:
@@ -374,7 +374,9 @@ def fit_coefficients(fit: Fit, bits: int) -> tuple[list[D], D]:
             degree += 1
             grid = _grid(fit, 16 * (degree + 2))
             error = remez(grid, (), degree)[1]
-        return min((_round_all(c, grid, bits) for c in _successive(grid, degree, bits)), key=lambda found: found[1])
+        return min(
+            (_round_all(c, grid, bits) for c in _successive(grid, degree, bits)), key=lambda candidate: candidate[1]
+        )
 
 
 def _successive(grid: list[_Point], degree: int, bits: int) -> Generator[list[D]]:

@@ -127,12 +127,12 @@ class PagedKVCache:
 
     def add_sequence(self, sequence: int) -> None:
         """Begin an empty sequence. Raises `SequenceError` where there is one of that identifier."""
-        self._demand_new(sequence)
+        self._check_new(sequence)
         self._sequences[sequence] = _Sequence()
 
     def remove_sequence(self, sequence: int) -> None:
         """End a sequence; pages that no other one has are free again. Raises `SequenceError`."""
-        self._drop(self._of(sequence), 0)
+        self._release_pages(self._of(sequence), 0)
         del self._sequences[sequence]
 
     def fork_sequence(self, parent: int, child: int, position: int = -1) -> None:
@@ -142,7 +142,7 @@ class PagedKVCache:
         position beyond the parent's end.
         """
         source = self._of(parent)
-        self._demand_new(child)
+        self._check_new(child)
         length = source.length if position == -1 else position
         if not 0 <= length <= source.length:
             raise SequenceError(
@@ -160,7 +160,7 @@ class PagedKVCache:
                 "fewer positions than are to be taken back", expected=f"0 … {known.length}", found=count
             )
         known.length -= count
-        self._drop(known, self._pages(known.length))
+        self._release_pages(known, self._pages(known.length))
 
     def clear(self) -> None:
         """End all sequences."""
@@ -173,7 +173,7 @@ class PagedKVCache:
         Raises `CacheFullError`, and leaves all as it was, where there is none; `SequenceError` for unknown sequences
         and for one that is there twice, `ArgumentError` for other lists and inside of another step.
         """
-        self._demand_step(sequences, append_lengths)
+        self._check_step(sequences, append_lengths)
         known = [self._of(s) for s in sequences]
         needed = [self._new_pages(s, count) for s, count in zip(known, append_lengths, strict=True)]
         if sum(needed) > len(self._free):
@@ -198,7 +198,7 @@ class PagedKVCache:
     @contextmanager
     def forward(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> Iterator[Step]:
         """A step, for `with`: where something is raised inside, what it appended is taken back."""
-        self._demand_step(sequences, append_lengths)
+        self._check_step(sequences, append_lengths)
         before = [self.length(sequence) for sequence in sequences]
         try:
             yield self.begin_forward(sequences, append_lengths)
@@ -217,11 +217,11 @@ class PagedKVCache:
             )
         return known
 
-    def _demand_new(self, sequence: int) -> None:
+    def _check_new(self, sequence: int) -> None:
         if sequence in self._sequences:
             raise SequenceError(f"the cache has a sequence {sequence} already", hint="remove_sequence")
 
-    def _demand_step(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> None:
+    def _check_step(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> None:
         if self._forward is not None:
             raise ArgumentError("another step is going on", found=self._forward, hint="end_forward comes first")
         if not sequences or len(sequences) != len(append_lengths) or min(append_lengths) < 0:
@@ -247,25 +247,25 @@ class PagedKVCache:
 
     def _extend(self, sequence: _Sequence, count: int) -> None:
         if count > 0 and self._shares_end(sequence):
-            self._own_end(sequence)
+            self._copy_last_page(sequence)
         sequence.length += count
         while len(sequence.pages) < self._pages(sequence.length):
-            sequence.pages.append(self._take())
+            sequence.pages.append(self._allocate_page())
 
-    def _own_end(self, sequence: _Sequence) -> None:
+    def _copy_last_page(self, sequence: _Sequence) -> None:
         """Copy the last page of a sequence, which others have, too."""
-        old, new = sequence.pages[-1], self._take()
+        old, new = sequence.pages[-1], self._allocate_page()
         for pool in (self.keys, self.values):
             pool[:, new] = pool[:, old]
         self._users[old] -= 1
         sequence.pages[-1] = new
 
-    def _take(self) -> int:
+    def _allocate_page(self) -> int:
         page = self._free.pop()
         self._users[page] = 1
         return page
 
-    def _drop(self, sequence: _Sequence, kept: int) -> None:
+    def _release_pages(self, sequence: _Sequence, kept: int) -> None:
         """Give the pages behind the first `kept` ones back."""
         for page in sequence.pages[kept:]:
             self._users[page] -= 1

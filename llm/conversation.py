@@ -75,25 +75,25 @@ class Conversation:
         written: list[int] = []
         writer = Writer(self.model.tokenizer, self.stop)
         self.speed = Speed()
-        logits = self._caught_up(tokens)
+        logits = self._prefill(tokens)
         try:
             yield from self._answer(logits, writer, answer, written)
         finally:
-            said = "".join(answer)  # tokens of a text to stop at are no part of it
-            self._text = [*tokens, *(self.model.tokenizer.encode(said) if writer.is_ended else written)]
-            self._messages = [*self._said(text), {"role": "assistant", "content": said}]
+            reply = "".join(answer)  # tokens of a text to stop at are no part of it
+            self._text = [*tokens, *(self.model.tokenizer.encode(reply) if writer.is_ended else written)]
+            self._messages = [*self._with_question(text), {"role": "assistant", "content": reply}]
 
-    def _said(self, text: str) -> list[dict[str, str]]:
+    def _with_question(self, text: str) -> list[dict[str, str]]:
         return [*self._messages, {"role": "user", "content": text}]
 
     def _tokens(self, text: str) -> list[int]:
         """All tokens up to where the answer begins."""
         if not self.raw:
-            return self.model.file.chat_template.tokens(self._said(text))
+            return self.model.file.chat_template.tokens(self._with_question(text))
         tokenizer = self.model.tokenizer
         return [*self._text, *(tokenizer.encode(text) if self._text else tokenizer.prompt(text))]
 
-    def _caught_up(self, tokens: Sequence[int]) -> Any:
+    def _prefill(self, tokens: Sequence[int]) -> Any:
         """Read what of the tokens the sequence has not: the logits of the next one."""
         if len(tokens) > self._session.context:
             raise ContextOverflowError(

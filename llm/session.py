@@ -68,7 +68,7 @@ class Session:
 
         Raises `ContextOverflowError` where they are too many, `TiraxError` where there are none, or unknown ones.
         """
-        self._demand(sequence, tokens)
+        self._check_tokens(sequence, tokens)
         logits: Array | None = None
         for begin in range(0, len(tokens), CHUNK):
             part = np.asarray(tokens[begin : begin + CHUNK], np.int32)
@@ -80,7 +80,7 @@ class Session:
 
     def score(self, sequence: int, tokens: Sequence[int]) -> Array:
         """As `read`, with the logits behind each of the tokens: `(tokens, vocabulary)`."""
-        self._demand(sequence, tokens)
+        self._check_tokens(sequence, tokens)
         parts = [np.asarray(tokens[i : i + CHUNK], np.int32)[None] for i in range(0, len(tokens), CHUNK)]
         return np.concatenate([self.decoder.score(self.cache, [sequence], part)[0] for part in parts])
 
@@ -127,7 +127,7 @@ class Session:
         for one, logits in zip(running, each, strict=True):
             one.logits = logits
 
-    def _demand(self, sequence: int, tokens: Sequence[int]) -> None:
+    def _check_tokens(self, sequence: int, tokens: Sequence[int]) -> None:
         """Raise for tokens that cannot be read."""
         length = self.cache.length(sequence)
         if not len(tokens):

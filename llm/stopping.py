@@ -30,7 +30,7 @@ class StopTexts:
         text = self._held + text
         places = [place for stop in self._texts if (place := text.find(stop)) >= 0]
         self.reached = bool(places)
-        end = min(places) if places else len(text) - self._begun(text)
+        end = min(places) if places else len(text) - self._partial_match(text)
         self._held = "" if places else text[end:]
         return text[:end]
 
@@ -39,7 +39,7 @@ class StopTexts:
         held, self._held = self._held, ""
         return held
 
-    def _begun(self, text: str) -> int:
+    def _partial_match(self, text: str) -> int:
         """How many of the last characters may be the beginning of a text to stop at."""
         most = max(map(len, self._texts), default=1) - 1
         for count in range(min(most, len(text)), 0, -1):

@@ -38,7 +38,7 @@ class Arguments:
     """The arguments of one call. `given` are the texts of `--input` by parameter, `sizes` the symbolic sizes."""
 
     function: FunctionInfo
-    given: Mapping[str, str]
+    inputs: Mapping[str, str]
     sizes: dict[str, int]
     seed: int = 0
     assumed: list[str] = field(default_factory=list)
@@ -50,12 +50,12 @@ class Arguments:
         cannot be read or a parameter that cannot be made up.
         """
         names = [p.name for p in self.function.params]
-        for name in self.given:
+        for name in self.inputs:
             if name not in names:
                 error = unknown_name("parameter", name, names)
                 raise UsageError(f"{error.message} of '{self.function.name}'", hint=error.hint)
         rng = np.random.default_rng(self.seed)
-        files = {n: load_array(t) for n, t in self.given.items() if _fill_of(t) is None}
+        files = {n: load_array(t) for n, t in self.inputs.items() if _fill_of(t) is None}
         for p in self.function.params:
             if p.name in files:
                 self._bind(p.info, files[p.name])
@@ -66,7 +66,7 @@ class Arguments:
         for name in sorted(variables - self.sizes.keys()):
             self.sizes[name] = DEFAULT_SIZE
             self.assumed.append(name)
-        return [array(files[p.name]) if p.name in files else self._made(p, rng) for p in self.function.params]
+        return [array(files[p.name]) if p.name in files else self._filled(p, rng) for p in self.function.params]
 
     def _bind(self, info: Info, value: np.ndarray[Any, Any]) -> None:
         """Sizes that are plain variables in a parameter's shape follow from the array given for it."""
@@ -76,8 +76,8 @@ class Arguments:
             if isinstance(dim, tuple) and dim[0] == "var":
                 self.sizes.setdefault(dim[1], extent)
 
-    def _made(self, p: Parameter, rng: np.random.Generator) -> Any:
-        text = self.given.get(p.name, "random")
+    def _filled(self, p: Parameter, rng: np.random.Generator) -> Any:
+        text = self.inputs.get(p.name, "random")
         fill, _, shape = text.partition(":")
         return self._value(p.info, fill, _shape(shape) if shape else None, rng, p.name)
 
@@ -166,8 +166,8 @@ def named(texts: Iterable[str], option: str) -> dict[str, str]:
 
 def sizes_of(texts: Iterable[str]) -> dict[str, int]:
     """`n=4,m=8` texts as numbers. Raises `UsageError`."""
-    given = named((part for text in texts for part in text.split(",")), "--sizes")
-    wrong = [f"{name}={value}" for name, value in given.items() if not value.isdecimal() or len(value) > _DIGITS]
+    sizes = named((part for text in texts for part in text.split(",")), "--sizes")
+    wrong = [f"{name}={value}" for name, value in sizes.items() if not value.isdecimal() or len(value) > _DIGITS]
     if wrong:
         raise UsageError("--sizes is not understood", expected="integers of at least 0", found=", ".join(wrong))
-    return {name: int(value) for name, value in given.items()}
+    return {name: int(value) for name, value in sizes.items()}

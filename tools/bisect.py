@@ -94,19 +94,19 @@ class Stages:
         return self._change(0, at, None)
 
     def _change(self, first: int, at: int, name: str | None) -> Change:
-        found = self._last_compared(first, at, name)
-        is_run = found[1].function in interpreted(self.programs[at])
-        return Change(*found, at, is_run)
+        comparison = self._last_compared(first, at, name)
+        is_run = comparison[1].function in interpreted(self.programs[at])
+        return Change(*comparison, at, is_run)
 
     def _last_compared(self, first: int, at: int, name: str | None) -> tuple[int, Disagreement]:
         """How the function differs after pass `at`: from the last program before it with which it is compared."""
         for since in range(at - 1, first, -1):
-            found = self._difference_of(since, at, name)
-            if found is not None:
-                return since, found
-        found = self.difference(first, at, name)
-        assert found is not None
-        return first, found
+            difference = self._difference_of(since, at, name)
+            if difference is not None:
+                return since, difference
+        difference = self.difference(first, at, name)
+        assert difference is not None
+        return first, difference
 
     def _first_different(self, first: int, name: str | None) -> int | None:
         """After how many passes the program, or a function, first differs from what it was after `first` of them.
@@ -157,16 +157,16 @@ def bisect(options: Namespace) -> int:
 
 
 def _changed(stages: Stages, change: Change) -> Iterator[str]:
-    name, found = stages.passes[change.at - 1].name, change.difference
+    name, difference = stages.passes[change.at - 1].name, change.difference
     first = f"pass {change.at} of {len(stages.passes)}, '{name}'"
     yield f"{first}, is the first after which the program computes something else"
     yield from () if change.exact else ("  or it is one behind it: from here on native code is compared",)
-    yield f"  function: @{found.function.removeprefix(KERNEL_PREFIX)}"
+    yield f"  function: @{difference.function.removeprefix(KERNEL_PREFIX)}"
     decision = _decision(stages, change)
     yield from () if decision is None else (f"  decision: {decision}",)
-    yield from (f"  {line.strip()}" for line in str(found).split("\n"))
+    yield from (f"  {line.strip()}" for line in str(difference).split("\n"))
     yield f"  comparisons: {stages.compared}"
-    yield from _reproducer(stages, change.since, change.at, found.inputs, "meaning-changes")
+    yield from _reproducer(stages, change.since, change.at, difference.inputs, "meaning-changes")
 
 
 def _decision(stages: Stages, change: Change) -> str | None:

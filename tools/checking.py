@@ -85,9 +85,9 @@ class MeaningCheck:
         something and nothing was compared.
         """
         self._passes.append(spec or name)
-        found = self.difference(before, after, f"pass {number}, '{name}'", name)
-        if found is not None:
-            raise self._changed(found, number, name)
+        difference = self.difference(before, after, f"pass {number}, '{name}'", name)
+        if difference is not None:
+            raise self._changed(difference, number, name)
 
     def difference(self, before: ModuleOp, after: ModuleOp, what: str, name: str) -> Disagreement | None:
         """The first inputs on which programs differ; `before` is a copy of the check's own.
@@ -130,10 +130,10 @@ class MeaningCheck:
         native = NativeModule(after)
         counts: dict[str, int] = {}
         for case in self._cases:
-            found = case.native(native)
+            results = case.native(native)
             function = plain_name(case.function)
-            if not same_values(case.expected, found, case.tolerance):
-                return Disagreement(function, case.sizes, case.inputs, case.expected, found)
+            if not same_values(case.expected, results, case.tolerance):
+                return Disagreement(function, case.sizes, case.inputs, case.expected, results)
             counts[function] = counts.get(function, 0) + 1
         self._count(counts)
         return set(counts)
@@ -161,12 +161,12 @@ class MeaningCheck:
                 self._noted.add(reason)
                 print(f"note: check-each: '{name}' is not compared on {reason}", file=sys.stderr)
 
-    def _changed(self, found: Disagreement, number: int, name: str) -> MeaningChangedError:
+    def _changed(self, difference: Disagreement, number: int, name: str) -> MeaningChangedError:
         sizes = ",".join(map(str, self.sizes))
         options = ["-p", ",".join(self._passes), "--check-each", "--check-sizes", sizes]
         command = f"tirax-opt {PROGRAM} {shlex.join(options)}"
-        folder = save_reproducer(self._program, found.inputs, command, options)
-        notes = [*(line.strip() for line in str(found).split("\n")), f"reproducer: {folder}"]
+        folder = save_reproducer(self._program, difference.inputs, command, options)
+        notes = [*(line.strip() for line in str(difference).split("\n")), f"reproducer: {folder}"]
         return MeaningChangedError(f"pass {number}, '{name}', changes what the program computes", notes=notes)
 
 

@@ -133,8 +133,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
-    wanted = (options.list_passes, options.list_pipelines, options.list_dialects, options.list_targets)
-    if not any(wanted):
+    requested = (options.list_passes, options.list_pipelines, options.list_dialects, options.list_targets)
+    if not any(requested):
         return None
     from . import listing
 
@@ -144,7 +144,7 @@ def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
         listing.dialects_text,
         lambda: listing.targets_text(all_targets(universe)),
     )
-    return "\n\n".join(make() for make, want in zip(makers, wanted, strict=True) if want)
+    return "\n\n".join(make() for make, want in zip(makers, requested, strict=True) if want)
 
 
 def _job(options: argparse.Namespace, universe: Universe) -> Job:

@@ -43,7 +43,7 @@ def in_forks(bodies: Sequence[Callable[[], Any]], seconds: float) -> list[Outcom
 def _child(body: Callable[[], Any]) -> tuple[int, int]:
     """The number of a process that does `body`, and the pipe that it says what it gives to."""
     read, write = os.pipe()
-    pid = forked(lambda: say(write, body()))
+    pid = fork_child(lambda: send_report(write, body()))
     os.close(write)
     return pid, read
 
@@ -54,10 +54,10 @@ def _outcome(pid: int, data: bytes | None, seconds: float) -> Outcome:
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if data is None:
         return Outcome(None, "hang", f"more than {seconds:.0f} s")
-    return Outcome(None, "crash", how(code)) if code else Outcome(json.loads(data))
+    return Outcome(None, "crash", exit_text(code)) if code else Outcome(json.loads(data))
 
 
-def forked(body: Callable[[], None]) -> int:
+def fork_child(body: Callable[[], None]) -> int:
     """The number of a child process that does `body`, prints nothing and ends."""
     sys.stdout.flush()
     pid = os.fork()
@@ -78,7 +78,7 @@ def forked(body: Callable[[], None]) -> int:
         os._exit(70)
 
 
-def say(pipe: int, report: Any) -> None:
+def send_report(pipe: int, report: Any) -> None:
     """Write a line of JSON to a pipe."""
     data = json.dumps(report).encode() + b"\n"
     while data:
@@ -100,6 +100,6 @@ def _all_of(pipes: Sequence[int], deadline: float) -> dict[int, bytes | None]:
     return {pipe: None if pipe in still else data[pipe] for pipe in pipes}
 
 
-def how(code: int) -> str:
+def exit_text(code: int) -> str:
     """How a process ended, from its exit code."""
     return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

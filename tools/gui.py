@@ -32,10 +32,10 @@ def workbench(path: str | None = None, passes: str = "") -> Any:
     program = None if path is None else read_program(path)
     text = None if program is None else program.text if program.format == "mlir" else str(program.parse())
     known = tuple((name, make()) for name, make in sorted(universe.all_passes.items()))
-    return _forgiving(app)(tuple(universe.all_dialects.items()), known, path, text, tuple(step.run for step in steps))
+    return _tolerant(app)(tuple(universe.all_dialects.items()), known, path, text, tuple(step.run for step in steps))
 
 
-def _forgiving(app: Any) -> type[Any]:
+def _tolerant(app: Any) -> type[Any]:
     """xDSL's app that stays open where passes fail while it asks what could come next: the output says why."""
 
     class Workbench(app.InputApp):

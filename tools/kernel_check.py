@@ -29,7 +29,7 @@ _AT = HOST[2]
 
 
 @dataclass
-class _BesideNative(TirSemantics):
+class _NativeComparison(TirSemantics):
     """Runs each tensor function on the interpreter and natively, and raises at the first that differs."""
 
     native: NativeModule
@@ -55,22 +55,24 @@ class _BesideNative(TirSemantics):
         return results
 
     def _changed(
-        self, name: str, inputs: Sequence[Any], expected: Sequence[Any], found: Sequence[Any]
+        self, name: str, inputs: Sequence[Any], expected: Sequence[Any], outputs: Sequence[Any]
     ) -> MeaningChangedError:
         at = next(
-            i for i, (a, b) in enumerate(zip(expected, found, strict=True)) if not same_values(a, b, self.tolerance)
+            i for i, (a, b) in enumerate(zip(expected, outputs, strict=True)) if not same_values(a, b, self.tolerance)
         )
         func = next(f for f in self.program.ops if isinstance(f, tir.FuncOp) and f.sym_name.data == name)
         copy = func.clone()
         copy.properties.pop("sym_visibility", None)
-        given = " ".join(f"--input {name_of(p)}=input{i}.npy" for i, p in enumerate(func.params))
-        folder = save_reproducer(str(ModuleOp([copy])), inputs, f"tirax run program.mlir --func {name} {given} --check")
+        options = " ".join(f"--input {name_of(p)}=input{i}.npy" for i, p in enumerate(func.params))
+        folder = save_reproducer(
+            str(ModuleOp([copy])), inputs, f"tirax run program.mlir --func {name} {options} --check"
+        )
         for i, value in enumerate(inputs):
             np.save(folder / f"input{i}.npy", np.asarray(value))
         return MeaningChangedError(
             f"the kernel '{name}' computes something else natively than on the interpreter",
             expected=_text(expected[at]),
-            found=_text(found[at]),
+            found=_text(outputs[at]),
             notes=[f"in argument {at}", f"reproducer: {folder}"],
         )
 
@@ -106,10 +108,10 @@ def check_kernels(
     lowered = program.clone()
     rest = passes[at:] if _AT in passes else LOWERING
     run_passes(make_passes(rest, target.text), new_context(), lowered, verify_each=False)
-    beside: list[_BesideNative] = []
+    beside: list[_NativeComparison] = []
 
     def semantics(env: Environment) -> TirSemantics:
-        beside.append(_BesideNative(env, NativeModule(lowered, target), program))
+        beside.append(_NativeComparison(env, NativeModule(lowered, target), program))
         return beside[0]
 
     interpret(program, name, [_plain(v) for v in values], semantics=semantics)

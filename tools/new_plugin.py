@@ -33,9 +33,9 @@ def new_plugin(name: str, folder: str = ".") -> list[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as scratch:
-            whole = Path(scratch) / name
-            _write(name, whole)
-            whole.rename(target)
+            package = Path(scratch) / name
+            _write(name, package)
+            package.rename(target)
     except OSError as error:
         raise TiraxError(f"cannot write '{target}': {error.strerror}") from error
     return sorted(path for path in target.rglob("*") if path.is_file())

@@ -32,7 +32,7 @@ class Progress(Timings):
         self._stage = "starting"
         self._begin = 0.0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
 
     def __enter__(self) -> Progress:
         self._begin = time.monotonic()
@@ -51,7 +51,7 @@ class Progress(Timings):
         """A stage begins."""
         self._stage = name
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         if self._over.wait(self._delay):
             return
         from rich.console import Console

@@ -72,8 +72,8 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
     """
     name = None
     if path is not None and not os.path.lexists(path):
-        found = re.fullmatch(r"(.*\.py):(\w+)", path, re.DOTALL)
-        path, name = found.groups() if found else (path, None)
+        match = re.fullmatch(r"(.*\.py):(\w+)", path, re.DOTALL)
+        path, name = match.groups() if match else (path, None)
     if path is None or path == "-":
         return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
     piped = _DESCRIPTOR.fullmatch(path) is not None
@@ -89,8 +89,10 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
 def _format_of(path: str) -> str:
     extension = os.path.splitext(path)[1].removeprefix(".")
     if extension not in FORMATS:
-        found = f"'{path}'" if not extension else f".{extension}"
-        raise TiraxError("the language of the file is unknown", expected=".mlir or .py", found=found, hint="-f mlir|py")
+        suffix = f"'{path}'" if not extension else f".{extension}"
+        raise TiraxError(
+            "the language of the file is unknown", expected=".mlir or .py", found=suffix, hint="-f mlir|py"
+        )
     return extension
 
 
@@ -157,12 +159,12 @@ class Expected:
 
 def expected_errors(program: Program) -> list[Expected]:
     """The announcements in a program. Raises `ExpectationError` for one that is not well formed."""
-    found: list[Expected] = []
+    announcements: list[Expected] = []
     for number, text in enumerate(program.text.split("\n"), 1):
         for match in _COMMENT.finditer(text):
             place = SourceLocation(program.filename, number, match.start() + 1, match.end() + 1)
-            found.append(Expected(_line(match.group(1), number, place), match.group(2).strip(), place))
-    return found
+            announcements.append(Expected(_line(match.group(1), number, place), match.group(2).strip(), place))
+    return announcements
 
 
 def _line(where: str | None, number: int, place: SourceLocation) -> int | None:

@@ -65,12 +65,12 @@ def make_pass(spec: ArgSpec, passes: Mapping[str, Callable[[], type[ModulePass]]
     return instantiate(passes[name](), spec.parameters, f"pass '{name}'")
 
 
-def instantiate(cls: type[_T], given: Mapping[str, ParameterListType], what: str) -> _T:
+def instantiate(cls: type[_T], parameters: Mapping[str, ParameterListType], what: str) -> _T:
     """An instance of `cls`, a dataclass whose fields are its options. Raises `UsageError`."""
     options = {field.name: field for field in option_fields(cls)}
     types = get_type_hints(cls)
     values: dict[str, Any] = {}
-    for written, value in given.items():
+    for written, value in parameters.items():
         option = written.replace("-", "_")
         if option not in options:
             raise _unknown_option(what, written, options)

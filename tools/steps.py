@@ -48,8 +48,8 @@ def inserted(steps: list[Step], text: str, known: Passes) -> list[Step]:
     name, colon, specs = rest.partition(":")
     if place not in ("after", "before") or not (name and colon and specs):
         raise UsageError("--insert is not understood", expected="after=PASS:PASSES or before=PASS:PASSES", found=text)
-    found = [i for i, step in enumerate(steps) if step.run.name == running(name, steps, known)]
-    at = found[-1] + 1 if place == "after" else found[0]
+    positions = [i for i, step in enumerate(steps) if step.run.name == running(name, steps, known)]
+    at = positions[-1] + 1 if place == "after" else positions[0]
     new = [Step(make_pass(spec, known)) for spec in parse_specs(specs, "--insert")]
     return [*steps[:at], *new, *steps[at:]]
 
@@ -62,11 +62,11 @@ def stopped(steps: list[Step], name: str, known: Passes) -> list[Step]:
 
 def running(name: str, steps: Sequence[Step], known: Passes) -> str:
     """The name of a pass that runs. Raises `UsageError` where it does not."""
-    found, names = find_pass(name, known), {step.run.name for step in steps}
-    if found not in names:
+    resolved, names = find_pass(name, known), {step.run.name for step in steps}
+    if resolved not in names:
         expected = ", ".join(sorted(names)) or "a pass"
-        raise UsageError(f"pass '{found}' is not among those that run", expected=expected)
-    return found
+        raise UsageError(f"pass '{resolved}' is not among those that run", expected=expected)
+    return resolved
 
 
 def pipeline_text(steps: Sequence[Step]) -> str:

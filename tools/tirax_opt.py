@@ -148,8 +148,8 @@ def _reproducer_options(options: argparse.Namespace, args: Sequence[str]) -> arg
 
     path = program_of(options.input_file)
     words = configured(path)
-    said = command_line().parse_args(words)
-    if said.output_file is not None or said.print_ir_dir is not None or said.input_file is not None:
+    recorded = command_line().parse_args(words)
+    if recorded.output_file is not None or recorded.print_ir_dir is not None or recorded.input_file is not None:
         raise UsageError("a reproducer names a file", expected="passes and checks", found=" ".join(words))
     options = command_line().parse_args([*words, *args])
     options.input_file = path

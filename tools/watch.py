@@ -52,8 +52,8 @@ class Times:
                 yield from self._in_order(path)
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f}%" if whole else ""
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.0f}%" if total else ""
 
 
 _DUMPED = re.compile(r"(\d\d-)?\d\d-[\w-]+\.(mlir|py)")

@@ -83,9 +83,9 @@ class _Reader:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 return self._number(-value)
             case ast.UnaryOp(op=op, operand=operand):
-                return self._made(op, [operand], depth)
+                return self._operation(op, [operand], depth)
             case ast.BinOp(op=op, left=left, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self._made(op, [left, right], depth)
+                return self._operation(op, [left, right], depth)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
                 return self._called(name, arguments, keywords, depth)
             case _:
@@ -105,7 +105,7 @@ class _Reader:
             raise self._error("the size has a symbol that is no name")
         return "var", name
 
-    def _made(self, op: ast.AST, operands: list[ast.expr], depth: int) -> Tree:
+    def _operation(self, op: ast.AST, operands: list[ast.expr], depth: int) -> Tree:
         name = _OPERATORS.get(type(op))
         if name is None or (self._operators is not None and name not in self._operators):
             raise self._error("the size has an operator that is not read")

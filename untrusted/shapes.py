@@ -33,8 +33,8 @@ def checked_shape(extents: object, itemsize: int, what: str, error: type[TiraxEr
 def checked_range(begin: object, end: object, size: int, what: str, error: type[TiraxError]) -> tuple[int, int]:
     """Where bytes begin and end among `size`. Raises `error`, whose message begins with `what`."""
     if type(begin) is not int or type(end) is not int or not 0 <= begin <= end <= size:
-        found = f"{brief(begin)} to {brief(end)}"
-        raise error(f"{what}: bytes that are not there", expected=f"within 0 to {size}", found=found)
+        byte_range = f"{brief(begin)} to {brief(end)}"
+        raise error(f"{what}: bytes that are not there", expected=f"within 0 to {size}", found=byte_range)
     return begin, end
 
 

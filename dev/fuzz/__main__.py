@@ -90,9 +90,9 @@ def _read(path: Path) -> tuple[str, list[int], str, str]:
 
 
 def _replay(kind: str, choices: Sequence[int]) -> int:
-    found = outcome(kind, choices)
-    print("sound" if found is None else f"{found.status}: {found.message}\n{found.text}")
-    return OK if found is None else FAILED
+    finding = outcome(kind, choices)
+    print("sound" if finding is None else f"{finding.status}: {finding.message}\n{finding.text}")
+    return OK if finding is None else FAILED
 
 
 def _literal(text: str) -> str:

@@ -60,7 +60,7 @@ def _executable() -> bytes:
         return path.read_bytes()
 
 
-def _lying(rng: random.Random, data: bytes) -> bytes:
+def _resealed(rng: random.Random, data: bytes) -> bytes:
     """An executable with other metadata, whose checksum fits."""
     (size,) = _HEADER_SIZE.unpack_from(data)
     text = data[_HEADER_AT : _HEADER_AT + size].decode()
@@ -77,7 +77,7 @@ def check_executable(text: str) -> int:
     """A file with changes is refused, or it is read: never more. The code of a file is not run."""
     rng = Tape(played=[int(word) for word in text.split()])
     data = _executable()
-    changed = _lying(rng, data) if rng.random() < 0.5 else mutated_bytes(rng, data)
+    changed = _resealed(rng, data) if rng.random() < 0.5 else mutated_bytes(rng, data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.tirax")
         path.write_bytes(changed)

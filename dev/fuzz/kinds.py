@@ -149,7 +149,7 @@ def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
 
 # Passes in any order: each gives a verified module of the same meaning, or refuses.
 
-_APART = frozenset({"apply-dpl-patterns"})
+_FILE_READERS = frozenset({"apply-dpl-patterns"})
 """Passes that read files."""
 OPTIONS: dict[str, dict[str, ParameterListType]] = {
     "gradient": {"func_name": ("main",)},
@@ -162,7 +162,7 @@ _TRAINING = {"decompose-ops-for-inference": False, "decompose-ops-for-training":
 
 
 def _draw_passes(rng: random.Random) -> str:
-    names = sorted(set(TIRAX_UNIVERSE.all_passes) - _APART)
+    names = sorted(set(TIRAX_UNIVERSE.all_passes) - _FILE_READERS)
     line = ",".join(rng.choice(names) for _ in range(rng.randint(1, 8)))
     return f"// {line}\n{_text(rng.randrange(_PROGRAMS), 'mlir')}"
 
@@ -206,9 +206,9 @@ def _compared(before: ModuleOp, after: ModuleOp) -> int:
 
 def _equal_results(before: ModuleOp, after: ModuleOp, sizes: Sequence[int], private: bool = False) -> int:
     """How many results were compared. Raises where one differs."""
-    found = compare(before, after, private=private, sizes=sizes)
-    checks.demand(found.disagreement is None, str(found.disagreement))
-    return sum(found.compared.values())
+    comparison = compare(before, after, private=private, sizes=sizes)
+    checks.demand(comparison.disagreement is None, str(comparison.disagreement))
+    return sum(comparison.compared.values())
 
 
 # Rewriting of arithmetic and of what has no effect, with their options.

@@ -50,8 +50,8 @@ def check_model(text: str) -> int:
         return 0
     results = run(*(tensor.numpy() for tensor in inputs))
     pairs = zip(_several(results), _several(expected), strict=True)
-    for result, wanted in pairs:
-        array = wanted.detach().numpy()
+    for result, reference in pairs:
+        array = reference.detach().numpy()
         same = np.allclose(np.asarray(result), array, TOLERANCE, TOLERANCE, equal_nan=True)
         demand(same, f"expected {array}\nfound {np.asarray(result)}")
     return 1

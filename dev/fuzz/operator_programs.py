@@ -53,8 +53,8 @@ class _Maker:
         for k, value in enumerate(flow.results):
             set_name(value, f"o{k}")
         self.body.add_op(flow)
-        self.body.add_op(made := relax.TupleOp(list(flow.results)))
-        self.body.add_op(relax.ReturnOp(made.result))
+        self.body.add_op(fields := relax.TupleOp(list(flow.results)))
+        self.body.add_op(relax.ReturnOp(fields.result))
         result = tuple_type([v.type for v in flow.results])
         return ModuleOp([relax.FuncOp("main", Region(self.body), result)])
 

@@ -94,9 +94,9 @@ class Maker:
         self.known[value] = Known(3.0 if t.element in (i32, i64) else 1.0, True)
         return value
 
-    def any(self, wanted: Callable[[TensorType], bool], otherwise: Callable[[], TensorType]) -> SSAValue:
+    def any(self, matches: Callable[[TensorType], bool], otherwise: Callable[[], TensorType]) -> SSAValue:
         """A value that is `wanted`, the newest ones first; a parameter of another type where there is none."""
-        fit = [v for v in reversed(self.pool) if isinstance(v.type, TensorType) and wanted(v.type)]
+        fit = [v for v in reversed(self.pool) if isinstance(v.type, TensorType) and matches(v.type)]
         return self.choice(fit[:4]) if fit and (len(fit) > 2 or self.chance()) else self.param(otherwise())
 
     def of(self, t: TensorType) -> SSAValue:
@@ -372,10 +372,10 @@ def concat(m: Maker) -> None:
         others.append(m.of(tensor(dims, t.element)))
     parts = [x, *others, x] if m.chance() else [x, *others]
     if m.number(0, 3) == 3:
-        whole = m.bind(relax.TupleOp(parts)).results[0]
-        m.known[whole] = Known(m.bound(*parts), m.exact(*parts))
-        m.pool.remove(whole)
-        m.make("concat", [whole], axis=axis, bound=m.bound(*parts), exact=m.exact(*parts))
+        operand = m.bind(relax.TupleOp(parts)).results[0]
+        m.known[operand] = Known(m.bound(*parts), m.exact(*parts))
+        m.pool.remove(operand)
+        m.make("concat", [operand], axis=axis, bound=m.bound(*parts), exact=m.exact(*parts))
     else:
         m.make("concat", parts, axis=axis, bound=m.bound(*parts), exact=m.exact(*parts))
 
@@ -436,10 +436,10 @@ def leaky(m: Maker) -> None:
 
 def tuples(m: Maker) -> None:
     fields = [m.numeric() for _ in range(m.number(1, 3))]
-    whole = m.bind(relax.TupleOp(fields)).results[0]
-    m.pool.remove(whole)
+    operand = m.bind(relax.TupleOp(fields)).results[0]
+    m.pool.remove(operand)
     item = m.number(0, len(fields) - 1)
-    value = m.bind(relax.TupleGetItemOp(whole, item)).results[0]
+    value = m.bind(relax.TupleGetItemOp(operand, item)).results[0]
     m.known[value] = m.known[fields[item]]
 
 
@@ -465,22 +465,22 @@ def run_steps(m: Maker, most: int) -> None:
         STEPS[m.choice(m.steps)](m)
 
 
-def leave(m: Maker, inner: Block) -> list[SSAValue]:
+def end_block(m: Maker, inner: Block) -> list[SSAValue]:
     """Back to the body; gives the values of a block that was filled, which are no longer to be used."""
     m.block = m.body
-    made = [v for v in m.pool if isinstance(v.owner, Operation) and v.owner.parent is inner]
-    m.pool = [v for v in m.pool if v not in made]
-    return made
+    inside = [v for v in m.pool if isinstance(v.owner, Operation) and v.owner.parent is inner]
+    m.pool = [v for v in m.pool if v not in inside]
+    return inside
 
 
 def dataflow(m: Maker, most: int) -> None:
     inner = m.block = Block()
     run_steps(m, most)
-    made = leave(m, inner)
-    if not made:
-        made = [m.param(tensor((), f32))]
+    values = end_block(m, inner)
+    if not values:
+        values = [m.param(tensor((), f32))]
         m.pool.pop()
-    chosen = [v for v in made[:-1] if m.number(0, 3) == 3] + [made[-1]]
+    chosen = [v for v in values[:-1] if m.number(0, 3) == 3] + [values[-1]]
     inner.add_op(relax.OutputOp(chosen))
     block = relax.DataflowOp(Region(inner))
     m.block.add_op(block)
@@ -505,7 +505,7 @@ def branch(m: Maker, most: int) -> None:
             run_steps(m, 2)
         last = m.make(name, x, bound=m.bound(x), exact=m.exact(x))
         inner.add_op(relax.YieldOp(last))
-        leave(m, inner)
+        end_block(m, inner)
         regions.append(Region(inner))
     op = m.bind(relax.IfOp(condition, x.type, *regions))
     m.known[op.results[0]] = m.known[x]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...tools.forks import forked, how, in_fork, say
+from ...tools.forks import exit_text, fork_child, in_fork, send_report
 from ...tools.reduce.search import gist
 from .kinds import KINDS, Kind
 from .tape import Choices, Tape, shrunk
@@ -137,7 +137,7 @@ class _Worker:
         read, write = os.pipe()
         self.seed = next(self.seeds)
         self._rest = b""
-        self.pid = forked(lambda: _run_seeds(self.name, self.seed, self.seeds, self.deadline, write))
+        self.pid = fork_child(lambda: _run_seeds(self.name, self.seed, self.seeds, self.deadline, write))
         os.close(write)
         self._pipe = read
         self._begin()
@@ -182,7 +182,7 @@ class _Worker:
             return
         tape = Tape(self.seed)
         text = KINDS[self.name].draw(tape)
-        yield Finding(self.name, status or "crash", message or how(code), tape.drawn, text)
+        yield Finding(self.name, status or "crash", message or exit_text(code), tape.drawn, text)
         self._start()
 
     def stop(self) -> None:
@@ -204,12 +204,12 @@ def _cpu_seconds(pid: int) -> float:
 def _run_seeds(name: str, first: int, seeds: Iterator[int], deadline: float, pipe: int) -> None:
     seed = first
     while time.monotonic() < deadline:
-        say(pipe, {"status": "next", "seed": seed})
+        send_report(pipe, {"status": "next", "seed": seed})
         status, message, compared, choices, text = attempt(name, None, seed)
         if status == "ok":
-            say(pipe, {"status": "ok", "compared": compared})
+            send_report(pipe, {"status": "ok", "compared": compared})
         else:
-            say(pipe, {"status": "failed", "message": message, "choices": choices, "text": text})
+            send_report(pipe, {"status": "failed", "message": message, "choices": choices, "text": text})
         seed = next(seeds)
 
 

@@ -34,11 +34,11 @@ def apply(sch: Schedule, step: Step) -> None:
     """Do a step. Raises `ScheduleError` where it is refused, or where what it names is not there."""
     name, arguments = step
     inputs = INSTRUCTIONS[name].inputs
-    given = {k: _resolved(sch, v) if k in _HANDLES and k in inputs else v for k, v in arguments.items()}
+    resolved = {k: _resolved(sch, v) if k in _HANDLES and k in inputs else v for k, v in arguments.items()}
     if name.startswith("sample_") and name != "sample_compute_location":
-        sch.split(given["loop"], getattr(sch, name)(**given))
+        sch.split(resolved["loop"], getattr(sch, name)(**resolved))
     else:
-        getattr(sch, name)(**given)
+        getattr(sch, name)(**resolved)
 
 
 def _resolved(sch: Schedule, value: Any) -> Any:
@@ -260,7 +260,7 @@ def _staged(side: str) -> Callable[[Scene], dict[str, Any]]:
     return propose_
 
 
-def _block_made(s: Scene) -> dict[str, Any]:
+def _blockized(s: Scene) -> dict[str, Any]:
     return {"target": s.loop(), "preserve_unit_iters": s.flag()}
 
 
@@ -315,7 +315,7 @@ PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
     "reindex_cache_write": (1, _mapped("write")),
     "read_at": (1, _staged("read")),
     "write_at": (1, _staged("write")),
-    "blockize": (2, _block_made),
+    "blockize": (2, _blockized),
     "pad_einsum": (2, _padded),
     "decompose_padding": (2, _own_loop),
     "rolling_buffer": (2, _rolled),
@@ -358,13 +358,13 @@ def draw(out: Outcome, rng: random.Random, count: int, attempts: int) -> None:
         if len(out.taken) == count:
             break
         out.last = propose(out.sch, rng)
-        if taken(out.sch, out.last):
+        if try_apply(out.sch, out.last):
             out.taken.append(out.last)
         else:
             out.refused += 1
 
 
-def taken(sch: Schedule, step: Step) -> bool:
+def try_apply(sch: Schedule, step: Step) -> bool:
     """Whether a step was taken. What is refused leaves the module as it was; what is taken leaves it valid."""
     try:
         apply(sch, step)
@@ -378,7 +378,7 @@ def run(module: IRModule, steps: Sequence[Step]) -> Schedule:
     """The schedule that the steps give; those that are refused are passed over."""
     sch = Schedule(module, seed=1, error_render_level="fast")
     for step in steps:
-        taken(sch, step)
+        try_apply(sch, step)
     return sch
 
 

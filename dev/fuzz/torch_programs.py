@@ -91,7 +91,7 @@ _COLUMNS = (
     ":", "0", "-1", "1:3", "::2", "-3:", ":-1", "[3, 0]", "torch.tensor([1, 2])", "torch.tensor([[0], [-1]])",
     "torch.tensor([True, False, True, False])", "m[0]", "self.count", "1:-1:2",
 )  # fmt: skip
-_WHOLE = ("m", "{row}", "{row}, {column}", "{row}, ..., {column}", "..., {column}", "None, {row}, {column}",
+_SUBSCRIPTS = ("m", "{row}", "{row}, {column}", "{row}, ..., {column}", "..., {column}", "None, {row}, {column}",
           "{row}, None, {column}", "..., None", "{row}, ...", "...", "m[:, 0], {column}")  # fmt: skip
 """Positions in a tensor of [n, 4]."""
 
@@ -143,8 +143,8 @@ def torch_program(rng: random.Random) -> str:
     )
     text += "".join(writer.lines) + f"        return {writer.tree(rng.randint(0, 3))}\n"
     tensors = "t0, t1, t2, t3 = (torch.rand(n, 4, generator=rng) for _ in range(4))"
-    made = f"\n\ndef inputs(n):\n    rng = torch.Generator().manual_seed(n)\n    {tensors}\n"
-    return f"{text}{made}    return ({args},), dict({kwargs})\n"
+    inputs = f"\n\ndef inputs(n):\n    rng = torch.Generator().manual_seed(n)\n    {tensors}\n"
+    return f"{text}{inputs}    return ({args},), dict({kwargs})\n"
 
 
 class _Writer:
@@ -186,13 +186,13 @@ class _Writer:
 
     def _index(self) -> str:
         row, column = self.rng.choice(_ROWS), self.rng.choice(_COLUMNS)
-        return self.rng.choice(_WHOLE).format(row=row.format(b=self.rng.choice(self.values)), column=column)
+        return self.rng.choice(_SUBSCRIPTS).format(row=row.format(b=self.rng.choice(self.values)), column=column)
 
 
 # Running them.
 
 
-class NotTaken(Exception):
+class ProgramRejected(Exception):
     """PyTorch itself refuses the program, or computes something else in this way."""
 
 
@@ -214,7 +214,7 @@ def _check(text: str, backend: str) -> int:
             warnings.simplefilter("ignore")
             warnings.filterwarnings("error", "tirax leaves")
             return check(program, backend)
-    except NotTaken:
+    except ProgramRejected:
         return 0
 
 
@@ -264,12 +264,12 @@ class _Program:
             calls.append(_Outcome(results, (args, kwargs), {name: named[name].clone() for name in _BUFFERS}))
         return calls
 
-    def taken(self, make: Callable[[Any], Any], sizes: Sequence[int]) -> list[_Outcome]:
-        """The same, by PyTorch alone. Raises `NotTaken`."""
+    def eager(self, make: Callable[[Any], Any], sizes: Sequence[int]) -> list[_Outcome]:
+        """The same, by PyTorch alone. Raises `ProgramRejected`."""
         try:
             return self.outcomes(make, sizes)
         except Exception as error:  # whatever it is, the program is none of PyTorch's
-            raise NotTaken from error
+            raise ProgramRejected from error
 
     def difference(self, expected: _Outcome, actual: _Outcome) -> str | None:
         """What is not the same of two calls."""
@@ -332,10 +332,10 @@ def _check_compiled(program: _Program, backend: str) -> int:
         program.torch._dynamo.reset()
         return lambda model: program.torch.compile(model, backend=by, dynamic=program.dynamic or None)
 
-    expected = program.taken(lambda model: model, program.sizes)
-    reference = program.taken(compiled("aot_eager"), program.sizes)
+    expected = program.eager(lambda model: model, program.sizes)
+    reference = program.eager(compiled("aot_eager"), program.sizes)
     if any(map(program.difference, expected, reference)):
-        raise NotTaken("PyTorch's own compiler computes something else")
+        raise ProgramRejected("PyTorch's own compiler computes something else")
     actual = program.outcomes(compiled(backend), program.sizes)
     for number, pair in enumerate(zip(expected, actual, strict=True)):
         different = program.difference(*pair)
@@ -345,13 +345,13 @@ def _check_compiled(program: _Program, backend: str) -> int:
 
 def _check_exported(program: _Program, _backend: str) -> int:
     """Each call begins with the buffers as they were."""
-    expected = [program.taken(lambda model: model, [size])[0] for size in program.sizes]
+    expected = [program.eager(lambda model: model, [size])[0] for size in program.sizes]
     traced = _exported(program)
     for outcome, size in zip(expected, program.sizes, strict=True):
-        (replayed,) = program.taken(lambda _: copy.deepcopy(traced).module(), [size])
+        (replayed,) = program.eager(lambda _: copy.deepcopy(traced).module(), [size])
         different = program.in_leaves(outcome.leaves, replayed.leaves)
         if different is not None:
-            raise NotTaken(f"PyTorch's own program has another {different}")
+            raise ProgramRejected(f"PyTorch's own program has another {different}")
     try:
         main = build(from_exported_program(traced)).jit()["main"]
     except (UnsupportedError, ModelError):
@@ -365,7 +365,7 @@ def _check_exported(program: _Program, _backend: str) -> int:
 
 
 def _exported(program: _Program) -> Any:
-    """What PyTorch traced of the model. Raises `NotTaken`."""
+    """What PyTorch traced of the model. Raises `ProgramRejected`."""
     args, kwargs = program.inputs(program.sizes[0])
     dims: Any = program.torch.export.ShapesCollection()
     for leaf in _leaves((args, kwargs)) if program.dynamic else ():
@@ -374,7 +374,7 @@ def _exported(program: _Program) -> Any:
     try:
         return program.torch.export.export(program.model(), args, kwargs, dynamic_shapes=dims)
     except Exception as error:  # whatever it is, the program is none of PyTorch's
-        raise NotTaken from error
+        raise ProgramRejected from error
 
 
 def _flat(traced: Any, outcome: _Outcome) -> list[Any]:

@@ -21,7 +21,7 @@ from ...ir.functions.lookup import functions
 from .checks import demand
 
 
-class NotTaken(Exception):
+class NoReference(Exception):
     """An operator that the table has not, or a case of which torch says that it means nothing."""
 
 
@@ -36,7 +36,7 @@ def _axes(op: Any, x: Any, name: str = "axis") -> list[int]:
 def _reduced(function: str) -> ReferenceRule:
     def rule(torch: Any, op: Any, x: Any) -> Any:
         if function in ("amax", "amin") and x.numel() == 0:
-            raise NotTaken("torch has no greatest element of nothing")
+            raise NoReference("torch has no greatest element of nothing")
         more = {"sum": {"dtype": x.dtype}, "var": {"correction": 0}}.get(function, {})
         return getattr(torch, function)(x, dim=_axes(op, x), keepdim=op.attr("keepdims"), **more)
 
@@ -46,10 +46,10 @@ def _reduced(function: str) -> ReferenceRule:
 def _position(function: str) -> ReferenceRule:
     def rule(torch: Any, op: Any, x: Any) -> Any:
         if x.numel() == 0:
-            raise NotTaken("torch has no position in nothing")
+            raise NoReference("torch has no position in nothing")
         axis = op.attr("axis")
-        whole = getattr(torch, function)(x, dim=axis, keepdim=axis is not None and op.attr("keepdims"))
-        return whole.reshape([1] * x.ndim) if axis is None and op.attr("keepdims") else whole
+        result = getattr(torch, function)(x, dim=axis, keepdim=axis is not None and op.attr("keepdims"))
+        return result.reshape([1] * x.ndim) if axis is None and op.attr("keepdims") else result
 
     return rule
 
@@ -162,7 +162,7 @@ class TorchProgram:
         self.functions = functions(module)
 
     def call(self, name: str, args: Sequence[Any]) -> Any:
-        """The result of a function. Raises `NotTaken`."""
+        """The result of a function. Raises `NoReference`."""
         func = self.functions[name]
         sizes: dict[str, int] = {}
         for param, value in zip(func.params, args, strict=True):
@@ -186,7 +186,7 @@ class TorchProgram:
                 values.update(zip(op.outputs, self._block(op.body.block, values, sizes), strict=True))
             else:
                 values[op.results[0]] = self._value(op, operands, values, sizes)
-        raise NotTaken("a block without an end")
+        raise NoReference("a block without an end")
 
     def _value(self, op: Operation, operands: list[Any], values: dict[SSAValue, Any], sizes: dict[str, int]) -> Any:
         if isinstance(op, relax.Operator):
@@ -214,7 +214,7 @@ class TorchProgram:
             return tuple(operands)
         if isinstance(op, relax.TupleGetItemOp):
             return operands[0][op.index.data]
-        raise NotTaken(op.name)
+        raise NoReference(op.name)
 
     def tensor(self, array: Any) -> Any:
         """The same numbers as a tensor of torch."""
@@ -224,7 +224,7 @@ class TorchProgram:
     def _operator(self, op: relax.Operator, operands: list[Any]) -> Any:
         rule = _OPERATORS.get(op.name.removeprefix("relax."))
         if rule is None:
-            raise NotTaken(op.name)
+            raise NoReference(op.name)
         return rule(self.torch, op, *operands)
 
 
@@ -235,12 +235,12 @@ def check_against_torch(module: ModuleOp, sizes: Sequence[int] = (2, 5, 1, 0)) -
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
         values = random_inputs(func, chosen, n)
         try:
-            found = interpret(module, "main", values)
+            results = interpret(module, "main", values)
             expected = program.call("main", [program.tensor(v) for v in values])
-        except (InterpreterError, NotTaken):
+        except (InterpreterError, NoReference):
             continue
-        same = same_values(_arrays(expected), found, tolerance)
-        demand(same, f"at {chosen}\ninputs {values}\ntorch {expected}\nfound {found}")
+        same = same_values(_arrays(expected), results, tolerance)
+        demand(same, f"at {chosen}\ninputs {values}\ntorch {expected}\nfound {results}")
         compared += 1
     return compared
 

@@ -91,7 +91,7 @@ def members(module: ModuleType) -> list[str]:
     for name, thing in public(module):
         lines.append(f"- `{name}{signature(thing)}`: {summary(thing)}")
         if inspect.isclass(thing):
-            lines += [f"  - `{n}{signature(m)}`: {text}" for n, m in methods(thing) if (text := _told(thing, n))]
+            lines += [f"  - `{n}{signature(m)}`: {text}" for n, m in methods(thing) if (text := _summary_of(thing, n))]
     return lines
 
 
@@ -116,7 +116,7 @@ def methods(cls: type[Any]) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
-def _told(cls: type[Any], name: str) -> str:
+def _summary_of(cls: type[Any], name: str) -> str:
     """What a class, or the one it overrides a method of, says of that method."""
     owners = (vars(c)[name] for c in cls.__mro__ if name in vars(c))
     return next((text for m in owners if (text := first_paragraph(getattr(m, "__func__", m)))), "")

@@ -115,10 +115,10 @@ def first_paragraph_of(op: type[Any]) -> str:
 
 def _description(op: type[Any]) -> str:
     described = PRIMITIVES[op.SPEC.name].function if issubclass(op, Instruction) else op
-    return _code_apart(inspect.cleandoc(own_doc(described))) or first_paragraph_of(op)
+    return _spaced_code(inspect.cleandoc(own_doc(described))) or first_paragraph_of(op)
 
 
-def _code_apart(text: str) -> str:
+def _spaced_code(text: str) -> str:
     """A docstring as markdown: what is indented stays so; before and behind it is an empty line."""
     lines: list[str] = []
     for line in text.splitlines():

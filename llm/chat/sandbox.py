@@ -44,7 +44,7 @@ _METHODS = frozenset((
 _REFUSED = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport, nodes.Block)
 
 
-def _demand_small(values: Iterable[object]) -> None:
+def _check_small(values: Iterable[object]) -> None:
     if any(isinstance(value, int) and abs(value) > MOST_INTEGER for value in values):
         raise SecurityError(f"an argument above {MOST_INTEGER}")
 
@@ -76,8 +76,8 @@ def _bounded(name: str, function: Callable[..., Any], hidden: int) -> Callable[.
     def bounded(*args: Any, **options: Any) -> Any:
         budget = current()
         values = [list(a) if isinstance(a, Iterator) else a for a in args[hidden:]]
-        _demand_small(values[1:])
-        _demand_small(options.values())
+        _check_small(values[1:])
+        _check_small(options.values())
         budget.text(
             budget.size(values, plain=name in _TEXTS)
             + (_GROWTH[name](*values, *options.values()) if name in _GROWTH else 0)
@@ -137,7 +137,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             growth = {"replace": lambda: _replaced(owner, *args), "join": lambda: _joined(args[0], owner)}.get(name)
             budget.text(budget.size(owner) + (growth() if growth is not None and args else 0))
             budget.text(_CHARACTERS_OF_A_PART * _parts(owner, *args) if name in _SPLITS else 0)
-        _demand_small(args)
+        _check_small(args)
         budget.size([*args, *options.values()])
         return super().call(context, obj, *args, **options)
 
@@ -151,9 +151,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             for many, count in ((left, right), (right, left)):
                 if isinstance(many, str | list | tuple) and isinstance(count, int):
                     budget.text(budget.size(many) * max(count, 1))
-            _demand_bits(_bits(left) + _bits(right))
+            _check_bits(_bits(left) + _bits(right))
         elif operator == "**":
-            _demand_bits(_bits(left) * abs(right) if isinstance(right, int) else 0)
+            _check_bits(_bits(left) * abs(right) if isinstance(right, int) else 0)
         return super().call_binop(context, operator, left, right)
 
     def counted(self, values: Iterable[Any], characters: int) -> Iterator[Any]:
@@ -213,7 +213,7 @@ def _bits(value: Any) -> int:
     return value.bit_length() if isinstance(value, int) else 0
 
 
-def _demand_bits(bits: int) -> None:
+def _check_bits(bits: int) -> None:
     if bits > _MOST_BITS:
         raise SecurityError(f"an integer of more than {_MOST_BITS} bits")
 

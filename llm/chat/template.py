@@ -34,7 +34,7 @@ class ChatTemplate:
         Raises `ChatTemplateError` for what is no conversation, for templates that fail, and with the message of those
         that refuse it; `MissingPackage` where the template is Jinja's and jinja2 is not installed.
         """
-        _demand_messages(messages)
+        _check_messages(messages)
         text = self._text()
         if text == CHATML:
             return _chatml(messages, reply)
@@ -54,7 +54,7 @@ class ChatTemplate:
         Special tokens are those of the template only: what looks like one in a message is text, whoever wrote it.
         Raises as `render`, and `TokenizerError`.
         """
-        _demand_messages(messages)
+        _check_messages(messages)
         guard = next((g for g in _GUARDS if not any(g in m["content"] for m in messages)), None)
         if guard is None:
             raise ChatTemplateError("a conversation has all code points that are no characters", expected="characters")
@@ -87,7 +87,7 @@ class ChatTemplate:
         return {name: "" if token is None else self.tokenizer.text_of(token) for name, token in named.items()}
 
 
-def _demand_messages(messages: Sequence[Message]) -> None:
+def _check_messages(messages: Sequence[Message]) -> None:
     problems = [f"message {i}: {problem}" for i, m in enumerate(messages) for problem in _problems(m)]
     if problems or not messages:
         raise ChatTemplateError(

@@ -15,7 +15,7 @@ from .families import FAMILIES, Family, all_but_each
 from .fields import MOST_HIDDEN, MOST_LAYERS, Fields
 from .names import GGUF, renamed
 from .rope_scaling import Stretch, yarn_factors, yarn_magnitude
-from .shapes import check_heads, demand_weights, parts_of
+from .shapes import check_heads, check_weights, parts_of
 from .weights import Weight, Weights
 
 _SCALINGS = ("none", "linear", "yarn")
@@ -40,7 +40,7 @@ def read_gguf_model(path: str | os.PathLike[str]) -> tuple[TransformerConfig, We
     config = _config(file, weights)
     if factors is not None:
         config = replace(config, rope=replace(config.rope, factors=_factors(file.path, factors, config.rope)))
-    demand_weights(file.path, config, weights, unknown)
+    check_weights(file.path, config, weights, unknown)
     return config, weights, file
 
 

@@ -20,7 +20,7 @@ from .group_quantization import Scheme, scheme_of, with_matrices
 from .names import HUGGINGFACE, HUGGINGFACE_POST_NORMED, renamed
 from .rope_scaling import rope_stretch
 from .settings import read_object, read_text
-from .shapes import check_heads, demand_weights, expected_shapes
+from .shapes import check_heads, check_weights, expected_shapes
 from .weights import Weight, Weights
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -54,7 +54,7 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
         weights.pop("output.weight", None)
     if scheme is not None:
         weights = _without_empty_biases(weights, expected_shapes(config))
-    demand_weights(os.fspath(path), config, weights, unknown)
+    check_weights(os.fspath(path), config, weights, unknown)
     return config, weights
 
 

@@ -60,11 +60,11 @@ def _yarn_of(fields: Fields, theta: float, size: int, context: int) -> Stretch:
     if scale and all_scale:
         magnitude = yarn_magnitude(factor, scale) / yarn_magnitude(factor, all_scale)
     magnitude = fields.number("attention_factor", magnitude)
-    whole = fields.flag("truncate", True)
+    truncate = fields.flag("truncate", True)
     if theta <= 1.0:
         fields.problems.append(f"frequencies of a base of {theta:g} cannot be stretched by YaRN")
         return Stretch()
-    return Stretch(yarn_factors(theta, size, factor, original, fast, slow, whole=whole), magnitude)
+    return Stretch(yarn_factors(theta, size, factor, original, fast, slow, truncate=truncate), magnitude)
 
 
 def yarn_magnitude(factor: float, scale: float = 1.0) -> float:
@@ -73,7 +73,7 @@ def yarn_magnitude(factor: float, scale: float = 1.0) -> float:
 
 
 def yarn_factors(
-    theta: float, size: int, factor: float, original: int, fast: float, slow: float, *, whole: bool = True
+    theta: float, size: int, factor: float, original: int, fast: float, slow: float, *, truncate: bool = True
 ) -> tuple[float, ...]:
     """1 for planes that turn at least `fast` times in the `original` positions, `factor` for those that turn at most
     `slow` times; between them the frequencies of both are mixed, by the number of the plane (Peng et al., 2023).
@@ -81,11 +81,11 @@ def yarn_factors(
     The two planes are rounded outwards where `whole`.
     """
 
-    def plane_that_turns(times: float) -> float:
-        return size * math.log(original / (times * 2 * math.pi)) / (2 * math.log(theta))
+    def correction_dim(rotations: float) -> float:
+        return size * math.log(original / (rotations * 2 * math.pi)) / (2 * math.log(theta))
 
-    first, last = plane_that_turns(fast), plane_that_turns(slow)
-    if whole:
+    first, last = correction_dim(fast), correction_dim(slow)
+    if truncate:
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, size - 1)
     width = last - first or _UNTURNED

@@ -50,7 +50,7 @@ def _layer_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
     )
 
 
-def demand_weights(path: str, config: TransformerConfig, weights: Weights, unknown: Sequence[str] = ()) -> None:
+def check_weights(path: str, config: TransformerConfig, weights: Weights, unknown: Sequence[str] = ()) -> None:
     """Raise `ModelError` with all weights that are missing, too many, or of another shape or format than the model's.
 
     Matrices may be of any format but integers, vectors are plain. `unknown` are names that no weight has.
@@ -60,14 +60,16 @@ def demand_weights(path: str, config: TransformerConfig, weights: Weights, unkno
     problems += [
         f"'{name}' belongs to no part of the model" for name in (*unknown, *(n for n in weights if n not in shapes))
     ]
-    problems += [p for name, weight in weights.items() if name in shapes and (p := _misfit(name, weight, shapes[name]))]
+    problems += [
+        p for name, weight in weights.items() if name in shapes and (p := _mismatch(name, weight, shapes[name]))
+    ]
     if problems:
         more = len(problems) - _MOST_NOTES
         notes = problems[:_MOST_NOTES] + [f"and {more} more"] * (more > 0)
         raise ModelError(f"the weights of '{path}' are not those of its model", notes=notes)
 
 
-def _misfit(name: str, weight: Weight, shape: tuple[int, ...]) -> str | None:
+def _mismatch(name: str, weight: Weight, shape: tuple[int, ...]) -> str | None:
     if weight.shape != shape:
         return f"'{name}' has the shape {list(weight.shape)}, not {list(shape)}"
     plain = weight.data.dtype.name != "uint8"

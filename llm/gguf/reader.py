@@ -107,9 +107,9 @@ class _File:
         metadata = self._metadata(entries)
         alignment = self._alignment(metadata)
         places = [self._place() for _ in range(tensor_count)]
-        self._demand_unique("tensor", (place.name for place in places))
+        self._check_unique("tensor", (place.name for place in places))
         start = -(-cursor.at // alignment) * alignment
-        self._demand_apart(places, start, alignment)
+        self._check_layout(places, start, alignment)
         return GgufFile(cursor.name, version, metadata, {p.name: self._tensor(p, start) for p in places})
 
     def _version(self) -> int:
@@ -167,13 +167,13 @@ class _File:
         checked_shape(shape, BY_CODE[code].size, f"the tensor '{brief(name)}' of '{cursor.name}'", GgufError)
         return _Place(name, shape, BY_CODE[code], int(cursor.number(10, f"the offset of '{name}'")))
 
-    def _demand_unique(self, kind: str, names: Iterable[str]) -> None:
+    def _check_unique(self, kind: str, names: Iterable[str]) -> None:
         seen: set[str] = set()
         twice = sorted({name for name in names if name in seen or seen.add(name)})
         if twice:
             raise GgufError(f"'{self.cursor.name}' has a {kind} twice", notes=_few(twice))
 
-    def _demand_apart(self, places: list[_Place], start: int, alignment: int) -> None:
+    def _check_layout(self, places: list[_Place], start: int, alignment: int) -> None:
         """Every tensor lies inside of the file, aligned, and none on another."""
         room = len(self.cursor.data) - start
         problems = [

@@ -14,13 +14,13 @@ class Texts(Sequence[str]):
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, texts: Iterable[str]):
-        whole, sizes = bytearray(), array("I")
+        data, sizes = bytearray(), array("I")
         for text in texts:  # never all of them at once: what objects of Python leave behind stays with the process
             part = text.encode("utf-8", "surrogatepass")
-            whole += part
+            data += part
             sizes.append(len(part))
-        self._whole = bytes(whole)
-        self._bounds = array("I" if len(whole) < 1 << 32 else "Q", accumulate(sizes, initial=0))
+        self._data = bytes(data)
+        self._bounds = array("I" if len(data) < 1 << 32 else "Q", accumulate(sizes, initial=0))
         """Where each begins in the whole, which is where the one before it ends, and where the last one ends."""
 
     def __len__(self) -> int:
@@ -37,10 +37,10 @@ class Texts(Sequence[str]):
         place = index if index >= 0 else index + len(self)
         if place < 0:
             raise IndexError(index)
-        return str(self._whole[self._bounds[place] : self._bounds[place + 1]], "utf-8", "surrogatepass")
+        return str(self._data[self._bounds[place] : self._bounds[place + 1]], "utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        return (str(self._whole[begin:end], "utf-8", "surrogatepass") for begin, end in pairwise(self._bounds))
+        return (str(self._data[begin:end], "utf-8", "surrogatepass") for begin, end in pairwise(self._bounds))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str) or not isinstance(other, Sequence):

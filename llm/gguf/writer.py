@@ -65,8 +65,8 @@ def _stored(name: str, tensor: Any) -> tuple[tuple[int, ...], TensorFormat, np.n
     if len(shape) > MOST_DIMS:
         raise GgufError(f"tensor '{name}' has too many dimensions", expected=f"up to {MOST_DIMS}", found=list(shape))
     data = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-    whole = (shape[-1] if shape else 1) % row.elements == 0
-    if not whole or data.nbytes != int(np.prod(shape, dtype=np.int64)) // row.elements * row.size:
+    full_blocks = (shape[-1] if shape else 1) % row.elements == 0
+    if not full_blocks or data.nbytes != int(np.prod(shape, dtype=np.int64)) // row.elements * row.size:
         raise GgufError(
             f"tensor '{name}' does not fill its shape",
             expected=f"{list(shape)} of {row.name}",

@@ -24,7 +24,7 @@ from ...handles.relax.calls import call_operator
 from ..cache import CacheLayout
 from ..checkpoints.config import TransformerConfig
 from .kv_cache import PagedKVCache, cache_specs
-from .position_embedding import angles, frequencies, magnitude_of, turned
+from .position_embedding import angles, frequencies, magnitude_of, rotate
 
 Outputs = tuple[Tensor, Tensor, Tensor]
 """Logits, and the pools of keys and values."""
@@ -172,17 +172,17 @@ class Attention(Module):
         value = op.reshape(self.value(x), [sequences, length, config.kv_heads, size])
         if config.qk_norm:
             query, key = self.query_norm(query), self.key_norm(key)
-        query, key = (self._turned(x, cosines, sines) for x in (query, key))
+        query, key = (self._rotate(x, cosines, sines) for x in (query, key))
         scale = size**-0.5 if config.attention_scale is None else config.attention_scale
         window = config.sliding_window if has_window(config, self.layer) else None
         out = cache.attention(self.layer, query, key, value, scale, window, config.attention_softcap)
         return self.output(op.reshape(out, [x.shape[0], config.heads * size]))
 
-    def _turned(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    def _rotate(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
         """`(sequences, length, heads, size)` -> heads first, turned where the layer turns."""
         if self.config.rope_layers and not self.config.rope_layers[self.layer]:
             return op.permute(x, [0, 2, 1, 3])
-        return turned(x, cosines, sines)
+        return rotate(x, cosines, sines)
 
 
 class FeedForward(Module):

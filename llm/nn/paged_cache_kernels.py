@@ -37,7 +37,7 @@ def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: floa
     return [cosines, compute(dims, lambda *i: scaled(tx.sin(angle(*i))), "sines")]
 
 
-def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """`x` (sequences, length, heads, size), each head turned in the planes of its numbers i and i + planes.
 
     The result has heads first: (sequences, heads, length, size). Numbers beyond two times the planes stay.
@@ -51,9 +51,9 @@ def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
         other = tx.floormod(1 - second, 2) * half + plane
         sign = (second * 2 - 1).astype(x.type)
         turned = x(b, i, h, d) * cosines(b, i, plane) + sign * x(b, i, h, other) * sines(b, i, plane)
-        return turned if whole else tx.if_then_else(d < half * 2, turned, x(b, i, h, d))
+        return turned if is_full else tx.if_then_else(d < half * 2, turned, x(b, i, h, d))
 
-    whole = planes * 2 == x.dims[3]
+    is_full = planes * 2 == x.dims[3]
     return compute([x.dims[0], x.dims[2], x.dims[1], x.dims[3]], element, "turned")
 
 
@@ -132,7 +132,7 @@ def _masked_softmax(scores: Tensor, allowed: Callable[[Sequence[PrimExpr]], Prim
     total = rd.sum(powers, axis, keepdims=True)
 
     def weight(*i: PrimExpr) -> PrimExpr:
-        whole = total(*i[:-1], 0)
-        return tx.div(powers(*i), tx.select(tx.equal(whole, zero), tx.const(1, whole.type), whole))
+        denominator = total(*i[:-1], 0)
+        return tx.div(powers(*i), tx.select(tx.equal(denominator, zero), tx.const(1, denominator.type), denominator))
 
     return compute(scores.dims, weight, "weights")

@@ -19,10 +19,10 @@ def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
     """
     is_local = local and rope.local_theta is not None
     theta = rope.local_theta if is_local else rope.theta
-    turns = np.float64(theta) ** -(np.arange(0, rope.size, 2) / rope.size)
+    radians = np.float64(theta) ** -(np.arange(0, rope.size, 2) / rope.size)
     if rope.factors is not None and not is_local:
-        turns = turns / np.asarray(rope.factors)
-    return turns.astype(np.float32)
+        radians = radians / np.asarray(rope.factors)
+    return radians.astype(np.float32)
 
 
 def magnitude_of(rope: Rope, local: bool = False) -> float:
@@ -30,17 +30,19 @@ def magnitude_of(rope: Rope, local: bool = False) -> float:
     return 1.0 if local and rope.local_theta is not None else rope.magnitude
 
 
-def angles(starts: Tensor, turns: np.ndarray[Any, Any], length: Any, magnitude: float = 1.0) -> tuple[Tensor, Tensor]:
+def angles(
+    starts: Tensor, frequencies: np.ndarray[Any, Any], length: Any, magnitude: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """`magnitude` times cosines and sines, `(sequences, length, planes)` each, of the positions from
     `starts[sequence]` on."""
-    args = [starts, Tensor.from_const(turns), length, magnitude]
+    args = [starts, Tensor.from_const(frequencies), length, magnitude]
     cosines, sines = tensor_expr_op(paged_cache.angles, "angles", args)
     return cosines, sines
 
 
-def turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """`x` (sequences, length, heads, size) turned, as (sequences, heads, length, size)."""
-    return tensor_expr_op(paged_cache.turned, "turned", [x, cosines, sines])
+    return tensor_expr_op(paged_cache.rotate, "turned", [x, cosines, sines])
 
 
-__all__ = ["angles", "frequencies", "magnitude_of", "turned"]
+__all__ = ["angles", "frequencies", "magnitude_of", "rotate"]

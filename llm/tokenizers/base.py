@@ -63,8 +63,10 @@ class Tokenizer(ABC):
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            found = f"U+{ord(text[error.start]):04X} at {error.start}"
-            raise TokenizerError("a text has half of a surrogate pair", expected="characters", found=found) from error
+            surrogate = f"U+{ord(text[error.start]):04X} at {error.start}"
+            raise TokenizerError(
+                "a text has half of a surrogate pair", expected="characters", found=surrogate
+            ) from error
         return self._encode(text, special, guard)
 
     def prompt(self, text: str, special: bool = False, guard: str | None = None) -> list[int]:
@@ -97,7 +99,7 @@ class Tokenizer(ABC):
     def _encode(self, text: str, special: bool, guard: str | None) -> list[int]:
         """As `encode`, of a text that is Unicode."""
 
-    def _demand_token(self, token: int) -> None:
+    def _check_token(self, token: int) -> None:
         if not 0 <= token < self.size:
             raise TokenizerError("there is no such token", expected=f"0 … {self.size - 1}", found=token)
 

@@ -38,12 +38,12 @@ class BytePairTokenizer(VocabularyTokenizer):
         special: SpecialTokens,
         merges: Sequence[str],
         splitting: tuple[re.Pattern[str], ...],
-        whole_words: bool,
+        ignore_merges: bool,
     ):
         super().__init__(vocabulary, special)
         self._ranks = TextIndex(merges)
         self._splitting = splitting
-        self._whole_words = whole_words
+        self._ignore_merges = ignore_merges
         self._kept: dict[str, list[int]] = {}
 
     def _encode_part(self, text: str, begins: bool) -> list[int]:
@@ -60,7 +60,7 @@ class BytePairTokenizer(VocabularyTokenizer):
 
     def _encode_word(self, word: str) -> list[int]:
         ids = self.vocabulary.ids
-        if self._whole_words and word in ids:
+        if self._ignore_merges and word in ids:
             return [ids[word]]
         symbols = merged(word, self._rank) if len(word) > 1 else [word]
         return [token for symbol in symbols for token in self._tokens_of(symbol)]

@@ -20,7 +20,7 @@ from .vocabulary import BYTE, CONTROL, NORMAL, Vocabulary
 
 _PREFIX = "tokenizer.ggml."
 _MODELS = ("gpt2", "llama")
-_WHOLE_WORDS = ("llama-bpe", "llama3", "llama-v3")
+_IGNORE_MERGES = ("llama-bpe", "llama3", "llama-v3")
 """Pre-tokenizers of Llama 3: its words that are tokens are not joined, and a text begins by the first token."""
 _BYTE_TEXT = re.compile("<0x[0-9A-F]{2}>")
 
@@ -83,7 +83,7 @@ def _token(fields: Fields, key: str, count: int) -> int | None:
 def _special(fields: Fields, vocabulary: Vocabulary, model: str) -> SpecialTokens:
     count = len(vocabulary.texts)
     bos, eos, eot, eom = (_token(fields, f"{name}_token_id", count) for name in ("bos", "eos", "eot", "eom"))
-    begins = model == "llama" or fields.entries.get("pre") in _WHOLE_WORDS
+    begins = model == "llama" or fields.entries.get("pre") in _IGNORE_MERGES
     stop = stop_tokens(vocabulary.of_kinds(CONTROL), (eos, eot, eom))
     return SpecialTokens(bos, eos, stop, fields.flag("add_bos_token", begins), fields.flag("add_eos_token", False))
 
@@ -98,7 +98,7 @@ def _byte_pairs(fields: Fields, vocabulary: Vocabulary, special: SpecialTokens) 
     name = fields.entries.get("pre", "default")
     if not isinstance(name, str) or name not in SPLITTINGS:
         raise unknown_name("pre-tokenizer", str(name)[:80], SPLITTINGS)
-    return BytePairTokenizer(vocabulary, special, merges, SPLITTINGS[name], name in _WHOLE_WORDS)
+    return BytePairTokenizer(vocabulary, special, merges, SPLITTINGS[name], name in _IGNORE_MERGES)
 
 
 def _sentence_pieces(fields: Fields, vocabulary: Vocabulary, special: SpecialTokens) -> Tokenizer:

@@ -23,7 +23,7 @@ def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
     package = require("tokenizers", "language")
     path = Path(folder, "tokenizer.json")
     text = read_file(path, _MOST, TokenizerError)
-    with _told(f"'{path}' is no tokenizer"):
+    with _as_tokenizer_error(f"'{path}' is no tokenizer"):
         tokenizer = package.Tokenizer.from_str(text.decode())
         tokenizer.no_padding()  # to any length that the file says
         tokenizer.no_truncation()
@@ -42,7 +42,7 @@ def _end_tokens(generation: Mapping[str, Any]) -> list[int]:
 
 
 @contextmanager
-def _told(problem: str) -> Iterator[None]:
+def _as_tokenizer_error(problem: str) -> Iterator[None]:
     """Errors of the package, panics of its Rust code among them, as `TokenizerError`: it raises nothing narrower."""
     try:
         yield
@@ -71,11 +71,11 @@ class HuggingFaceTokenizer(Tokenizer):
         text = entry.get("content") if isinstance(entry, Mapping) else entry
         if not isinstance(text, str):
             return None
-        with _told(f"'{name}' is no text"):
+        with _as_tokenizer_error(f"'{name}' is no text"):
             return self._tokenizer.token_to_id(text)
 
     def _begins_with(self, bos: int | None) -> bool:
-        with _told("the tokenizer reads no text"):
+        with _as_tokenizer_error("the tokenizer reads no text"):
             return bos is not None and self._tokenizer.encode("x").ids[:1] == [bos]
 
     @property
@@ -83,7 +83,7 @@ class HuggingFaceTokenizer(Tokenizer):
         return self._special
 
     def text_of(self, token: int) -> str:
-        self._demand_token(token)
+        self._check_token(token)
         return self._tokenizer.id_to_token(token) or ""
 
     def stream(self, special: bool = False) -> TextStream:
@@ -92,8 +92,8 @@ class HuggingFaceTokenizer(Tokenizer):
     def decode(self, tokens: Any, special: bool = False) -> str:
         numbers = list(tokens)
         for token in numbers:
-            self._demand_token(token)
-        with _told("the tokenizer cannot write tokens"):
+            self._check_token(token)
+        with _as_tokenizer_error("the tokenizer cannot write tokens"):
             return self._tokenizer.decode(numbers, skip_special_tokens=not special)
 
     def _encode(self, text: str, special: bool, guard: str | None) -> list[int]:
@@ -107,7 +107,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def _plain(self, text: str, special: bool) -> list[int]:
         self._tokenizer.encode_special_tokens = not special
-        with _told("the tokenizer cannot read a text"):
+        with _as_tokenizer_error("the tokenizer cannot read a text"):
             return self._tokenizer.encode(text, add_special_tokens=False).ids
 
 
@@ -120,8 +120,8 @@ class _Stream(TextStream):
         self._kept: list[int] = []
 
     def push(self, token: int) -> str:
-        self._tokenizer._demand_token(token)
-        with _told("the tokenizer cannot write tokens"):
+        self._tokenizer._check_token(token)
+        with _as_tokenizer_error("the tokenizer cannot write tokens"):
             text = self._stream.step(self._tokenizer._tokenizer, token)
         self._kept = [*self._kept, token] if text is None else []
         return text or ""

@@ -16,14 +16,14 @@ def merged(symbols: Sequence[str], priority: Priority) -> list[str]:
     before = list(range(-1, len(texts) - 1))
     queue: list[tuple[float, int, int, str, str]] = []
 
-    def look_at(left: int, right: int) -> None:
+    def push_pair(left: int, right: int) -> None:
         if left >= 0 and right < len(texts):
             rank = priority(texts[left], texts[right])
             if rank is not None:
                 heapq.heappush(queue, (rank, left, right, texts[left], texts[right]))
 
     for i in range(1, len(texts)):
-        look_at(i - 1, i)
+        push_pair(i - 1, i)
     while queue:
         _, left, right, left_text, right_text = heapq.heappop(queue)
         if texts[left] != left_text or texts[right] != right_text or after[left] != right:
@@ -33,6 +33,6 @@ def merged(symbols: Sequence[str], priority: Priority) -> list[str]:
         after[left] = after[right]
         if after[right] < len(texts):
             before[after[right]] = left
-        look_at(before[left], left)
-        look_at(left, after[left])
+        push_pair(before[left], left)
+        push_pair(left, after[left])
     return [text for text in texts if text]

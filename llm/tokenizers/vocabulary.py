@@ -43,14 +43,14 @@ class VocabularyTokenizer(Tokenizer):
         self.size = len(vocabulary.texts)
         own = vocabulary.of_kinds(USER_DEFINED)
         self._special = vocabulary.of_kinds(CONTROL, UNKNOWN)
-        self._cut_out = {False: _finder(own), True: _finder(own | self._special)}
+        self._cut_out = {False: _longest_match(own), True: _longest_match(own | self._special)}
 
     @property
     def special_texts(self) -> Mapping[str, int]:
         return self._special
 
     def text_of(self, token: int) -> str:
-        self._demand_token(token)
+        self._check_token(token)
         return self.vocabulary.texts[token]
 
     def stream(self, special: bool = False) -> TextStream:
@@ -61,7 +61,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def bytes_of(self, token: int, special: bool = False) -> bytes:
         """The bytes of a token in UTF-8, which may be a part of a character; none of special ones unless `special`."""
-        self._demand_token(token)
+        self._check_token(token)
         kind, text = self.vocabulary.kinds[token], self.vocabulary.texts[token]
         if kind in (CONTROL, UNKNOWN, UNUSED):
             return text.encode() if special else b""
@@ -99,7 +99,7 @@ class VocabularyTokenizer(Tokenizer):
         """The bytes of a token of normal kind, or of bytes."""
 
 
-def _finder(texts: Mapping[str, int]) -> re.Pattern[str] | None:
+def _longest_match(texts: Mapping[str, int]) -> re.Pattern[str] | None:
     """An expression with one group that finds the longest of some texts; None where there are none."""
     if not texts:
         return None

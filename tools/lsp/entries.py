@@ -100,8 +100,8 @@ def script_entries() -> Mapping[str, Mapping[str, Entry]]:
     """The names of TVMScript by dialect (`relax`, `tir`, `ir`); the operators of plug-ins are among them."""
     relax = {name: _function("R", name, f) for name, f in relax_parser.FUNCTIONS.items()}
     relax |= {e.name: e for e in map(_operator, OPERATORS.values())}
-    for whole, function in COMPOSITES.items():
-        name, parameters = whole.removeprefix("relax."), composite_parameters(whole)
+    for full_name, function in COMPOSITES.items():
+        name, parameters = full_name.removeprefix("relax."), composite_parameters(full_name)
         relax[name] = Entry(name, f"R.{name}({', '.join(parameters)})", _doc(function))
     calls = {**tir_parser.FUNCTIONS, **tir_parser.SPECIAL}
     tir = {name: _function("T", name, f) for name, f in calls.items() if name not in tir_unsupported.UNSUPPORTED}
@@ -157,8 +157,8 @@ def operation_entries(dialect: str) -> Mapping[str, Entry]:
             attributes = tuple(cls.ATTR_SPECS)
         else:
             usage, text, attributes = cls.name, _doc(cls), tuple(_attributes(cls))
-        whole = "\n\n".join(filter(None, (text, "\n".join(_definition(cls)))))
-        entries[cls.name] = Entry(cls.name, usage, whole, attributes)
+        documentation = "\n\n".join(filter(None, (text, "\n".join(_definition(cls)))))
+        entries[cls.name] = Entry(cls.name, usage, documentation, attributes)
     return entries
 
 

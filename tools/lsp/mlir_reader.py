@@ -41,7 +41,7 @@ class MlirReader:
 
     def read(self, text: str) -> Reading:
         """The text as it is now. Raises nothing: what is wrong is a problem."""
-        self._memory.turn()
+        self._memory.begin_reading()
         reading = Reading(lines_of(text))
         register_source(self._filename, "\n".join(reading.lines))
         with no_gc():
@@ -53,7 +53,7 @@ class MlirReader:
     def _read_section(self, reading: Reading, section: _Section) -> None:
         frame = self._piece(section, section.first, section.frame, "")
         if not section.functions or isinstance(frame.op, ModuleOp) and not _is_frame(frame.op):
-            module = self._read_whole(reading, section, frame)
+            module = self._read_module(reading, section, frame)
         else:
             pieces = [self._piece(section, first, lines, name) for name, first, lines in section.functions]
             checked = self._checker(section).check(pieces, frame.op)
@@ -63,14 +63,14 @@ class MlirReader:
         if module is not None:
             reading.modules[section.name] = module
 
-    def _read_whole(self, reading: Reading, section: _Section, frame: Piece) -> ModuleOp | None:
+    def _read_module(self, reading: Reading, section: _Section, frame: Piece) -> ModuleOp | None:
         """A section that is no list of functions is one piece."""
-        whole = frame if not section.functions else self._piece(section, section.first, section.lines, "")
-        reading.pieces.append(whole)
-        if not isinstance(whole.op, ModuleOp):
+        piece = frame if not section.functions else self._piece(section, section.first, section.lines, "")
+        reading.pieces.append(piece)
+        if not isinstance(piece.op, ModuleOp):
             return None
-        self._checker(section).check_whole(whole, whole.op)
-        return whole.op
+        self._checker(section).check_module(piece, piece.op)
+        return piece.op
 
     def _checker(self, section: _Section) -> Checker:
         return self._checkers.setdefault(section.name, Checker())
@@ -137,8 +137,10 @@ class _Parser(LocatedParser):
             text = lines[place.line - 1]
             begin = text.find(f"%{name}", place.column - 1)
             begin = place.column - 1 if begin < 0 else begin
-            said = types in text or not types or text.lstrip().startswith("^")
-            yield Binding(f"%{name}", Place(place.line - 1 - above, begin, begin + len(name) + 1), types or None, said)
+            is_annotated = types in text or not types or text.lstrip().startswith("^")
+            yield Binding(
+                f"%{name}", Place(place.line - 1 - above, begin, begin + len(name) + 1), types or None, is_annotated
+            )
 
 
 def _written(lines: Sequence[str]) -> Iterator[Binding]:

@@ -110,7 +110,7 @@ class Text:
             if piece.first <= last and piece.last >= first:
                 for b in piece.bindings:
                     number = piece.first + b.place.line
-                    if not b.said and b.type is not None and first <= number <= last:
+                    if not b.is_annotated and b.type is not None and first <= number <= last:
                         yield number, b.place.end, f": {b.type}" if b.name else f" {b.type}"
 
 

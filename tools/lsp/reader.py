@@ -39,7 +39,7 @@ class Memory:
         self._last: dict[Hashable, Piece] = {}
         self._now: dict[Hashable, Piece] = {}
 
-    def turn(self) -> None:
+    def begin_reading(self) -> None:
         """Begin a reading: what the last one did not use is forgotten."""
         self._last, self._now = self._now, {}
 
@@ -64,12 +64,12 @@ class Checker:
 
         The module has the attributes of `around`. Gives the module, None where a function of it could not be read.
         """
-        whole = _without_broken(pieces)
+        readable_pieces = _without_broken(pieces)
         block = self._module.body.block
         for op in list(block.ops):
             op.detach()
         by_op: dict[Operation, Piece] = {}
-        for piece in whole:
+        for piece in readable_pieces:
             if piece.op is not None:
                 if piece.op.parent is not None:  # a module of the parser's
                     piece.op.detach()
@@ -81,9 +81,9 @@ class Checker:
         for op, error in self._verifier.problems(self._module):
             piece = by_op.get(op, pieces[0])
             piece.ill_formed.append(problem_of(error, piece.lines, piece.origin))
-        return self._module if len(whole) == len(pieces) else None
+        return self._module if len(readable_pieces) == len(pieces) else None
 
-    def check_whole(self, piece: Piece, module: ModuleOp) -> None:
+    def check_module(self, piece: Piece, module: ModuleOp) -> None:
         """Note what is ill-formed in a piece that is a module."""
         errors = [error for _, error in self._verifier.problems(module)]
         piece.ill_formed = [problem_of(error, piece.lines, piece.origin) for error in errors]
@@ -92,12 +92,12 @@ class Checker:
 def _without_broken(pieces: list[Piece]) -> list[Piece]:
     """The pieces that could be read and mention none that could not."""
     broken = {p.name for p in pieces if p.op is None}
-    whole = [p for p in pieces if p.op is not None]
+    remaining = [p for p in pieces if p.op is not None]
     while broken:
-        touched = [p for p in whole if not broken.isdisjoint(p.words)]
+        touched = [p for p in remaining if not broken.isdisjoint(p.words)]
         broken = {p.name for p in touched}
-        whole = [p for p in whole if p not in touched]
-    return whole
+        remaining = [p for p in remaining if p not in touched]
+    return remaining
 
 
 def readable(read: Callable[[], Operation | None], piece: Piece, silent: tuple[type[TiraxError], ...] = ()) -> None:

@@ -50,7 +50,7 @@ class Binding:
     name: str
     place: Place
     type: str | None = None
-    said: bool = True
+    is_annotated: bool = True
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ class Reading:
         binding = before[-1] if before else bound[0] if bound else None
         if binding is None:
             return None
-        return Binding(name, binding.place.below(piece.first), binding.type, binding.said)
+        return Binding(name, binding.place.below(piece.first), binding.type, binding.is_annotated)
 
 
 def _is_value_of(binding: Binding, here: tuple[int, int]) -> bool:

@@ -40,7 +40,7 @@ class ScriptReader:
             return self._read(text)
 
     def _read(self, text: str) -> Reading:
-        self._memory.turn()
+        self._memory.begin_reading()
         reading = Reading(lines_of(text))
         register_source(self._source.filename, "\n".join(reading.lines))
         with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
@@ -217,8 +217,8 @@ def _bindings(node: ast.FunctionDef, piece: Piece, types: Types, by_name: dict[s
     for line, offset, name in sorted(names):
         text = piece.lines[line - 1 - piece.origin]
         start = offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))
-        shown, said = types.get((line, offset), (by_name.get(name), True))
-        yield Binding(name, Place(line - 1 - piece.origin, start, start + len(name)), shown, said)
+        shown, is_annotated = types.get((line, offset), (by_name.get(name), True))
+        yield Binding(name, Place(line - 1 - piece.origin, start, start + len(name)), shown, is_annotated)
 
 
 def _result(node: ast.FunctionDef, piece: Piece, shown: str) -> Iterator[Binding]:

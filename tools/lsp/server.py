@@ -72,7 +72,7 @@ class TiraxServer(LanguageServer):
         super().__init__("tirax-lsp", version, text_document_sync_kind=kind)
         self.documents: dict[str, Document] = {}
 
-    def take(self, uri: str, source: str, language: str | None = None) -> None:
+    def update(self, uri: str, source: str, language: str | None = None) -> None:
         """A text is there, or is another; its problems are told after a pause."""
         document = self.documents.get(uri)
         if document is None:
@@ -85,21 +85,21 @@ class TiraxServer(LanguageServer):
         document.change(source)
         if document.waiting is not None:
             document.waiting.cancel()
-        document.waiting = asyncio.get_running_loop().call_later(PAUSE, self.tell, uri)
+        document.waiting = asyncio.get_running_loop().call_later(PAUSE, self.publish, uri)
 
-    def tell(self, uri: str) -> None:
+    def publish(self, uri: str) -> None:
         """Publish the problems of a text."""
         document = self.documents.get(uri)
         if document is None:
             return
         document.waiting = None
-        found = [
+        diagnostics = [
             lsp.Diagnostic(self.range(document.text, p.place), p.text, lsp.DiagnosticSeverity.Error, source="tirax")
             for p in document.text.reading.problems()
         ]
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
 
-    def forget(self, uri: str) -> None:
+    def close(self, uri: str) -> None:
         """A text was closed."""
         document = self.documents.pop(uri, None)
         if document is not None and document.waiting is not None:
@@ -186,11 +186,11 @@ def actions(server: TiraxServer, params: lsp.CodeActionParams) -> list[lsp.CodeA
     return [
         lsp.CodeAction(f"run the pass {name}", kind, data={**data, "pass": name})
         for kind, name in kinds.items()
-        if _asked_for(kind, context.only)
+        if _is_requested(kind, context.only)
     ]
 
 
-def _asked_for(kind: str, only: Iterable[str] | None) -> bool:
+def _is_requested(kind: str, only: Iterable[str] | None) -> bool:
     return not only or any(kind == k or kind.startswith(f"{k}.") for k in only)
 
 
@@ -228,16 +228,16 @@ def make_server(version: str) -> TiraxServer:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
         item = params.text_document
-        server.take(item.uri, item.text, item.language_id)
+        server.update(item.uri, item.text, item.language_id)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
         for change in params.content_changes:
-            server.take(params.text_document.uri, change.text)
+            server.update(params.text_document.uri, change.text)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: lsp.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-        server.forget(params.text_document.uri)
+        server.close(params.text_document.uri)
 
     server.feature(lsp.TEXT_DOCUMENT_HOVER)(hover)
     server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(definition)

@@ -40,7 +40,7 @@ def _graph(graph: dict[str, Any]) -> Any:
 
 
 def _node(node: dict[str, Any]) -> Any:
-    made = {
+    converted = {
         "attrs": [_builder.KeyValue(**a) for a in node["attrs"]],
         "incomingEdges": [_builder.IncomingEdge(**e) for e in node["incomingEdges"]],
         "outputsMetadata": [
@@ -48,4 +48,4 @@ def _node(node: dict[str, Any]) -> Any:
             for m in node["outputsMetadata"]
         ],
     }
-    return _builder.GraphNode(**{**node, **made})
+    return _builder.GraphNode(**{**node, **converted})

@@ -54,7 +54,7 @@ def reduce(options: Namespace) -> int:
     seconds = time.monotonic() - start
     late = "; the time was over, it may become smaller with more --seconds" if seconds > options.seconds else ""
     counts = f"{operations(module)} operations to {operations(small)}"
-    report(f"reduce: {counts}, {reduction.asked} programs tried in {seconds:.1f} s{late}")
+    report(f"reduce: {counts}, {reduction.evaluated} programs tried in {seconds:.1f} s{late}")
     return OK
 
 

@@ -38,7 +38,7 @@ class Edit:
     def _smaller(self, module: ModuleOp, start: int, size: int) -> ModuleOp | None:
         copy = module.clone()
         for site in self.sites(copy)[start : start + size]:
-            if _stands(site):
+            if _is_attached(site):
                 self.apply(site)
         return smaller_and_sound(copy, module)
 
@@ -109,14 +109,14 @@ def operations(module: ModuleOp) -> int:
     return sum(1 for _ in module.walk()) - 1
 
 
-def replaced(old: SSAValue, new: SSAValue) -> None:
+def replace_value(old: SSAValue, new: SSAValue) -> None:
     """Let `new` stand for `old`, under its name where it has none."""
     if name_of(new) is None:
         set_name(new, name_of(old))
     old.replace_all_uses_with(new)
 
 
-def _stands(site: Any) -> bool:
+def _is_attached(site: Any) -> bool:
     """Whether what a place is about is still in the module, after changes at the places before it."""
     owner = site.owner if isinstance(site, SSAValue) else site
     op = owner if isinstance(owner, Operation) else owner.parent_op() if hasattr(owner, "parent_op") else None

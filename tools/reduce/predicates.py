@@ -81,10 +81,10 @@ def _meaning_changes(question: Question, module: ModuleOp) -> str | None:
     """The program computes something else after the passes, on the interpreter or, where they lower it, natively."""
     try:
         after = question.run(module, verify=False)
-        found = MeaningCheck(question.sizes).difference(module.clone(), after, "the passes", "reduce")
+        difference = MeaningCheck(question.sizes).difference(module.clone(), after, "the passes", "reduce")
     except DiagnosticException:
         return None
-    return None if found is None else "computes something else"
+    return None if difference is None else "computes something else"
 
 
 def _slower(question: Question, module: ModuleOp) -> str | None:
@@ -140,8 +140,8 @@ def of_command(words: Sequence[str], suffix: str, write: Callable[[ModuleOp], st
             for path, module in zip(paths, modules, strict=True):
                 path.parent.mkdir()
                 path.write_text(write(module), encoding="utf-8")
-            asked = [[word.replace("{}", str(path)) for word in words] for path in paths]
-            return in_threads(lambda command: _asked(command, seconds), asked)
+            commands = [[word.replace("{}", str(path)) for word in words] for path in paths]
+            return in_threads(lambda command: _run_command(command, seconds), commands)
 
     return predicate
 
@@ -152,7 +152,7 @@ def in_threads(function: Callable[[list[str]], str | None], arguments: list[list
         return list(pool.map(function, arguments))
 
 
-def _asked(words: Sequence[str], seconds: float) -> str | None:
+def _run_command(words: Sequence[str], seconds: float) -> str | None:
     null = subprocess.DEVNULL
     try:
         done = subprocess.run(words, timeout=seconds, check=False, stdin=null, stdout=null, stderr=null)

@@ -21,7 +21,7 @@ class Reduction:
     predicate: Predicate
     sign: str
     jobs: int = 1
-    asked: int = 0
+    evaluated: int = 0
 
     def __post_init__(self) -> None:
         self._known: dict[str, bool] = {}
@@ -30,7 +30,7 @@ class Reduction:
         """Whether programs have the fault."""
         texts = [str(module) for module in modules]
         new = {text: module for text, module in zip(texts, modules, strict=True) if text not in self._known}
-        self.asked += len(new)
+        self.evaluated += len(new)
         signs = self.predicate(list(new.values())) if new else ()
         self._known.update(zip(new, (sign == self.sign for sign in signs), strict=True))
         return [self._known[text] for text in texts]

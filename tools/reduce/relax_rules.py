@@ -10,7 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ...dialects import relax, tir
 from ...ir.functions.lookup import binding_blocks, functions, module_of, ops_of_type, relax_functions
 from ...ir.rewriting.edit import erase, inline_before, set_type
-from .edits import Edit, replaced, smaller_and_sound
+from .edits import Edit, replace_value, smaller_and_sound
 from .search import ReductionRule
 
 
@@ -48,7 +48,7 @@ def _cut_tail(module: ModuleOp, start: int, size: int) -> ModuleOp | None:
         return None
     if len(sites[start + size].results) != 1:
         return None
-    _give_back(func, sites[start + size].results[0])
+    _return_value(func, sites[start + size].results[0])
     return smaller_and_sound(copy, module)
 
 
@@ -60,7 +60,7 @@ def _function_of(op: Operation) -> relax.FuncOp:
     return at
 
 
-def _give_back(func: relax.FuncOp, value: SSAValue) -> None:
+def _return_value(func: relax.FuncOp, value: SSAValue) -> None:
     """Let a function return a value of its body, or of a dataflow block there, of which it is the first output then."""
     owner = value.owner
     at = owner.parent_op() if isinstance(owner, Operation) else None
@@ -95,13 +95,13 @@ def _return_instead(value: SSAValue) -> None:
     owner = value.owner
     op = owner if isinstance(owner, Operation) else owner.parent_op()
     assert op is not None
-    _give_back(_function_of(op), value)
+    _return_value(_function_of(op), value)
 
 
 def _return_result(op: Operation) -> None:
     """The fault may lie in what nothing uses: let the function return it."""
     if len(op.results) == 1:
-        _give_back(_function_of(op), op.results[0])
+        _return_value(_function_of(op), op.results[0])
 
 
 def _cuttable(module: ModuleOp) -> list[Operation]:
@@ -121,7 +121,7 @@ def _cut(op: Operation) -> None:
     block = _function_of(op).body.block
     for result in op.results:
         if result.first_use is not None:
-            replaced(result, block.insert_arg(result.type, len(block.args)))
+            replace_value(result, block.insert_arg(result.type, len(block.args)))
     erase(op)
 
 
@@ -135,7 +135,7 @@ def _same_type(op: Operation) -> SSAValue | None:
 def _bypass(op: Operation) -> None:
     value = _same_type(op)
     if value is not None:
-        replaced(op.results[0], value)
+        replace_value(op.results[0], value)
         erase(op)
 
 
@@ -143,7 +143,7 @@ def _parameters(module: ModuleOp) -> list[SSAValue]:
     return [p for func in relax_functions(module) for p in func.params]
 
 
-def _twin(param: SSAValue) -> None:
+def _merge_parameter(param: SSAValue) -> None:
     """Use an earlier parameter of the same type; one that nothing uses goes."""
     assert isinstance(param, BlockArgument)
     block: Block = param.block
@@ -166,7 +166,7 @@ def _take_branch(number: int, op: Operation) -> None:
         value = end.value
         erase(end)
         inline_before(block, op)
-        replaced(op.results[0], value)
+        replace_value(op.results[0], value)
         erase(op)
 
 
@@ -182,7 +182,7 @@ def _open_block(op: Operation) -> None:
     erase(end)
     inline_before(op.body.block, op)
     for result, value in zip(op.outputs, values, strict=True):
-        replaced(result, value)
+        replace_value(result, value)
     erase(op)
 
 
@@ -194,7 +194,7 @@ RULES: tuple[ReductionRule[ModuleOp], ...] = (
     Edit(_cuttable, _bypass).rule(),
     Edit(_branches, lambda op: _take_branch(0, op), runs=False).rule(),
     Edit(_branches, lambda op: _take_branch(1, op), runs=False).rule(),
-    Edit(_parameters, _twin).rule(),
+    Edit(_parameters, _merge_parameter).rule(),
     Edit(_blocks, _open_block, runs=False).rule(),
     Edit(_all_bindings, _return_result, runs=False).rule(),
 )

@@ -11,7 +11,7 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 from ...dialects import tir
 from ...ir.functions.lookup import ops_of_type
 from ...ir.rewriting.edit import erase, inline_before, insert_before
-from .edits import Edit, replaced
+from .edits import Edit, replace_value
 from .search import ReductionRule
 
 _PARTS = tir.ReadsOp | tir.WritesOp | tir.YieldOp
@@ -61,14 +61,14 @@ def _to_operand(op: Operation) -> None:
     """f(a, b)  ->  a, where the types are the same"""
     value = next((v for v in op.operands if v.type == op.results[0].type), None)
     if value is not None:
-        replaced(op.results[0], value)
+        replace_value(op.results[0], value)
         erase(op)
 
 
 def _to_constant(op: Operation) -> None:
     """f(a, b)  ->  1"""
     one = insert_before(op, tir.ConstOp(1, op.results[0].type))
-    replaced(op.results[0], one.result)
+    replace_value(op.results[0], one.result)
     erase(op)
 
 

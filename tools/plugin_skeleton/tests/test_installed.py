@@ -4,7 +4,7 @@ from tirax.dialects.relax import OPERATORS
 from tirax.universe import full_universe
 
 
-def test_all_is_found_by_its_name():
+def test_entry_points_load():
     universe = full_universe()
     assert "relax.acme.shrink" in OPERATORS
     assert {"acme-cancel-negatives", "acme-double-by-adding", "lower-acme"} <= set(universe.all_passes)
