@@ -1,4 +1,4 @@
-"""Language models that read and write text (docs/language_models.md)."""
+"""Language models: checkpoints, tokenizers, sampling and text generation (docs/language_models.md)."""
 
 from .conversation import Conversation
 from .model import LanguageModel

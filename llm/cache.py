@@ -1,13 +1,13 @@
-"""Keys and values that language models have computed, of several sequences, in pages.
+"""A paged cache of the keys and values of several sequences.
 
     cache = PagedKVCache.create(CacheLayout(layers=30, kv_heads=3, head_size=64), capacity=2048)
     cache.add_sequence(0)
     with cache.forward([0], [len(tokens)]) as step:
         logits = prefill(tokens, cache.keys, cache.values, step.table, step.starts, *weights)
 
-All sequences share one pool of pages. A compiled function writes what is new of a step into the pages of the table that
-it is given, in place; nothing is moved when a sequence grows. A fork has the pages of its parent, which are copied one
-by one where either goes on to write into them.
+All sequences share one pool of pages. A compiled function writes the new keys and values of a step in
+place, into the pages of its page table; nothing is moved when a sequence grows. A fork shares the pages of
+its parent; a shared page is copied when one of the two writes into it.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from ..runtime.ndarray import empty
 
 Array = np.ndarray[Any, Any]
 PAGE_SIZE = 64
-"""Positions of a page, unless one says otherwise."""
+"""Default number of positions in a page."""
 CACHE_DTYPES = ("float32", "float16")
 
 
 class CacheFullError(TiraxError, MemoryError):
-    """There is no page left for what sequences are to be longer by."""
+    """Raised when no free pages are left for the positions to append."""
 
 
 class SequenceError(TiraxError, KeyError):
-    """A sequence that the cache does not have, or has already, or that is too short for what is asked."""
+    """Raised for a sequence that is unknown, exists already, or is shorter than the operation requires."""
 
     __str__ = TiraxError.__str__
 
 
 @dataclass(frozen=True)
 class CacheLayout:
-    """What is kept of a position: `layers` times keys and values of `kv_heads` heads, `head_size` numbers each.
+    """The sizes of one position in the cache: `layers` times the keys and values of `kv_heads` heads of
+    `head_size` numbers.
 
-    Raises `DTypeError` for another dtype than those of `CACHE_DTYPES`, `ArgumentError` for sizes below 1.
+    Raises `DTypeError` for a dtype that is not in `CACHE_DTYPES`, `ArgumentError` for sizes below 1.
     """
 
     layers: int
@@ -60,18 +61,20 @@ class CacheLayout:
             raise ArgumentError("sizes of a cache are positive", found=sizes)
 
     def shape(self, pages: int) -> tuple[int, int, int, int, int]:
-        """The shape of the pool of keys, and of that of values: (layers, pages, heads, page size, head size)."""
+        """Return the shape of the pool of keys and of the pool of values: (layers, pages, heads, page size, head
+        size).
+        """
         return self.layers, pages, self.kv_heads, self.page_size, self.head_size
 
     @property
     def position_bytes(self) -> int:
-        """The bytes of a position of a sequence, in both pools."""
+        """The bytes that one position takes in both pools together."""
         return 2 * self.layers * self.kv_heads * self.head_size * to_dtype(self.dtype).itemsize
 
 
 @dataclass
 class _Sequence:
-    """The pages of a sequence, in order, and how many positions it has."""
+    """The pages of a sequence, in order, and its number of positions."""
 
     pages: list[int] = field(default_factory=list[int])
     length: int = 0
@@ -79,15 +82,20 @@ class _Sequence:
 
 @dataclass(frozen=True)
 class Step:
-    """Where a step's sequences stand: `table` (sequences, pages), int32, of those of the longest, and `starts`
-    (sequences,), int32, the position of the first new token of each."""
+    """The page table and the start positions of the sequences in a step.
+
+    `table` is (sequences, pages), int32, as wide as the longest sequence; `starts` is (sequences,), int32, the
+    position of the first new token of each sequence.
+    """
 
     table: Array
     starts: Array
 
 
 class PagedKVCache:
-    """Keys and values of sequences, by TVM's names. `keys` and `values` are the pools, of the layout's shape."""
+    """The keys and values of sequences, with TVM's method names. `keys` and `values` are the pools, of the
+    layout's shape.
+    """
 
     def __init__(self, layout: CacheLayout, pages: int):
         self.layout = layout
@@ -103,9 +111,10 @@ class PagedKVCache:
 
     @staticmethod
     def create(layout: CacheLayout, capacity: int) -> PagedKVCache:
-        """An empty cache for so many positions of all sequences together, rounded up to pages.
+        """Return an empty cache for `capacity` positions of all sequences together, rounded up to whole pages.
 
-        Memory is taken from the system as pages are first written to. Raises `ArgumentError` for less than one.
+        The system allocates the memory of a page when it is first written to. Raises `ArgumentError` for a capacity
+        below 1.
         """
         if capacity < 1:
             raise ArgumentError("a cache has room for a position at least", found=capacity)
@@ -118,28 +127,28 @@ class PagedKVCache:
 
     @property
     def available(self) -> int:
-        """How many positions the free pages have room for."""
+        """The number of positions that fit into the free pages."""
         return len(self._free) * self.layout.page_size
 
     def length(self, sequence: int) -> int:
-        """How many positions a sequence has. Raises `SequenceError`."""
+        """Return the number of positions of a sequence. Raises `SequenceError`."""
         return self._of(sequence).length
 
     def add_sequence(self, sequence: int) -> None:
-        """Begin an empty sequence. Raises `SequenceError` where there is one of that identifier."""
+        """Add an empty sequence. Raises `SequenceError` if the identifier is in use."""
         self._check_new(sequence)
         self._sequences[sequence] = _Sequence()
 
     def remove_sequence(self, sequence: int) -> None:
-        """End a sequence; pages that no other one has are free again. Raises `SequenceError`."""
+        """Remove a sequence and free the pages that no other sequence shares. Raises `SequenceError`."""
         self._release_pages(self._of(sequence), 0)
         del self._sequences[sequence]
 
     def fork_sequence(self, parent: int, child: int, position: int = -1) -> None:
-        """Begin a sequence with the first `position` positions of another one, all of them where that is -1.
+        """Add a sequence that starts with the first `position` positions of another one (-1: with all of them).
 
-        Nothing is copied yet. Raises `SequenceError` for identifiers that are not there, or there already, and for a
-        position beyond the parent's end.
+        Nothing is copied until one of the two is appended to. Raises `SequenceError` for an unknown parent, a child
+        that exists already, and a position past the parent's end.
         """
         source = self._of(parent)
         self._check_new(child)
@@ -153,7 +162,7 @@ class PagedKVCache:
         self._sequences[child] = _Sequence(pages, length)
 
     def popn(self, sequence: int, count: int) -> None:
-        """Take the last `count` positions of a sequence back. Raises `SequenceError` where it has not as many."""
+        """Remove the last `count` positions of a sequence. Raises `SequenceError` if it has fewer."""
         known = self._of(sequence)
         if not 0 <= count <= known.length:
             raise SequenceError(
@@ -163,15 +172,16 @@ class PagedKVCache:
         self._release_pages(known, self._pages(known.length))
 
     def clear(self) -> None:
-        """End all sequences."""
+        """Remove all sequences."""
         for sequence in self.sequences:
             self.remove_sequence(sequence)
 
     def begin_forward(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> Step:
-        """Give sequences room for what a step appends to them, and say where. `end_forward` ends the step.
+        """Reserve pages for the positions that a step appends and return its page table; `end_forward` ends the
+        step.
 
-        Raises `CacheFullError`, and leaves all as it was, where there is none; `SequenceError` for unknown sequences
-        and for one that is there twice, `ArgumentError` for other lists and inside of another step.
+        Raises `CacheFullError` and leaves the cache unchanged if there are too few free pages; `SequenceError` for
+        unknown and for repeated sequences; `ArgumentError` for lists of different lengths and inside another step.
         """
         self._check_step(sequences, append_lengths)
         known = [self._of(s) for s in sequences]
@@ -190,14 +200,14 @@ class PagedKVCache:
         return _step(known, starts)
 
     def end_forward(self) -> None:
-        """End the step: what it appended belongs to the sequences. Raises `ArgumentError` outside of steps."""
+        """End the step and keep what it appended. Raises `ArgumentError` outside of a step."""
         if self._forward is None:
             raise ArgumentError("there is no step to be ended", hint="begin_forward comes before end_forward")
         self._forward = None
 
     @contextmanager
     def forward(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> Iterator[Step]:
-        """A step, for `with`: where something is raised inside, what it appended is taken back."""
+        """Run a step as a context manager; an exception in its body discards what the step appended."""
         self._check_step(sequences, append_lengths)
         before = [self.length(sequence) for sequence in sequences]
         try:
@@ -237,7 +247,7 @@ class PagedKVCache:
         return -(-length // self.layout.page_size)
 
     def _shares_end(self, sequence: _Sequence) -> bool:
-        """Whether the next position stands in a page that another sequence has, too."""
+        """Return whether the next position lies in a page that another sequence shares."""
         inside = sequence.length % self.layout.page_size
         return bool(inside) and bool(self._users[sequence.pages[-1]] > 1)
 
@@ -253,7 +263,7 @@ class PagedKVCache:
             sequence.pages.append(self._allocate_page())
 
     def _copy_last_page(self, sequence: _Sequence) -> None:
-        """Copy the last page of a sequence, which others have, too."""
+        """Copy the last page of a sequence, which other sequences share."""
         old, new = sequence.pages[-1], self._allocate_page()
         for pool in (self.keys, self.values):
             pool[:, new] = pool[:, old]
@@ -266,7 +276,7 @@ class PagedKVCache:
         return page
 
     def _release_pages(self, sequence: _Sequence, kept: int) -> None:
-        """Give the pages behind the first `kept` ones back."""
+        """Release all pages but the first `kept` ones."""
         for page in sequence.pages[kept:]:
             self._users[page] -= 1
             if not self._users[page]:
@@ -275,9 +285,10 @@ class PagedKVCache:
 
 
 def _step(sequences: Sequence[_Sequence], starts: Sequence[int]) -> Step:
-    """The table of pages; behind those of shorter sequences stands page 0, which nothing is read of.
+    """Return the page table of a step, with the rows of shorter sequences padded with page 0, which is never
+    read there.
 
-    It is made of lists: what a token costs besides its products is counted in microseconds.
+    It is built from lists, since the per-token overhead counts in microseconds.
     """
     most = max(max(len(s.pages) for s in sequences), 1)
     rows = [s.pages + [0] * (most - len(s.pages)) for s in sequences]

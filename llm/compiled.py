@@ -1,4 +1,4 @@
-"""A decoder, compiled, with its weights."""
+"""A compiled decoder with its weights."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .nn.decoder import Decoder
 
 Array = np.ndarray[Any, Any]
 _ROOMS = ("frontend", "llm")
-"""Whose sources say what a decoder is, beside those that compile it."""
+"""The packages whose sources determine a decoder's program, besides the compiler itself."""
 _LARGE = 1 << 25
-"""Bytes of weights from which on a model is compiled in a process of its own."""
+"""Bytes of weights from which a model is compiled in a subprocess."""
 
 
 def _score(decoder: Decoder) -> dict[str, Any]:
@@ -37,16 +37,19 @@ KINDS: dict[str, Callable[[Decoder], dict[str, Any]]] = {
     "decode": lambda decoder: {"decode": decoder.specs("sequences")["decode"]},
     "score": _score,
 }
-"""What is compiled together: the functions of a decoder for one sequence, a step of several, all logits."""
+"""The functions compiled together: those for one sequence, a step of several sequences, and the logits of
+all tokens.
+"""
 
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """The steps of a model: any number of tokens of one sequence, one token of one, one token each of several.
+    """The steps of a model: any number of tokens of one sequence, one token of one sequence, or one token each
+    of several.
 
-    Each kind is compiled when it is first used; what was compiled before comes from the cache of executables.
-    `weights` are the parameters of `decoder` by name. `compile_elsewhere` has another process compile a kind, which
-    needs nothing of this one: then what making it takes is not taken here.
+    Each kind is compiled on first use, or loaded from the cache of executables. `weights` are the parameters of
+    `decoder` by name. `compile_elsewhere` compiles a kind of a large model in a subprocess, outside of this
+    process's memory.
     """
 
     decoder: Decoder
@@ -56,13 +59,13 @@ class CompiledDecoder:
 
     @property
     def config(self) -> TransformerConfig:
-        """The model's."""
+        """The configuration of the model."""
         return self.decoder.config
 
     def step(self, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
-        """Append `tokens` (sequences, length), int32: the logits of the next ones, (sequences, vocabulary).
+        """Append `tokens` (sequences, length), int32, and return the next logits, (sequences, vocabulary).
 
-        Sequences of more than one token are read one by one. Raises `CacheFullError`, `SequenceError`.
+        Sequences of more than one token are processed one by one. Raises `CacheFullError`, `SequenceError`.
         """
         if tokens.shape[1] == 1:
             function = self._single["decode"] if len(sequences) == 1 else self._batch["decode"]
@@ -73,15 +76,15 @@ class CompiledDecoder:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def score(self, cache: PagedKVCache, sequences: Sequence[int], tokens: Array) -> Array:
-        """As `step`, with the logits behind each token: (sequences, length, vocabulary)."""
+        """As `step`, but return the logits after each token: (sequences, length, vocabulary)."""
         return self._call(self._scores["score"], cache, sequences, tokens)
 
     def prepare(self) -> None:
-        """Compile now what one sequence needs."""
+        """Compile the functions for one sequence now."""
         self._single.jit()
 
     def compiled(self, kind: str) -> Executable:
-        """The functions of a kind, a row of `KINDS`; of how they were made nothing is kept."""
+        """Return the executable of a kind (a row of `KINDS`); memory of the compilation is released."""
         target = Target.host() if self.target is None else Target(self.target)
         compile_elsewhere = self.compile_elsewhere if self._is_large else None
         executable = build_described(
@@ -97,7 +100,9 @@ class CompiledDecoder:
         return executable
 
     def bound(self) -> Executable:
-        """`prefill` and `decode` of one sequence, of tokens and the cache alone: weights are constants inside."""
+        """Return `prefill` and `decode` of one sequence with the weights as constants; tokens and cache remain
+        arguments.
+        """
         mod = self._module(self.decoder.specs())
         weights = {name.replace(".", "_"): array for name, array in self.weights.items()}
         for function in ("prefill", "decode"):
@@ -126,7 +131,7 @@ class CompiledDecoder:
         return self.compiled("score")
 
     def _description(self, kind: str) -> str | None:
-        """All that decides what the functions of a kind are; None where the class of the decoder is somebody else's."""
+        """Return a text that determines the functions of a kind, or None if the decoder's class is a user's."""
         decoder = self.decoder
         return repr((kind, decoder.config, decoder.layout, decoder.formats)) if type(decoder) is Decoder else None
 

@@ -1,4 +1,4 @@
-"""A conversation with a model, which keeps what it has read from turn to turn."""
+"""A conversation with a model, which reuses the cache from message to message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stopping import StopTexts, Writer
 
 @dataclass
 class Speed:
-    """Tokens, and seconds: of what was read before the first token of an answer, and of the answer."""
+    """Token counts and seconds of reading the prompt and of generating the answer."""
 
     read: int = 0
     reading: float = 0.0
@@ -29,9 +29,11 @@ class Speed:
 
 @dataclass
 class Conversation:
-    """Messages by turns, `system` before them. With `raw` there is no template: what is said goes on with one text.
+    """The messages of a conversation, after a `system` message if there is one. With `raw`, texts are
+    concatenated without a template.
 
-    Answers end before the texts of `stop`, too. Raises as `LanguageModel.session`, and `TiraxError` for an empty text.
+    Answers also end before the texts of `stop`. Raises as `LanguageModel.session` does, and `TiraxError` for an
+    empty stop text.
     """
 
     model: LanguageModel
@@ -42,7 +44,7 @@ class Conversation:
     raw: bool = False
     stop: Sequence[str] = ()
     speed: Speed = field(default_factory=Speed)
-    """Of the last answer."""
+    """The speed of the last answer."""
 
     def __post_init__(self) -> None:
         StopTexts(self.stop)
@@ -50,7 +52,7 @@ class Conversation:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all that was said."""
+        """Forget all messages."""
         self._session.cache.clear()
         self._sequence = self._session.begin()
         self._read: list[int] = []
@@ -65,10 +67,10 @@ class Conversation:
         return self._session.cache.length(self._sequence) >= self._session.context
 
     def say(self, text: str) -> Iterator[str]:
-        """What the model answers, as it is written; one that is not listened to until its end is kept that far.
+        """Yield the model's answer as it is generated. If the caller stops early, the answer so far is kept.
 
-        Raises `ContextOverflowError` where the conversation is longer than the context: nothing of it is kept then;
-        `ChatTemplateError`, `TokenizerError`.
+        Raises `ContextOverflowError` if the conversation exceeds the context, and then keeps nothing of the
+        message; `ChatTemplateError`, `TokenizerError`.
         """
         tokens = self._tokens(text)
         answer: list[str] = []
@@ -87,14 +89,14 @@ class Conversation:
         return [*self._messages, {"role": "user", "content": text}]
 
     def _tokens(self, text: str) -> list[int]:
-        """All tokens up to where the answer begins."""
+        """Return all tokens up to the beginning of the answer."""
         if not self.raw:
             return self.model.file.chat_template.tokens(self._with_question(text))
         tokenizer = self.model.tokenizer
         return [*self._text, *(tokenizer.encode(text) if self._text else tokenizer.prompt(text))]
 
     def _prefill(self, tokens: Sequence[int]) -> Any:
-        """Read what of the tokens the sequence has not: the logits of the next one."""
+        """Process the tokens that are not in the cache yet, and return the next logits."""
         if len(tokens) > self._session.context:
             raise ContextOverflowError(
                 "the conversation is longer than the context",
@@ -105,7 +107,7 @@ class Conversation:
         most = min(len(self._read), len(tokens) - 1)
         same = next((i for i in range(most) if self._read[i] != tokens[i]), most)
         self._read = self._read[:same]
-        # Where reading was interrupted, the cache has more than is known here.
+        # If reading was interrupted, the cache has more tokens than are recorded here.
         self._session.rollback(self._sequence, self._session.cache.length(self._sequence) - same)
         begin = time.perf_counter()
         logits = self._session.read(self._sequence, tokens[same:])

@@ -1,4 +1,4 @@
-"""`LanguageModel`: a model from a file, which reads and writes text."""
+"""`LanguageModel`: a compiled model from a file that reads and generates text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .weights import prepared
 Array = np.ndarray[Any, Any]
 GREEDY = Sampling()
 MOST_CONTEXT = 8192
-"""Positions of a context, where nobody says how many."""
+"""Default limit on the positions of a context."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,13 @@ class LanguageModel:
         page_size: int = PAGE_SIZE,
         target: str | None = None,
     ) -> LanguageModel:
-        """A model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
+        """Load a model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
 
-        `cache_dtype` is that of keys and values, float16 or float32, `page_size` the positions of a page of them. With
-        `activation` "int8" what is multiplied by weights in blocks is rounded to bytes first, which is faster;
-        `dequantize` makes float32 of blocks and halves, which takes memory. Steps are compiled when
-        they are first used. Raises what `llm.checkpoints.load_language_model` does, `DTypeError` for another dtype,
-        `UnsupportedError` for weights of a format that is none of `BLOCK_FORMATS`.
+        `cache_dtype` is the dtype of cached keys and values, float16 or float32, and `page_size` the positions in a
+        page. With `activation` "int8", operands of products with block-quantized weights are first rounded to int8,
+        which is faster. `dequantize` converts blocks and halves to float32, which takes more memory. Steps are
+        compiled on first use. Raises what `llm.checkpoints.load_language_model` raises, `DTypeError` for another
+        cache dtype, and `UnsupportedError` for weights in a format that is not in `BLOCK_FORMATS`.
         """
         settings = Settings(cache_dtype, activation, dequantize, page_size, target)
         file = load_language_model(path)
@@ -66,7 +66,7 @@ class LanguageModel:
 
     @property
     def config(self) -> TransformerConfig:
-        """What the model consists of."""
+        """The configuration of the model."""
         return self.file.config
 
     @property
@@ -75,9 +75,10 @@ class LanguageModel:
         return self.file.tokenizer
 
     def session(self, context: int | None = None, sequences: int = 1) -> Session:
-        """A cache for `sequences` of `context` tokens each, by default of 8192, or of as many as the model has.
+        """Return a session for `sequences` sequences of `context` tokens each (default: at most 8192, or the
+        model's limit).
 
-        Raises `ContextOverflowError` for more than the model was made for.
+        Raises `ContextOverflowError` for more positions than the model was trained for.
         """
         most = self.config.context_length
         length = min(most, MOST_CONTEXT) if context is None else context
@@ -97,11 +98,12 @@ class LanguageModel:
         special: bool = False,
         stop: Sequence[str] = (),
     ) -> Iterator[str]:
-        """What comes after a text, as it is written: parts of whole characters.
+        """Yield the continuation of a prompt as it is generated, in pieces of whole characters.
 
-        It ends behind `max_tokens` tokens, where the model ends it, before one of the texts of `stop`, or with the
-        context. Special tokens in the prompt are taken for such where `special`. Raises `ContextOverflowError` for a
-        prompt that is longer than the context, `TokenizerError`, and `TiraxError` for an empty text to stop at.
+        It stops after `max_tokens` tokens, at the model's end token, before one of the texts of `stop`, or when the
+        context is full. With `special`, texts of special tokens in the prompt are read as these tokens. Raises
+        `ContextOverflowError` for a prompt longer than the context, `TokenizerError`, and `TiraxError` for an empty
+        stop text.
         """
         for _, text in self.generate_batch(
             [prompt], max_tokens=max_tokens, sampling=sampling, context=context, special=special, stop=stop
@@ -118,8 +120,11 @@ class LanguageModel:
         special: bool = False,
         stop: Sequence[str] = (),
     ) -> Iterator[tuple[int, str]]:
-        """As `generate`, of several texts at once: (which one, what comes next of it). Each is what it is alone, but
-        that with a temperature each has random numbers of its own."""
+        """As `generate` for several prompts at once: yield (index of the prompt, next piece of its text).
+
+        Each result equals that of `generate`, except that with a temperature every prompt has its own random
+        numbers.
+        """
         writers = [Writer(self.tokenizer, stop) for _ in prompts]
         session = self.session(context, max(1, len(prompts)))
         writing: dict[int, tuple[int, Writer]] = {}
@@ -142,7 +147,7 @@ class LanguageModel:
                 yield number, rest
 
     def logits(self, text: str, special: bool = False) -> Array:
-        """The logits behind each token of a text: `(tokens, vocabulary)`, float32."""
+        """Return the logits after each token of a text: `(tokens, vocabulary)`, float32."""
         session = self.session()
         return session.score(session.begin(), self.tokenizer.prompt(text, special))
 
@@ -153,9 +158,9 @@ class LanguageModel:
         header: str | os.PathLike[str] | None = None,
         weights: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Write a library for C with `prefill` and `decode` of one sequence: docs/deploying.md.
+        """Write a C library with `prefill` and `decode` for one sequence (docs/deploying.md).
 
-        Weights lie in it, or in the file `weights`. Arguments are those of `llm.nn.decoder.Decoder`. Raises as
-        `Executable.export_library`.
+        The weights are part of the library, or go into the file `weights`. The arguments are those of
+        `llm.nn.decoder.Decoder`. Raises as `Executable.export_library` does.
         """
         self.decoder.bound().export_library(path, header=header, weights=weights)

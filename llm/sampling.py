@@ -1,4 +1,4 @@
-"""Which token comes next: the likeliest, or one that is drawn."""
+"""Choose the next token: the most likely one, or a random one."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ def _is(kind: type, value: object) -> bool:
 
 
 class SamplingError(TiraxError, ValueError):
-    """Options of sampling that cannot be."""
+    """Raised for invalid sampling options."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn: with the powers of logits / `temperature`, of the `top_k` likeliest (0: of all), and of
-    these the fewest that have `top_p` of the probability. A temperature of 0 takes the likeliest one.
+    """The sampling options: temperature, top-k and nucleus (top-p) sampling.
 
-    The same `seed` gives the same tokens. Raises `SamplingError` with all options that cannot be.
+    Tokens are drawn by the softmax of logits / `temperature`, from the `top_k` most likely ones (0: all), and
+    of these from the smallest set with total probability `top_p`. A temperature of 0 selects the most likely
+    token.
+
+    The same `seed` yields the same tokens. Raises `SamplingError` with all invalid options.
     """
 
     temperature: float = 0.0
@@ -55,14 +58,18 @@ class Sampling:
 
 
 class Sampler:
-    """Draws the tokens of one sequence, the `number`-th that is generated at once: each has numbers of its own."""
+    """Draws the tokens of one sequence. `number` is its index among those generated together: each has its own
+    random numbers.
+    """
 
     def __init__(self, sampling: Sampling, number: int = 0):
         self.sampling = sampling
         self._random = np.random.default_rng([sampling.seed, number])
 
     def __call__(self, logits: Array) -> int:
-        """The next token, given its logits `(vocabulary,)`. Raises `SamplingError` where the largest is not finite."""
+        """Return the next token for the logits `(vocabulary,)`. Raises `SamplingError` if the largest is not
+        finite.
+        """
         token = int(np.argmax(logits))
         if not np.isfinite(logits[token]):
             raise SamplingError("the logits are no numbers", hint="the weights, or the cache, are out of range")
@@ -74,7 +81,7 @@ class Sampler:
 
 
 def _likeliest(logits: Array, sampling: Sampling) -> tuple[Array, Array]:
-    """The tokens that may be drawn, likeliest first (of equal ones the first), and their probabilities."""
+    """Return the candidate tokens, most likely first (ties by lower number), and their probabilities."""
     tokens = np.argsort(-logits, kind="stable")[: sampling.top_k or None]
     below = logits[tokens].astype(np.float64) - logits[tokens[0]]
     with np.errstate(over="ignore"):  # of a temperature next to 0 all but the likeliest are infinitely far

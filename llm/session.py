@@ -1,4 +1,4 @@
-"""Sequences of tokens that a compiled model reads and continues, with their cache of keys and values."""
+"""Token sequences that a compiled model reads and continues, with their KV cache."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .sampling import Sampler, Sampling
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512
-"""So many tokens of a prompt are read at once: more take memory, fewer take time."""
+"""Tokens of a prompt processed at once: a compromise between memory and speed."""
 
 
 class ContextOverflowError(TiraxError, ValueError):
-    """More tokens than the model, or its cache, has positions for."""
+    """Raised for more tokens than the model, or its cache, has positions for."""
 
 
 @dataclass
 class _Running:
-    """A sequence that is being continued."""
+    """A sequence that is being generated."""
 
     sequence: int
     sampler: Sampler
@@ -35,38 +35,38 @@ class _Running:
 
 @dataclass
 class Session:
-    """Sequences of one cache: `read` tokens, `fork` what was read, go on with `generate`."""
+    """Sequences in one cache: `read` tokens, `fork` a sequence, `generate` the continuation."""
 
     decoder: CompiledDecoder
     cache: PagedKVCache
     context: int
-    """How many positions a sequence may have."""
+    """The maximum number of positions of a sequence."""
     _next: int = field(default=0)
 
     def begin(self) -> int:
-        """A new, empty sequence."""
+        """Return a new, empty sequence."""
         self._next += 1
         self.cache.add_sequence(self._next)
         return self._next
 
     def fork(self, sequence: int, position: int = -1) -> int:
-        """A new sequence that begins with `position` tokens of another one, with all of them where that is -1."""
+        """Return a new sequence that starts with `position` tokens of another one (-1: with all of them)."""
         self._next += 1
         self.cache.fork_sequence(sequence, self._next, position)
         return self._next
 
     def rollback(self, sequence: int, count: int) -> None:
-        """Forget the last `count` tokens of a sequence."""
+        """Remove the last `count` tokens of a sequence."""
         self.cache.popn(sequence, count)
 
     def end(self, sequence: int) -> None:
-        """Forget a sequence."""
+        """Remove a sequence."""
         self.cache.remove_sequence(sequence)
 
     def read(self, sequence: int, tokens: Sequence[int]) -> Array:
-        """Read tokens behind those of a sequence: the logits `(vocabulary,)` of the next one.
+        """Append tokens to a sequence and return the next logits, `(vocabulary,)`.
 
-        Raises `ContextOverflowError` where they are too many, `TiraxError` where there are none, or unknown ones.
+        Raises `ContextOverflowError` for too many tokens, `TiraxError` for none or unknown ones.
         """
         self._check_tokens(sequence, tokens)
         logits: Array | None = None
@@ -79,7 +79,7 @@ class Session:
         return logits
 
     def score(self, sequence: int, tokens: Sequence[int]) -> Array:
-        """As `read`, with the logits behind each of the tokens: `(tokens, vocabulary)`."""
+        """As `read`, but return the logits after each token, `(tokens, vocabulary)`."""
         self._check_tokens(sequence, tokens)
         parts = [np.asarray(tokens[i : i + CHUNK], np.int32)[None] for i in range(0, len(tokens), CHUNK)]
         return np.concatenate([self.decoder.score(self.cache, [sequence], part)[0] for part in parts])
@@ -93,12 +93,12 @@ class Session:
         size: int | None = None,
         ended: Container[int] = frozenset(),
     ) -> Iterator[tuple[int, int]]:
-        """Continue sequences, given the logits of their next tokens, at once: (sequence, token) as tokens are drawn.
+        """Continue several sequences at once from the logits of their next tokens; yield (sequence, token).
 
-        A sequence ends behind a token of `stop`, which is not among those that are given, after `max_tokens`, where the
-        context ends, and where whoever listens has it in `ended`. The last token of each is not read. Only tokens below
-        `size` are drawn: models may have more embeddings than there are tokens. Raises `CacheFullError` where the cache
-        has no room.
+        A sequence stops at a token of `stop`, which is not yielded, after `max_tokens` tokens, at the end of the
+        context, and when the caller adds it to `ended`. The last token of each sequence is not read. Only tokens
+        below `size` are drawn: models may have more embeddings than tokens. Raises `CacheFullError` if the cache is
+        full.
         """
         running = [_Running(s, Sampler(sampling, i), each) for i, (s, each) in enumerate(logits.items())]
         while running:
@@ -122,7 +122,7 @@ class Session:
                 self._advance(running, tokens)
 
     def _advance(self, running: Sequence[_Running], tokens: Sequence[int]) -> None:
-        """Let sequences read a token each."""
+        """Read one token of each sequence."""
         each = self.decoder.step(self.cache, [r.sequence for r in running], np.asarray(tokens, np.int32)[:, None])
         for one, logits in zip(running, each, strict=True):
             one.logits = logits

@@ -1,4 +1,4 @@
-"""Texts behind which an answer ends."""
+"""Stop texts, which end an answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .tokenizers import Tokenizer
 
 
 class StopTexts:
-    """Passes on what is written up to the first of some texts, which is left out.
+    """A filter that passes text on up to the first stop text, which is left out.
 
-    What may be the beginning of one is held back until more is known of it.
+    Text that may be the beginning of a stop text is held back until that is decided.
     """
 
     def __init__(self, texts: Sequence[str] = ()):
-        """Raises `TiraxError` for an empty text, and for one text in the place of several."""
+        """Raises `TiraxError` for an empty text, and for a string in place of a sequence of strings."""
         if isinstance(texts, str) or not all(isinstance(text, str) and text for text in texts):
             raise TiraxError("a text to stop at has a character at least", expected="texts", found=texts)
         self._texts = tuple(texts)
@@ -24,7 +24,7 @@ class StopTexts:
         """Whether one of the texts came."""
 
     def push(self, text: str) -> str:
-        """What may be written of all that came so far and was not written yet."""
+        """Add text, and return what can be passed on now."""
         if self.reached:
             return ""
         text = self._held + text
@@ -35,12 +35,12 @@ class StopTexts:
         return text[:end]
 
     def finish(self) -> str:
-        """What was held back, at the end of all."""
+        """Return the text held back, at the end."""
         held, self._held = self._held, ""
         return held
 
     def _partial_match(self, text: str) -> int:
-        """How many of the last characters may be the beginning of a text to stop at."""
+        """Return how many of the last characters may begin a stop text."""
         most = max(map(len, self._texts), default=1) - 1
         for count in range(min(most, len(text)), 0, -1):
             if any(stop.startswith(text[-count:]) for stop in self._texts):
@@ -49,22 +49,22 @@ class StopTexts:
 
 
 class Writer:
-    """Tokens as text: whole characters, as they come, up to a text to stop at."""
+    """Converts tokens to text, in whole characters, up to a stop text."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str] = ()):
-        """Raises as `StopTexts`."""
+        """Raises as `StopTexts` does."""
         self._stops = StopTexts(stop)
         self._stream = tokenizer.stream()
 
     @property
     def is_ended(self) -> bool:
-        """Whether a text to stop at came."""
+        """Whether a stop text was generated."""
         return self._stops.reached
 
     def push(self, token: int) -> str:
-        """What may be written behind one more token."""
+        """Add a token, and return the text that can be passed on now."""
         return self._stops.push(self._stream.push(token))
 
     def finish(self) -> str:
-        """What may be written behind the last token."""
+        """Return the remaining text after the last token."""
         return self._stops.push(self._stream.finish()) + self._stops.finish()

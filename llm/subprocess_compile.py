@@ -1,8 +1,10 @@
-"""Language models whose functions another process compiles: it reads what the file says of the model, and no weights.
+"""Compile the functions of a language model in a subprocess, which reads the file's metadata but no
+weights.
 
     python -m tirax.llm.subprocess_compile FILE KIND < settings, as JSON
 
-Making the program of a model takes as much memory as its tokenizer does, which would stay with the process that talks.
+Building the program of a model takes as much memory as its tokenizer, which the chatting process would not
+get back.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from .weights import formats_of
 
 @dataclass(frozen=True)
 class Settings:
-    """What `LanguageModel.load` is told, besides the file."""
+    """The arguments of `LanguageModel.load` other than the file."""
 
     cache_dtype: str
     activation: str
@@ -32,16 +34,16 @@ class Settings:
 
 
 def decoder_of(file: LanguageModelFile, settings: Settings) -> Decoder:
-    """The decoder of a file. Raises as `LanguageModel.load`."""
+    """Return the decoder of a file. Raises as `LanguageModel.load` does."""
     machine = Target.host() if settings.target is None else Target(settings.target)
     formats = Formats() if settings.dequantize else formats_of(file.weights, settings.activation, machine)
     return Decoder(file.config, layout_of(file.config, settings.page_size, settings.cache_dtype), formats)
 
 
 def compile_in_subprocess(path: str, settings: Settings, kind: str) -> None:
-    """Have another process compile a kind (`compiled.KINDS`) of functions of a file, which are in the cache then.
+    """Compile a kind of functions (`compiled.KINDS`) of a file in a subprocess, which adds them to the cache.
 
-    Where it cannot, they are not there: nothing is raised.
+    If it fails, the cache stays without them; nothing is raised.
     """
     run_in_subprocess(__name__, (os.path.abspath(path), kind), json.dumps(asdict(settings)))
 

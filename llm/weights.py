@@ -1,4 +1,4 @@
-"""Weights of a file as a decoder takes them."""
+"""Convert the weights of a file to the parameters of a decoder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _TURNED = tuple(f"attention.{name}." for name in ("query", "key", "query_norm", 
 
 
 def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
-    """The blocks and halves that a decoder multiplies as they are; all other weights become float32.
+    """Return which weights stay blocks or halves, as the decoder multiplies them directly; all others become
+    float32.
 
-    Rows of blocks are interleaved as a target's kernels read them.
+    Rows of blocks are interleaved as the target's kernels read them.
     """
     kept = {name: w.format for name, w in weights.items() if _is_kept(w)}
     return Formats(kept, activation, target.vector_bits // 32)
 
 
 def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
-    """What the parameters of a decoder are, by their names: blocks and halves where `formats` says so, else float32.
+    """Return the parameters of a decoder by name: blocks and halves as `formats` states, else float32.
 
-    Norms have the offset of the config added, and rows of queries, of keys and of their norms whose planes are pairs of
-    neighbours in the file are put in the order of halves. Raises `UnsupportedError` with all weights in blocks of other
-    formats.
+    Norms get the offset of the config added. Rows of queries, keys and their norms whose rotary planes are
+    pairs of neighbours in the file are reordered to halves. Raises `UnsupportedError` with all weights in other
+    block formats.
     """
     others = [f"'{name}' is stored as {w.format}" for name, w in weights.items() if _is_of_other_blocks(w)]
     if others:
@@ -48,7 +49,7 @@ def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: 
 
 
 def _kind(name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...], str]:
-    """The shape and dtype of what a weight becomes."""
+    """Return the shape and dtype that a weight is converted to."""
     format = formats.names.get(name, "f32")
     if format not in BLOCK_FORMATS:
         return weight.shape, HALVES.get(format, "float32")
@@ -77,16 +78,16 @@ def _is_kept(weight: Weight) -> bool:
 
 
 def _numbers(weight: Weight) -> Array:
-    """The numbers of a weight in f32."""
+    """Return the numbers of a weight in float32."""
     if weight.format in BLOCK_FORMATS:
         return BLOCK_FORMATS[weight.format].dequantize(weight.data)
     return weight.data.astype(np.float32)
 
 
 def halves_first(rows: int, head_size: int, turned: int) -> Array:
-    """The order of rows in which the first numbers of planes come before the second ones, in each head.
+    """Return the row order that puts the first numbers of all planes before the second ones, in each head.
 
-    Of a head of 6 with 4 that are turned: 0, 2, 1, 3, 4, 5.
+    For a head of 6 with 4 rotated numbers: 0, 2, 1, 3, 4, 5.
     """
     head = np.arange(head_size)
     head[:turned] = head[:turned].reshape(-1, 2).T.reshape(-1)

@@ -1,4 +1,6 @@
-"""Conversations as one text, the way a model was trained on them, and as tokens that no message can forge."""
+"""Render conversations with a model's chat template, and tokenize them so that no message can forge special
+tokens.
+"""
 
 from .errors import ChatTemplateError
 from .template import CHATML, ChatTemplate, Message

@@ -1,4 +1,4 @@
-"""How much a template may do: it is a stranger's program, that runs for every message."""
+"""Limits on what a chat template may do: it is untrusted code that runs for every message."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextvars import ContextVar
 from .errors import ChatTemplateError
 
 MOST_STEPS = 1 << 22
-"""Turns of loops, calls, and values looked at."""
+"""Limit on steps: loop iterations, calls, and values inspected."""
 MOST_TEXT = 1 << 24
-"""Characters of all texts that are made."""
+"""Limit on the characters of all texts created."""
 MOST_DEPTH = 64
-"""Lists and mappings inside of each other."""
+"""Limit on the nesting of lists and mappings."""
 MOST_INTEGER = 100_000
-"""Of an argument: a width, a count."""
+"""Limit on integer arguments, such as widths and counts."""
 MOST_SECONDS = 10.0
 
 
 class Budget:
-    """What is left. Raises `ChatTemplateError` where it is used up."""
+    """The steps and characters that remain. Raises `ChatTemplateError` when they are used up."""
 
     def __init__(self) -> None:
         self.steps = MOST_STEPS
@@ -28,26 +28,26 @@ class Budget:
         self.end = time.monotonic() + MOST_SECONDS
 
     def step(self, count: int = 1) -> None:
-        """Spend steps."""
+        """Charge `count` steps."""
         self.steps -= count
         if self.steps < 0 or time.monotonic() > self.end:
             raise ChatTemplateError("the chat template takes too long", expected=f"at most {MOST_STEPS} steps")
 
     def text(self, characters: int) -> None:
-        """Spend characters of a text before it is made."""
+        """Charge the characters of a text before it is created."""
         self.characters -= characters
         if self.characters < 0:
             raise ChatTemplateError("the chat template makes too much text", expected=f"at most {MOST_TEXT} characters")
 
     def spent(self, text: str) -> str:
-        """A text of which the characters are spent."""
+        """Charge the characters of a text and return the text."""
         self.text(len(text))
         return text
 
     def size(self, value: object, plain: bool = False) -> int:
-        """About how many characters a value has as text. Looking at its parts takes steps.
+        """Return roughly how many characters a value has as text. Visiting its parts costs steps.
 
-        Where `plain`, texts, numbers, lists and mappings are all that it may consist of.
+        With `plain`, it may consist of texts, numbers, lists and mappings only.
         """
         total = 0
         left: list[tuple[object, int]] = [(value, 0)]
@@ -75,7 +75,7 @@ class Budget:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it is a number or nothing; jinja2's undefined values are written as nothing."""
+    """Return whether a value is a number or empty; jinja2's undefined values render as nothing."""
     return value is None or isinstance(value, int | float) or type(value).__name__.endswith("Undefined")
 
 
@@ -83,12 +83,12 @@ _current: ContextVar[Budget] = ContextVar("budget")
 
 
 def current() -> Budget:
-    """The budget of what runs now."""
+    """Return the budget of the template that is running."""
     return _current.get()
 
 
 class spending:
-    """For a while, a new budget is the current one."""
+    """A context manager that makes a new budget the current one."""
 
     def __enter__(self) -> Budget:
         budget = Budget()

@@ -1,4 +1,4 @@
-"""What may be wrong of a template for conversations, or of a conversation."""
+"""Errors of chat templates and conversations."""
 
 from __future__ import annotations
 
@@ -6,4 +6,6 @@ from ...frontend.importing.errors import ModelError
 
 
 class ChatTemplateError(ModelError):
-    """A template that is not right, does more than it may, or refuses a conversation; or what is no conversation."""
+    """Raised for a template that is invalid, exceeds its budget or rejects a conversation, and for an invalid
+    conversation.
+    """

@@ -1,4 +1,4 @@
-"""Jinja for strangers: no attribute but a few, no loader, no text and no time beyond a budget."""
+"""A Jinja sandbox for untrusted templates: few attributes, no loader, and limits on text and time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from .budget import MOST_INTEGER, current, spending
 from .errors import ChatTemplateError
 
 MOST_TEMPLATE = 1 << 18
-"""Characters of a template."""
+"""Limit on the characters of a template."""
 _TEXTS = ("capitalize", "e", "escape", "join", "lower", "replace", "safe", "string", "title", "trim", "upper")
-"""Filters that write what they are given."""
+"""Filters that return their argument as text."""
 _SPLITS = ("split", "rsplit", "splitlines")
 _CHARACTERS_OF_A_PART = 6
-"""What a part of a text counts as: an object of Python takes more memory than its characters."""
+"""Characters charged for each part of a split text, since a Python object takes more memory than its
+characters.
+"""
 _COMPARED_IN_A_STEP = 64
-"""Characters that a comparison looks at."""
+"""Characters compared for one step."""
 _MOST_BITS = 256
-"""Of an integer that is computed."""
+"""Limit on the bits of computed integers."""
 _FILTERS = (
     "abs", "capitalize", "count", "d", "default", "dictsort", "e", "escape", "first", "float", "int", "items", "join",
     "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "safe",
@@ -40,7 +42,9 @@ _METHODS = frozenset((
     "removesuffix", "upper", "lower", "title", "capitalize", "replace", "join", "find", "rfind", "index", "count",
     "isdigit", "isalpha", "isspace", "isupper", "islower", "get", "items", "keys", "values",
 ))  # fmt: skip
-"""Of texts, lists and mappings: whatever gives no more text than it takes, besides `replace` and `join`."""
+"""Methods of texts, lists and mappings that return no more text than they are given, besides `replace` and
+`join`.
+"""
 _REFUSED = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport, nodes.Block)
 
 
@@ -50,18 +54,18 @@ def _check_small(values: Iterable[object]) -> None:
 
 
 def _replaced(text: object, old: object, new: object, *_: object) -> int:
-    """Characters that replacing adds."""
+    """Return an upper bound on the characters that `replace` inserts."""
     text, old, new = str(text), str(old), str(new)
     return text.count(old) * len(new) if old else (len(text) + 1) * len(new)
 
 
 def _joined(parts: object, separator: object = "", *_: object) -> int:
-    """Characters of separators."""
+    """Return the characters of the separators that `join` inserts."""
     return len(parts) * len(str(separator)) if isinstance(parts, list | tuple | dict | str | range) else 0
 
 
 def _parts(text: object, separator: object = None, *_: object) -> int:
-    """At most so many parts that a text is split into."""
+    """Return an upper bound on the number of parts that a text is split into."""
     text = str(text)
     return text.count(separator) + 1 if isinstance(separator, str) and separator else len(text)
 
@@ -70,7 +74,9 @@ _GROWTH: dict[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
 
 
 def _bounded(name: str, function: Callable[..., Any], hidden: int) -> Callable[..., Any]:
-    """A filter whose arguments and results are counted; `hidden` arguments before them are Jinja's own."""
+    """Wrap a filter so that its arguments and results are charged; its first `hidden` arguments are Jinja's
+    own.
+    """
 
     @functools.wraps(function)
     def bounded(*args: Any, **options: Any) -> Any:
@@ -89,7 +95,7 @@ def _bounded(name: str, function: Callable[..., Any], hidden: int) -> Callable[.
 
 
 def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any) -> str:
-    """JSON as models were trained on it: characters of HTML stay."""
+    """Return JSON as models were trained on it: HTML characters are not escaped."""
     budget = current()
     budget.size(value)
     width = None if indent is None else max(0, min(int(indent), 8))
@@ -127,7 +133,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Any:
-        """Nothing: the formatting of texts, of any width, is no method of ours."""
+        """Return None: `str.format` can pad to any width, so it is not provided."""
         return None
 
     def call(self, context: Context, obj: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
@@ -157,7 +163,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def counted(self, values: Iterable[Any], characters: int) -> Iterator[Any]:
-        """What a loop goes through; a turn writes so many characters of the template itself."""
+        """Yield the values of a loop, charging each iteration a step and the characters of the loop's literal text."""
         budget = current()
         for value in values:
             budget.step()
@@ -165,13 +171,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
             yield value
 
     def entered(self, characters: int) -> str:
-        """What a macro begins with."""
+        """Charge the entry of a macro and return the empty text that its body starts with."""
         current().step()
         current().text(characters)
         return ""
 
     def sliced(self, value: Any, *bounds: Any) -> Any:
-        """A part of a text or a list, counted before it is made."""
+        """Return a slice of a text or a list, charged before it is created."""
         if not isinstance(value, str | list | tuple | range):
             raise SecurityError(f"a part of a {type(value).__name__}")
         part = slice(*bounds)
@@ -179,29 +185,29 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value[part]
 
     def compared(self, value: Any) -> Any:
-        """An operand of a comparison, or of a look-up: all of it may be looked at."""
+        """Return an operand of a comparison or lookup, after charging for all of its characters."""
         budget = current()
         budget.step(budget.size(value) // _COMPARED_IN_A_STEP)
         return value
 
     def built(self, value: Any) -> Any:
-        """A list or mapping that was written out: looked at now, so that none grows beyond what can be."""
+        """Return a list or mapping literal after charging for it, so that none outgrows the limits."""
         current().size(value)
         return value
 
     def concatenated(self, *parts: Any) -> str:
-        """The text of parts in a row."""
+        """Return the parts concatenated as text."""
         self.shown(parts)
         return "".join(map(str, parts))
 
     def shown(self, value: Any) -> Any:
-        """What is written of a value. Objects of Jinja have no text: nobody knows how long theirs is."""
+        """Return a value to be rendered. Jinja's own objects are rejected: the length of their text is unknown."""
         budget = current()
         budget.text(budget.size(value, plain=True))
         return value
 
     def template(self, text: str) -> Template:
-        """A template of which every loop is counted. Raises `ChatTemplateError`."""
+        """Compile a template whose loops are all counted. Raises `ChatTemplateError`."""
         if len(text) > MOST_TEMPLATE:
             raise ChatTemplateError("the chat template is too long", expected=f"at most {MOST_TEMPLATE} characters")
         with spending():
@@ -219,7 +225,10 @@ def _check_bits(bits: int) -> None:
 
 
 class _Counting(NodeTransformer):
-    """Loops, macros and `~` go through the sandbox; what would read other files or run uncounted is refused."""
+    """An AST transformer that routes loops, macros and `~` through the sandbox.
+
+    It rejects what would read other files or run without being counted.
+    """
 
     def generic_visit(self, node: nodes.Node, *args: Any, **options: Any) -> nodes.Node:
         if isinstance(node, _REFUSED):
@@ -282,18 +291,18 @@ def _call(name: str, args: list[Any]) -> nodes.Call:
 
 
 def _written(body: list[nodes.Node]) -> int:
-    """Characters that stand in a template between its expressions."""
+    """Return the number of literal characters in the body of a loop or macro."""
     return sum(len(data.data) for node in body for data in node.find_all(nodes.TemplateData))
 
 
 @functools.lru_cache(maxsize=8)
 def compiled(text: str) -> Template:
-    """The template that a text is. Raises `ChatTemplateError`."""
+    """Compile the text of a template. Raises `ChatTemplateError`."""
     return _guarded(lambda: Sandbox().template(text))
 
 
 def rendered(text: str, variables: dict[str, Any]) -> str:
-    """What a template makes of variables. Raises `ChatTemplateError`."""
+    """Render a template with the given variables. Raises `ChatTemplateError`."""
     template = compiled(text)
     with spending():
         return _guarded(lambda: "".join(template.generate(variables)))
@@ -303,11 +312,11 @@ _FAILURES = (
     TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
     SyntaxError, TypeError, ValueError,
 )  # fmt: skip
-"""What a program can end by."""
+"""The exceptions that a template can end with."""
 
 
 def _guarded(run: Callable[[], Any]) -> Any:
-    """The result; whatever a stranger's program ends by is told as its own fault."""
+    """Return the result of `run`; any exception in the untrusted template becomes a `ChatTemplateError`."""
     try:
         return run()
     except ChatTemplateError:

@@ -1,4 +1,4 @@
-"""A conversation becomes one text by the template of a model's file, and that text tokens."""
+"""Render a conversation as text with the template of the model's file, and tokenize that text."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from ..tokenizers import Tokenizer
 from .errors import ChatTemplateError
 
 Message = Mapping[str, str]
-"""`role` (system, user, assistant, …) and `content`."""
+"""A message with its `role` (system, user, assistant, …) and `content`."""
 
 CHATML = "chatml"
-"""The name of the template that needs no Jinja: `<|im_start|>role`, the content, `<|im_end|>`."""
+"""The name of the built-in template that needs no Jinja: `<|im_start|>role`, the content, `<|im_end|>`."""
 _CHATML_TOKENS = ("<|im_start|>", "<|im_end|>")
 _ROLE = re.compile(r"[A-Za-z][A-Za-z_]{0,31}")
 _GUARDS = tuple(map(chr, range(0xFDD0, 0xFDF0)))
-"""Code points that Unicode keeps for no character: one that no message has marks what is no special token."""
+"""Unicode noncharacters. One that occurs in no message marks text that must not be read as a special token."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChatTemplate:
-    """`text` is Jinja, or `CHATML`; None where a file has none, which is `CHATML` if the tokenizer has its tokens."""
+    """A chat template: `text` is Jinja or `CHATML`.
+
+    None means that the file has no template; then `CHATML` is used if the tokenizer has its tokens.
+    """
 
     text: str | None
     tokenizer: Tokenizer
 
     def render(self, messages: Sequence[Message], reply: bool = True) -> str:
-        """The conversation as text; where `reply`, up to where the model's next message begins.
+        """Return the conversation as text; with `reply`, up to the beginning of the model's next message.
 
-        Raises `ChatTemplateError` for what is no conversation, for templates that fail, and with the message of those
-        that refuse it; `MissingPackage` where the template is Jinja's and jinja2 is not installed.
+        Raises `ChatTemplateError` for an invalid conversation, for templates that fail, and with the message of
+        those that reject the conversation; `MissingPackage` if the template is Jinja and jinja2 is not installed.
         """
         _check_messages(messages)
         text = self._text()
@@ -49,10 +52,10 @@ class ChatTemplate:
         return rendered(text, variables | self._tokens())
 
     def tokens(self, messages: Sequence[Message], reply: bool = True) -> list[int]:
-        """The conversation as tokens.
+        """Return the conversation as tokens.
 
-        Special tokens are those of the template only: what looks like one in a message is text, whoever wrote it.
-        Raises as `render`, and `TokenizerError`.
+        Only the template can produce special tokens; text in a message that looks like one remains text.
+        Raises as `render` does, and `TokenizerError`.
         """
         _check_messages(messages)
         guard = next((g for g in _GUARDS if not any(g in m["content"] for m in messages)), None)
@@ -65,7 +68,7 @@ class ChatTemplate:
         return [special.bos, *tokens] if begins and special.bos is not None else tokens
 
     def _hidden(self, content: str, guard: str) -> str:
-        """The content with a guard within all that would be read as a special token."""
+        """Return the content with a guard character inside each text that would be read as a special token."""
         texts = self.tokenizer.special_texts
         if any(len(text) == 1 and text in content for text in texts):
             raise ChatTemplateError("a message has a character that is a special token")

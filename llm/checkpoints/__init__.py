@@ -1,4 +1,4 @@
-"""Language models from their files: what they consist of, their weights, their tokenizers, their chat templates."""
+"""Load language models from files: configuration, weights, tokenizer and chat template."""
 
 from ..chat import CHATML, ChatTemplate, ChatTemplateError, Message
 from ..tokenizers import TextStream, Tokenizer, TokenizerError

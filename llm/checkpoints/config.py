@@ -1,4 +1,4 @@
-"""What a decoder-only transformer consists of, whatever file said so."""
+"""The configuration of a decoder-only transformer, independent of the file format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 ARCHITECTURES = ("llama", "smollm3", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3")
-"""The families that are read. Files of Mistral in GGUF call themselves `llama`, which it is but for the window."""
+"""The supported families. GGUF files of Mistral call themselves `llama`, from which they differ only in the
+window.
+"""
 
 Activation = Literal["silu", "gelu_tanh"]
 RopeOrder = Literal["halves", "pairs"]
@@ -16,30 +18,34 @@ RopeOrder = Literal["halves", "pairs"]
 class Rope:
     """Rotary embedding of the first `size` numbers of each head of queries and keys.
 
-    At position p the i-th of `size / 2` planes is turned by p * theta**(-2i / size) / factor_i. In the order "halves"
-    its coordinates are the numbers i and i + size / 2 (Hugging Face), in "pairs" 2i and 2i + 1 (Llama in GGUF, whose
-    rows of query and key are permuted for it); a model means the same by both, with its own weights.
+    At position p, plane i of the `size / 2` planes is rotated by p * theta**(-2i / size) / factor_i. In the
+    order "halves" its coordinates are the numbers i and i + size / 2 (Hugging Face), in "pairs" 2i and 2i + 1
+    (Llama in GGUF, whose rows of query and key are permuted accordingly). Both orders compute the same, each
+    with its own weights.
     """
 
     theta: float
     size: int
     order: RopeOrder = "halves"
     factors: tuple[float, ...] | None = None
-    """For each plane what its frequency is divided by (linear scaling, Llama 3's, YaRN's); None: by 1."""
+    """The divisor of the frequency of each plane (linear scaling, Llama 3's, YaRN's); None: 1 for all."""
     magnitude: float = 1.0
-    """What the turned numbers are multiplied by (YaRN)."""
+    """The factor that the rotated numbers are multiplied by (YaRN)."""
     local_theta: float | None = None
-    """Of layers with a window (Gemma 3), which also have no factors and no magnitude; None: as in the others."""
+    """The `theta` of layers with a sliding window (Gemma 3), which have no factors and no magnitude; None:
+    `theta`.
+    """
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """A model: embedding, `layers` times attention and a gated MLP with residuals around both, norm, output.
+    """A decoder-only transformer: embedding, `layers` layers of attention and a gated MLP with residuals, norm,
+    output.
 
-    A layer is `x += post_norm(attention(norm(x)))`, then `x += post_norm(down(activation(gate(h)) * up(h)))` of
-    `h = norm(x)`, with the identity in the place of `post_norm` unless `post_norms`. Norms are root mean squares:
-    `x / sqrt(mean(x**2) + norm_epsilon) * (weight + norm_offset)`, over a head in `query_norm` and `key_norm`.
-    Sizes count numbers, not bytes.
+    A layer is `x += post_norm(attention(norm(x)))`, then `x += post_norm(down(activation(gate(h)) * up(h)))`
+    with `h = norm(x)`; `post_norm` is the identity unless `post_norms`. Norms are RMS norms: `x /
+    sqrt(mean(x**2) + norm_epsilon) * (weight + norm_offset)`; `query_norm` and `key_norm` normalize over a
+    head. Sizes count numbers, not bytes.
     """
 
     architecture: str
@@ -49,35 +55,37 @@ class TransformerConfig:
     layers: int
     heads: int
     kv_heads: int
-    """Heads of keys and values; each serves heads / kv_heads neighbouring heads of queries."""
+    """The heads of keys and values; each serves heads / kv_heads consecutive query heads."""
     head_size: int
-    """Of queries, keys and values; heads * head_size may be other than hidden_size."""
+    """The size of a head of queries, keys and values; heads * head_size may differ from hidden_size."""
     context_length: int
-    """Positions that the model was made for."""
+    """The number of positions that the model was trained for."""
     rope: Rope
     norm_epsilon: float
     rope_layers: tuple[bool, ...] = ()
-    """For each layer whether queries and keys are turned (SmolLM3); empty where they are in all."""
+    """For each layer, whether queries and keys are rotated (SmolLM3); empty: in all layers."""
     activation: Activation = "silu"
     tied_embeddings: bool = False
-    """There is no `output.weight`: it is `embedding.weight`."""
+    """True if the output projection reuses `embedding.weight` and there is no `output.weight`."""
     attention_bias: bool = False
-    """query, key and value have a bias."""
+    """True if query, key and value have a bias."""
     attention_output_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
-    """query and key are normed over each head, before they are turned."""
+    """True if query and key are normalized over each head, before the rotation."""
     post_norms: bool = False
     norm_offset: float = 0.0
     embedding_scale: float = 1.0
-    """What embeddings are multiplied by before the first layer; not when they are the output's weights."""
+    """The factor applied to embeddings before the first layer, but not to tied output weights."""
     attention_scale: float | None = None
-    """What products of queries and keys are multiplied by; None: head_size**-0.5."""
+    """The factor applied to the products of queries and keys; None: head_size**-0.5."""
     sliding_window: int | None = None
-    """In layers of `sliding_layers` a position sees itself and so many - 1 before it."""
+    """In the layers of `sliding_layers`, a position attends to itself and the `sliding_window - 1` positions
+    before it.
+    """
     sliding_layers: tuple[bool, ...] = ()
-    """For each layer whether it has the window; empty where there is none."""
+    """For each layer, whether it has the window; empty if the model has none."""
     attention_softcap: float | None = None
-    """c: scores s become c * tanh(s / c) before the mask."""
+    """The cap c of attention scores: s becomes c * tanh(s / c) before the mask. None: no cap."""
     logit_softcap: float | None = None
-    """c: the same for the logits."""
+    """The cap of the logits, applied in the same way."""

@@ -1,4 +1,4 @@
-"""The families of models: what their files do not say, since it is of the family."""
+"""The supported model families, with the facts that their files leave out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from .config import Activation, RopeOrder
 class Family:
     """A row of `FAMILIES`.
 
-    `norm_offset` is of files of Hugging Face: GGUF's norms have it added. `window_period` p: every p-th layer has no
-    window (0: all have it, where there is one at all); `rope_period`: every p-th layer turns nothing (0: all turn).
-    `reference_layers`: a model of so many layers scales attention by hidden size / heads, though its heads are of
-    another size, and its GGUF does not say so. `entries` are those of Hugging Face's `config.json` that the family has
-    beside `COMMON`, and what is meant where they, or common ones, are left out.
+    `norm_offset` applies to files of Hugging Face; in GGUF it is already added to the norms. With
+    `window_period` p, every p-th layer has no window (0: all layers have it, if there is one); with
+    `rope_period` p, every p-th layer has no rotary embedding (0: all layers have it). A model of
+    `reference_layers` layers scales attention by hidden size / heads even though its heads have another size,
+    which its GGUF file does not record. `entries` are the entries of Hugging Face's `config.json` that the
+    family has besides `COMMON`, with the defaults of those and of common ones.
     """
 
     gguf_rope: RopeOrder = "halves"
@@ -37,7 +38,7 @@ class Family:
     entries: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def embedding_scale(self, hidden_size: int) -> float:
-        """What embeddings of so many numbers are multiplied by."""
+        """Return the factor that embeddings of `hidden_size` numbers are multiplied by."""
         return hidden_size**0.5 if self.scaled_embedding else 1.0
 
 
@@ -49,7 +50,9 @@ COMMON = frozenset(
         "partial_rotary_factor", "use_bidirectional_attention",
     }
 )  # fmt: skip
-"""Entries of `config.json` that all families have. Others are read where a family's row names them."""
+"""The entries of `config.json` that all families have. Other entries are read if the family's row names
+them.
+"""
 
 _GEMMA = {"activation": "gelu_tanh", "norm_offset": 1.0, "scaled_embedding": True}
 _GEMMA_ENTRIES = {"head_dim": 256, "tie_word_embeddings": True, "attention_bias": False}
@@ -110,9 +113,11 @@ FAMILIES: dict[str, Family] = {
         },
     ),
 }
-"""What entries are where they are left out is transformers' (the `configuration_*.py` of each)."""
+"""The rows by family. Defaults of missing entries are those of transformers (each family's
+`configuration_*.py`).
+"""
 
 
 def all_but_each(period: int, layers: int) -> tuple[bool, ...]:
-    """True for all layers but every `period`-th, for all where it is 0."""
+    """Return True for all layers but every `period`-th one; for all layers if `period` is 0."""
     return tuple(period == 0 or i % period < period - 1 for i in range(layers))

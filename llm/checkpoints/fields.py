@@ -1,4 +1,4 @@
-"""What files say of a model, entry by entry: each is checked, and all that is wrong is told at once."""
+"""Read and validate the entries of a model's configuration, and report all problems at once."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from ...frontend.importing.errors import ModelError
 
 MOST_SIZE = 1 << 31
-"""Above what any size of a model is."""
+"""Upper limit on any size of a model."""
 MOST_HIDDEN = 1 << 20
-"""Numbers of a position: tables are made of as many."""
+"""Upper limit on the numbers per position, since tables of that size are allocated."""
 MOST_LAYERS = 1 << 12
 _REQUIRED: Any = object()
 
 
 class Fields:
-    """Entries under a prefix; what is wrong with them gathers in `problems`, and `finish` raises it.
+    """The entries under a prefix. Problems are collected in `problems`; `finish` raises them.
 
-    An entry that is missing or null has its default; one without a default is required. What is given for an entry
-    that is wrong is some number that is right, so that the next ones can be read.
+    A missing or null entry has its default; an entry without a default is required. For an invalid entry some
+    valid number is returned, so that the remaining entries can be read.
     """
 
     def __init__(self, entries: Mapping[str, Any], prefix: str = "", problems: list[str] | None = None):
@@ -29,18 +29,18 @@ class Fields:
         self.problems: list[str] = [] if problems is None else problems
 
     def below(self, key: str) -> Fields:
-        """The entries of an entry that is a mapping; none where it is missing."""
+        """Return the entries of a nested mapping; an empty one if it is missing."""
         value = self.entries.get(key)
         if value is not None and not isinstance(value, Mapping):
             self._wrong(key, "no mapping", value)
         return Fields(value if isinstance(value, Mapping) else {}, f"{self.prefix}{key}.", self.problems)
 
     def has(self, key: str) -> bool:
-        """Whether there is such an entry that is not null."""
+        """Return whether the entry exists and is not null."""
         return self.entries.get(key) is not None
 
     def integer(self, key: str, default: Any = _REQUIRED, low: int = 1, high: int = MOST_SIZE) -> Any:
-        """A whole number from `low` to `high`."""
+        """Return an integer from `low` to `high`."""
         value = self._value(key, default)
         if value is default:
             return value
@@ -49,7 +49,7 @@ class Fields:
         return value
 
     def number(self, key: str, default: Any = _REQUIRED, low: float = 0.0) -> Any:
-        """A finite number above `low`."""
+        """Return a finite number above `low`."""
         value = self._value(key, default)
         if value is default:
             return value
@@ -58,12 +58,12 @@ class Fields:
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Return a boolean entry."""
         value = self._value(key, default)
         return value if isinstance(value, bool) else self._wrong(key, "neither true nor false", value, default)
 
     def choice(self, key: str, among: Sequence[str], default: Any = _REQUIRED) -> Any:
-        """One of some texts."""
+        """Return an entry that is one of the texts in `among`."""
         value = self._value(key, default)
         if value is default or (isinstance(value, str) and value in among):
             return value
@@ -83,6 +83,6 @@ class Fields:
         return instead
 
     def finish(self, what: str) -> None:
-        """Raise `ModelError` with all problems, where there are any."""
+        """Raise `ModelError` with all problems, if there are any."""
         if self.problems:
             raise ModelError(f"{what} does not say what its model is", notes=self.problems)

@@ -1,4 +1,4 @@
-"""A GGUF file as a language model: its metadata as a configuration, its tensors under the one names."""
+"""Read a language model from a GGUF file: its configuration and its tensors under our names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LEAST_FACTOR = 0.01
 
 
 def read_gguf_model(path: str | os.PathLike[str]) -> tuple[TransformerConfig, Weights, GgufFile]:
-    """The model of a file, its weights where they lie, and the file itself, which has the tokenizer.
+    """Return the configuration, the mapped weights, and the file itself, which also holds the tokenizer.
 
-    Raises `OSError`, `GgufError`, `ModelError` with all that is wrong of its metadata or of its weights, and
-    `UnsupportedError` for models of other families.
+    Raises `OSError`, `GgufError`, `ModelError` with all problems of the metadata or of the weights, and
+    `UnsupportedError` for unsupported families.
     """
     file = open_gguf(path)
     if file.architecture not in ARCHITECTURES:
@@ -45,7 +45,7 @@ def read_gguf_model(path: str | os.PathLike[str]) -> tuple[TransformerConfig, We
 
 
 def _weights(file: GgufFile) -> tuple[dict[str, Weight], list[str]]:
-    """Those with a name, and the names of the others."""
+    """Return the tensors with a known name, and the names of the others."""
     weights: dict[str, Weight] = {}
     unknown: list[str] = []
     for name, tensor in file.tensors.items():
@@ -113,7 +113,7 @@ def _rope(fields: Fields, family: Family, head_size: int) -> Rope:
 
 
 def _stretch(fields: Fields, theta: float, size: int) -> Stretch:
-    """Files that name a factor and no kind mean linear scaling, as llama.cpp reads them."""
+    """Return the rope scaling. A factor without a type means linear scaling, as in llama.cpp."""
     kind = fields.choice("rope.scaling.type", _SCALINGS, "linear")
     legacy = fields.number("rope.scale_linear", 1.0, low=_LEAST_FACTOR)
     factor = fields.number("rope.scaling.factor", legacy, low=_LEAST_FACTOR)
@@ -131,7 +131,7 @@ def _stretch(fields: Fields, theta: float, size: int) -> Stretch:
 
 
 def _factors(path: str, weight: Weight, rope: Rope) -> tuple[float, ...]:
-    """The tensor of what frequencies are divided by, which Llama 3.1 and later have."""
+    """Return the frequency divisors that Llama 3.1 and later store as a tensor."""
     if weight.shape != (rope.size // 2,) or weight.format != "f32":
         expected = f"f32 {[rope.size // 2]}"
         raise ModelError(

@@ -1,4 +1,4 @@
-"""A folder of Hugging Face as a language model: its `config.json`, and weights in safetensors, one file or several."""
+"""Read a language model from a Hugging Face folder: `config.json` and one or more safetensors files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .weights import Weight, Weights
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _TEXT_OF = {"gemma3": "text_config"}
-"""Families whose settings of the language model may stand in an entry, beside those for pictures."""
+"""Multimodal families, and the entry that may hold the settings of the language model."""
 _FAMILY_OF = {"gemma3_text": "gemma3"} | {name: name for name in FAMILIES}
 _ACTIVATIONS: dict[str, Activation] = {
     "silu": "silu",
@@ -34,15 +34,16 @@ _ACTIVATIONS: dict[str, Activation] = {
     "gelu_tanh": "gelu_tanh",
 }
 _IGNORED = ("rotary_emb.inv_freq", "vision_tower.", "multi_modal_projector.")
-"""Parts of names of what is no weight of the language model."""
+"""Parts of the names of tensors that do not belong to the language model."""
 _FORMAT_OF = {str(row.dtype): row.name for row in FORMATS.values() if row.dtype is not None}
 
 
 def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerConfig, Weights]:
-    """The model of a folder, its weights where they lie.
+    """Return the configuration of a folder's model and its mapped weights.
 
-    Raises `OSError`, `WeightsError`, `ModelError` with all that is wrong of its settings or of its weights, and
-    `UnsupportedError` for models of other families, of experts, or quantized in other ways than GPTQ's and AWQ's.
+    Raises `OSError`, `WeightsError`, `ModelError` with all problems of the settings or of the weights, and
+    `UnsupportedError` for unsupported families, mixtures of experts, and quantization other than GPTQ's and
+    AWQ's.
     """
     path = Path(folder)
     entries = read_object(path / "config.json")
@@ -59,9 +60,9 @@ def read_huggingface_model(folder: str | os.PathLike[str]) -> tuple[TransformerC
 
 
 def huggingface_template(folder: str | os.PathLike[str]) -> str | None:
-    """The template for conversations in a folder: a file of its own, or an entry of the tokenizer's settings.
+    """Return the chat template of a folder: a file of its own, or an entry of the tokenizer's settings.
 
-    Of several the one called `default`; None where there is none. Raises `OSError`, `ModelError`.
+    Of several templates it is the one called `default`; None if there is none. Raises `OSError`, `ModelError`.
     """
     file, settings = Path(folder, "chat_template.jinja"), Path(folder, "tokenizer_config.json")
     if file.exists():
@@ -87,7 +88,7 @@ def _family(path: Path, entries: Mapping[str, Any]) -> str:
 
 
 def _weights(path: Path, family: Family, scheme: Scheme | None) -> tuple[dict[str, Weight], list[str]]:
-    """Those with a name, and the names of the others."""
+    """Return the tensors with a known name, and the names of the others."""
     arrays: Mapping[str, Any] = _arrays(path)
     if scheme is not None:
         arrays = with_matrices(os.fspath(path), arrays, scheme)
@@ -108,7 +109,7 @@ def _weights(path: Path, family: Family, scheme: Scheme | None) -> tuple[dict[st
 
 
 def _without_empty_biases(weights: Mapping[str, Weight], expected: Container[str]) -> dict[str, Weight]:
-    """GPTQ's tools write a bias of zeros for each matrix, also where the model has none."""
+    """Drop all-zero biases that the model does not have; GPTQ's tools write one for every matrix."""
     return {
         name: weight
         for name, weight in weights.items()
@@ -117,7 +118,7 @@ def _without_empty_biases(weights: Mapping[str, Weight], expected: Container[str
 
 
 def _without_prefix(name: str) -> str:
-    """The name that a weight has in a language model alone: a model of more puts `language_model` before it."""
+    """Return a weight's name without the prefix `language_model` of multimodal models."""
     if name.startswith("model.language_model."):
         return "model." + name.removeprefix("model.language_model.")
     return name.removeprefix("language_model.")
@@ -139,7 +140,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _is_name(shard: object) -> bool:
-    """Whether it is the name of a file in the same folder."""
+    """Return whether `shard` is the name of a file in the same folder."""
     return isinstance(shard, str) and shard.endswith(".safetensors") and not {"/", "\\", "\0"} & set(shard)
 
 
@@ -189,7 +190,7 @@ def _config(path: Path, name: str, entries: Mapping[str, Any]) -> TransformerCon
 
 
 def _fields(name: str, entries: Mapping[str, Any]) -> Fields:
-    """The entries that a family has; those that are left out are what they are by default."""
+    """Return the entries of a family, with the family's defaults for missing ones."""
     fields, default = Fields(entries), FAMILIES[name].entries
     if fields.has(_TEXT_OF.get(name, "")):
         fields = fields.below(_TEXT_OF[name])
@@ -198,12 +199,14 @@ def _fields(name: str, entries: Mapping[str, Any]) -> Fields:
 
 
 def _window(fields: Fields) -> int | None:
-    """Positions of a window, None where no layer has one: Qwen's files name one that is not used."""
+    """Return the size of the sliding window, or None if no layer has one. Qwen's files name one that is not
+    used.
+    """
     return fields.integer("sliding_window", None) if fields.flag("use_sliding_window", True) else None
 
 
 def _rope_layers(fields: Fields, family: Family, layers: int) -> tuple[bool, ...]:
-    """For each layer whether it turns queries and keys; none where all do."""
+    """Return for each layer whether it rotates queries and keys; empty if all do."""
     if not family.rope_period:
         return ()
     turning = fields.entries.get("no_rope_layers")  # 0 where there is none, in spite of its name
@@ -232,7 +235,7 @@ def _sliding_layers(fields: Fields, family: Family, layers: int, turning: Sequen
 
 
 def _activation(fields: Fields, family: Family) -> Activation:
-    """Gemma's first files say `gelu` of what is gelu_pytorch_tanh."""
+    """Return the activation. Gemma's first files call gelu_pytorch_tanh `gelu`."""
     key = "hidden_activation" if fields.has("hidden_activation") else "hidden_act"
     if family.scaled_embedding and fields.entries.get(key) == "gelu":
         return family.activation
@@ -246,7 +249,7 @@ def _attention_scale(fields: Fields, head_size: int) -> float | None:
 
 
 def _rope(fields: Fields, head_size: int, context: int) -> Rope:
-    """Newer files have all of it in `rope_parameters`, for each kind of layers where they differ."""
+    """Return the rotary embedding. Newer files keep it in `rope_parameters`, per kind of layer if these differ."""
     scaling = fields.below("rope_scaling" if fields.entries.get("rope_scaling") else "rope_parameters")
     local = fields.number("rope_local_base_freq", None)
     if scaling.has("full_attention"):

@@ -1,15 +1,16 @@
-"""Weights as GPTQ and AWQ store them: small integers in words of 32 bits, groups of inputs with a scale and a zero.
+"""Weights in the formats of GPTQ and AWQ: small integers packed into 32-bit words, with a scale and zero
+point per group.
 
     qweight, qzeros, scales (, g_idx)  ->  rows of blocks `int4_g…`, `int8_g…`
 
-A matrix is (inputs, outputs) in both, a number of it (q - zero) * scale with the zero and the scale of its group; words
-hold their numbers from the lowest bits on. Of four bits:
+In both, a matrix is (inputs, outputs) and an element is (q - zero) * scale with the zero point and scale of
+its group. Words hold their numbers from the lowest bits up. With four bits:
 
     GPTQ   qweight (inputs / 8, outputs)   eight neighbouring inputs       qzeros (groups, outputs / 8)   in order
     AWQ    qweight (inputs, outputs / 8)   outputs 0, 2, 4, 6, 1, 3, 5, 7  qzeros (groups, outputs / 8)   as qweight
 
-GPTQ's first format stores zero - 1. Where `g_idx` says that groups are no neighbours (`desc_act`) there is no format of
-blocks for them: such a matrix becomes its numbers, in float32.
+GPTQ's first format stores zero - 1. With act-order (`desc_act`), `g_idx` maps inputs to groups that are not
+contiguous; no block format holds these, so such a matrix is dequantized to float32.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .weights import Weight
 Array = np.ndarray[Any, Any]
 
 _AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
-"""Which of eight outputs stands in the first four bits of a word, in the next ones, …"""
+"""The output that each group of four bits of a word belongs to, from the lowest bits up."""
 _SUFFIXES = ("qweight", "qzeros", "scales", "g_idx")
 _MOST_NOTES = 20
 
@@ -42,10 +43,11 @@ def from_gptq(
     bits: int = 4,
     less_one: bool = True,
 ) -> Weight:
-    """A matrix (outputs, inputs) of GPTQ's tensors, int32 but for the scales.
+    """Return the matrix (outputs, inputs) of GPTQ's tensors, which are int32 except for the scales.
 
-    `bits` are 4 or 8; `less_one` says that zeros are stored less one (all formats but `gptq_v2`). Raises `ShapeError`
-    where the shapes are none of one matrix, `DTypeError`, `UnsupportedError` for other bits.
+    `bits` is 4 or 8; `less_one` means that zero points are stored minus one (in all formats but `gptq_v2`).
+    Raises `ShapeError` if the shapes do not belong to one matrix, `DTypeError`, and `UnsupportedError` for
+    other bits.
     """
     if bits not in (4, 8):
         raise UnsupportedError(f"weights of {bits} bits", expected="4 or 8")
@@ -61,7 +63,9 @@ def from_gptq(
 
 
 def from_awq(qweight: Array, qzeros: Array, scales: Array) -> Weight:
-    """A matrix (outputs, inputs) of the tensors of AWQ's version `gemm`: 4 bits. Raises as `from_gptq`."""
+    """Return the matrix (outputs, inputs) of the tensors of AWQ's version `gemm`, with 4 bits. Raises as
+    `from_gptq` does.
+    """
     _check_words(qweight, qzeros, scales)
     q, zeros = (_side_by_side(_unpacked(words, 4, _AWQ_ORDER)) for words in (qweight, qzeros))
     return _matrix(q, zeros, scales, None, 4)
@@ -77,7 +81,7 @@ def _check_words(qweight: Array, qzeros: Array, scales: Array) -> None:
 
 
 def _unpacked(words: Array, bits: int, order: Sequence[int] | None = None) -> Array:
-    """The numbers in words (a, b), as uint8 (a, b, 32 / bits)."""
+    """Unpack words (a, b) into uint8 (a, b, 32 / bits)."""
     count = 32 // bits
     numbers = np.empty((*words.shape, count), np.uint8)
     plain = np.ascontiguousarray(words).view(np.uint32)
@@ -91,7 +95,7 @@ def _side_by_side(numbers: Array) -> Array:
 
 
 def _matrix(q: Array, zeros: Array, scales: Array, g_idx: Array | None, bits: int) -> Weight:
-    """Of q (inputs, outputs), zeros and scales (groups, outputs)."""
+    """Return the weight of q (inputs, outputs), zero points and scales (groups, outputs)."""
     (inputs, outputs), groups = q.shape, len(scales)
     if zeros.shape != scales.shape or zeros.shape[1] != outputs or inputs % groups:
         raise ShapeError(
@@ -114,7 +118,7 @@ def _matrix(q: Array, zeros: Array, scales: Array, g_idx: Array | None, bits: in
 
 
 def _numbers(q: Array, zeros: Array, scales: Array, groups: Array) -> Weight:
-    """The matrix in float32."""
+    """Return the dequantized matrix in float32."""
     values = (q.astype(np.float32) - zeros[groups]) * scales.astype(np.float32)[groups]
     return Weight(values.shape[::-1], "f32", np.ascontiguousarray(values.T))
 
@@ -124,14 +128,14 @@ def _numbers(q: Array, zeros: Array, scales: Array, groups: Array) -> Weight:
 
 @dataclass(frozen=True)
 class Scheme:
-    """How the weights of a folder are quantized, as `quantization_config` of its settings says."""
+    """The quantization of a folder's weights, from `quantization_config` in its settings."""
 
     method: str
     bits: int = 4
     less_one: bool = True
 
     def weight(self, parts: Mapping[str, Array]) -> Weight:
-        """The matrix of tensors by the ends of their names. Raises `TiraxError`."""
+        """Return the matrix of tensors, which are keyed by their name suffixes. Raises `TiraxError`."""
         missing = [name for name in _SUFFIXES[:3] if name not in parts]
         if missing:
             raise ModelError(f"without {' and '.join(missing)}")
@@ -145,11 +149,14 @@ _KNOWN: dict[str, dict[str, tuple[Any, ...]]] = {
     "awq": {"bits": (4,), "version": ("gemm",)},
     "gptq": {"bits": (4, 8), "checkpoint_format": ("gptq", "gptq_v2")},
 }
-"""What entries of a method may be; the first is that of files that do not say."""
+"""The supported values of a method's entries; the first one is the default."""
 
 
 def scheme_of(source: str, entries: Mapping[str, Any]) -> Scheme | None:
-    """The scheme of settings, None of plain weights. Raises `UnsupportedError` with all that is not read."""
+    """Return the scheme of the settings, or None if weights are not quantized.
+
+    Raises `UnsupportedError` with all unsupported entries.
+    """
     config = entries.get("quantization_config")
     if config is None:
         return None
@@ -174,9 +181,9 @@ def scheme_of(source: str, entries: Mapping[str, Any]) -> Scheme | None:
 
 
 def with_matrices(source: str, arrays: Mapping[str, Array], scheme: Scheme) -> dict[str, Array | Weight]:
-    """Tensors by name, with `x.weight` in the place of `x.qweight`, `x.qzeros`, …
+    """Return the tensors by name, with `x.weight` in place of `x.qweight`, `x.qzeros`, …
 
-    Raises `ModelError` with all that is wrong of them.
+    Raises `ModelError` with all problems.
     """
     parts: dict[str, dict[str, Array]] = {}
     out: dict[str, Array | Weight] = {}

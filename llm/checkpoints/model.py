@@ -1,4 +1,4 @@
-"""A language model as its file has it."""
+"""A language model as loaded from its file or folder."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _TEMPLATE = "tokenizer.chat_template"
 
 @dataclass(frozen=True, eq=False)
 class LanguageModelFile:
-    """What a file, or a folder, says of a model.
+    """The contents of a model's file or folder.
 
-    `weights` are all that `config` asks for and no others, by the names of `names.ROWS` and of the shapes that
-    `expected_shapes(config)` has, mapped into memory: read-only, in the format of the file.
+    `weights` are exactly the weights that `config` requires, by the names of `names.ROWS` and with the shapes
+    of `expected_shapes(config)`: read-only, mapped into memory, in the format of the file.
     """
 
     path: str
     config: TransformerConfig
     weights: Weights
     metadata: Mapping[str, Any] | None = None
-    """All that a GGUF file says; None of a folder."""
+    """All metadata of a GGUF file; None for a folder."""
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, read when it is asked for first.
+        """The tokenizer, read on first use.
 
-        Raises what `gguf_tokenizer` and `huggingface_tokenizer` raise, and `TokenizerError` where there are tokens
-        that the model has no embedding for.
+        Raises what `gguf_tokenizer` and `huggingface_tokenizer` raise, and `TokenizerError` if the model has no
+        embedding for some tokens.
         """
         if self.metadata is not None:
             tokenizer = gguf_tokenizer(self.path, self.metadata)
@@ -54,7 +54,7 @@ class LanguageModelFile:
 
     @cached_property
     def chat_template(self) -> ChatTemplate:
-        """How conversations are written for the model. Raises as `tokenizer`, and `ModelError` for wrong settings."""
+        """The chat template of the model. Raises as `tokenizer` does, and `ModelError` for invalid settings."""
         text = huggingface_template(self.path) if self.metadata is None else self.metadata.get(_TEMPLATE)
         if text is not None and not isinstance(text, str):
             raise ModelError(f"'{_TEMPLATE}' of '{self.path}' is no text", found=repr(text)[:80])
@@ -62,10 +62,11 @@ class LanguageModelFile:
 
 
 def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:
-    """A model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
+    """Load a model from a GGUF file, or from a folder with `config.json` and weights in safetensors.
 
-    Nothing of the weights is read. Raises `OSError`; `ModelError` (`GgufError`, `WeightsError` of runtime.safetensors)
-    for what is damaged or contradicts itself, with all problems of a kind; `UnsupportedError` for other families.
+    The weights are mapped, not read. Raises `OSError`; `ModelError` (`GgufError`, `WeightsError` of
+    runtime.safetensors) for damaged or inconsistent files, with all problems of a kind; `UnsupportedError` for
+    unsupported families.
     """
     name = os.fspath(path)
     if os.path.isdir(path):

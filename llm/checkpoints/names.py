@@ -1,4 +1,4 @@
-"""The names of weights: one for all files, and those that GGUF and Hugging Face have for them."""
+"""The names of weights: ours, GGUF's and Hugging Face's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A weight, or `*` in the place of a layer's number; None where a source has no such weight."""
+    """The names of a weight, with `*` in place of the layer number; None if a source has no such weight."""
 
     name: str
     gguf: str | None
@@ -48,7 +48,9 @@ _POST_NORMED = {
     "model.layers.*.pre_feedforward_layernorm.weight": "layers.*.mlp_norm.weight",
     "model.layers.*.post_feedforward_layernorm.weight": "layers.*.mlp_post_norm.weight",
 }
-"""Hugging Face's names where a layer has norms behind its parts too (Gemma 2 and 3): one means another norm there."""
+"""Hugging Face's names in models that also normalize after attention and MLP (Gemma 2 and 3): there a name
+that other models use, too, means another norm.
+"""
 
 GGUF = {row.gguf: row.name for row in ROWS if row.gguf is not None}
 HUGGINGFACE = {row.huggingface: row.name for row in ROWS if row.huggingface is not None}
@@ -58,7 +60,7 @@ _LAYER = re.compile(r"(?<=\.)(0|[1-9][0-9]{0,5})(?=\.)")
 
 
 def renamed(name: str, table: Mapping[str, str]) -> str | None:
-    """The one name for a weight that a source calls `name`; None where the table has none."""
+    """Return our name for a weight that a source calls `name`; None if the table has none."""
     number = _LAYER.search(name)
     if number is None:
         return table.get(name) if "*" not in name else None

@@ -1,4 +1,4 @@
-"""Rotary embeddings stretched to longer contexts than at first: what frequencies are divided by."""
+"""Rotary embeddings scaled to longer contexts: the divisors of their frequencies."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from .fields import Fields
 
 _KINDS = ("default", "linear", "dynamic", "llama3", "yarn")
 _LEAST_FACTOR = 0.01
-"""Below it frequencies would be no numbers."""
+"""Lower limit on scaling factors, below which frequencies would overflow."""
 _UNTURNED = 1e-3
-"""The width of a ramp that has none."""
+"""The width of a ramp whose ends coincide."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """For each of size / 2 planes what its frequency is divided by (None: by 1), and what turned numbers are multiplied
-    by."""
+    """The divisor of the frequency of each of the size / 2 planes (None: 1), and the factor of the rotated
+    numbers.
+    """
 
     factors: tuple[float, ...] | None = None
     magnitude: float = 1.0
 
 
 def rope_stretch(fields: Fields, theta: float, size: int, context: int) -> Stretch:
-    """What a `config.json` says of frequencies `theta ** (-2 i / size)` (transformers' modeling_rope_utils).
+    """Read the scaling of the frequencies `theta ** (-2 i / size)` from `config.json` (transformers'
+    modeling_rope_utils).
 
-    `dynamic` stretches what is longer than the model's `context` positions, which a session does not have.
+    `dynamic` scales only beyond the model's `context` positions, which a session never exceeds.
     """
     kind = fields.choice("rope_type" if fields.has("rope_type") else "type", _KINDS, "default")
     if kind in ("default", "dynamic"):
@@ -46,7 +48,7 @@ def rope_stretch(fields: Fields, theta: float, size: int, context: int) -> Stret
 
 
 def _llama3(wavelength: float, factor: float, low: float, high: float, original: int) -> float:
-    """1 for short waves, `factor` for long ones; between them the frequencies of both are mixed."""
+    """Return the divisor of a wavelength: 1 for short waves, `factor` for long ones, a blend between them."""
     smooth = min(1.0, max(0.0, (original / wavelength - low) / (high - low)))
     return 1.0 / ((1.0 - smooth) / factor + smooth)
 
@@ -68,17 +70,18 @@ def _yarn_of(fields: Fields, theta: float, size: int, context: int) -> Stretch:
 
 
 def yarn_magnitude(factor: float, scale: float = 1.0) -> float:
-    """What YaRN multiplies queries and keys by."""
+    """Return YaRN's scale of queries and keys."""
     return 1.0 if factor <= 1.0 else 0.1 * scale * math.log(factor) + 1.0
 
 
 def yarn_factors(
     theta: float, size: int, factor: float, original: int, fast: float, slow: float, *, truncate: bool = True
 ) -> tuple[float, ...]:
-    """1 for planes that turn at least `fast` times in the `original` positions, `factor` for those that turn at most
-    `slow` times; between them the frequencies of both are mixed, by the number of the plane (Peng et al., 2023).
+    """Return YaRN's divisors: 1 for planes that rotate at least `fast` times within the `original` positions,
+    `factor` for those that rotate at most `slow` times, and a blend by plane number in between (Peng et al.,
+    2023).
 
-    The two planes are rounded outwards where `whole`.
+    With `truncate`, the two limiting plane numbers are rounded outwards.
     """
 
     def correction_dim(rotations: float) -> float:

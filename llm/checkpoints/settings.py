@@ -1,4 +1,4 @@
-"""Files of settings: JSON, and other texts."""
+"""Read settings from JSON and text files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from ...frontend.importing.errors import ModelError
 from ...untrusted import brief, read_file, read_json
 
 _MOST_JSON = 1 << 24
-"""Bytes of a file of settings."""
+"""Size limit of a settings file, in bytes."""
 
 
 def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
-    """The JSON object in a file. Raises `FileError`, `ModelError` for none or above `most` bytes."""
+    """Return the JSON object in a file. Raises `FileError`; `ModelError` if it is none or larger than `most`
+    bytes.
+    """
     value = read_json(read_text(path, most), f"'{brief(os.fspath(path))}'", ModelError, halves=True)
     if not isinstance(value, dict):
         raise ModelError(f"'{path}' is no JSON object")
@@ -22,7 +24,9 @@ def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
 
 
 def read_text(path: Path, most: int = _MOST_JSON) -> str:
-    """The text in a file. Raises `FileError`, an `OSError`, and `ModelError` for no UTF-8 or above `most` bytes."""
+    """Return the text of a file. Raises `FileError`; `ModelError` if it is not UTF-8 or larger than `most`
+    bytes.
+    """
     try:
         return read_file(path, most, ModelError).decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Which weights a model has, and of what shapes: what a file has is compared with it, all at once."""
+"""The weights that a model requires, with their shapes, and the check of a file against them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_NOTES = 20
 
 
 def expected_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
-    """The weights that a model has, and their shapes."""
+    """Return the weights that a model requires, with their shapes."""
     shapes: dict[str, tuple[int, ...]] = {
         "embedding.weight": (config.vocabulary_size, config.hidden_size),
         "norm.weight": (config.hidden_size,),
@@ -51,9 +51,11 @@ def _layer_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
 
 
 def check_weights(path: str, config: TransformerConfig, weights: Weights, unknown: Sequence[str] = ()) -> None:
-    """Raise `ModelError` with all weights that are missing, too many, or of another shape or format than the model's.
+    """Raise `ModelError` with all weights that are missing, unexpected, or of another shape or format than the
+    model's.
 
-    Matrices may be of any format but integers, vectors are plain. `unknown` are names that no weight has.
+    Matrices may have any format except integers; vectors must be plain. `unknown` are tensor names that map to
+    no weight.
     """
     shapes = expected_shapes(config)
     problems = [f"'{name}' is missing: {list(shape)}" for name, shape in shapes.items() if name not in weights]
@@ -78,7 +80,7 @@ def _mismatch(name: str, weight: Weight, shape: tuple[int, ...]) -> str | None:
 
 
 def parts_of(weights: Weights, family: Family) -> dict[str, Any]:
-    """The fields of a configuration that say which weights there are: what a family has, and the first layer."""
+    """Return the config fields that follow from the weights of the first layer and from the family."""
     layer = "layers.0."
     return {
         "tied_embeddings": "output.weight" not in weights,
@@ -90,7 +92,7 @@ def parts_of(weights: Weights, family: Family) -> dict[str, Any]:
 
 
 def check_heads(config: TransformerConfig, fields: Fields) -> None:
-    """Note as problems what of heads and rotary embedding contradicts itself."""
+    """Record inconsistencies between heads and rotary embedding as problems."""
     if config.heads % config.kv_heads:
         fields.problems.append(f"{config.heads} heads of queries cannot share {config.kv_heads} of keys and values")
     if config.rope.size > config.head_size or config.rope.size % 2:

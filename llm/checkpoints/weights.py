@@ -1,4 +1,4 @@
-"""Weights of language models: where they lie, in the format of their file."""
+"""Weights of language models, mapped from their files in the file's format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """A weight, as it lies in its file.
+    """A read-only weight as stored in its file.
 
-    `shape` counts numbers. `format` is a name of `llm.gguf.FORMATS`. For plain formats (f32, f16, bf16, …) `data`
-    is an array of that shape, for blocks (q4_0, …) the bytes of the rows, `uint8` of (…, bytes of a row). Read-only.
+    `shape` counts numbers. `format` is a name of `llm.gguf.FORMATS`. For plain formats (f32, f16, bf16, …)
+    `data` is an array of that shape; for blocks (q4_0, …) it holds the bytes of the rows, `uint8` of (…, bytes
+    of a row).
     """
 
     shape: tuple[int, ...]
@@ -23,7 +24,7 @@ class Weight:
     data: np.ndarray[Any, Any]
 
     def release(self) -> None:
-        """Give the memory back that the file takes, where it is mapped: what is read again comes from the file."""
+        """Drop the pages of a mapped file from memory; a later access reads them from the file again."""
         base: Any = self.data
         while isinstance(base, np.ndarray):
             base = base.base
@@ -33,4 +34,4 @@ class Weight:
 
 
 Weights = Mapping[str, Weight]
-"""By the names of `names.ROWS`."""
+"""Weights by the names of `names.ROWS`."""

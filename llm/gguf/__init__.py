@@ -1,4 +1,4 @@
-"""Files of the GGUF format (versions 2 and 3; ggml's docs/gguf.md), in which language models are handed around."""
+"""Read and write GGUF files, versions 2 and 3 (ggml's docs/gguf.md)."""
 
 from .errors import GgufError
 from .formats import FORMATS, TensorFormat

@@ -1,4 +1,4 @@
-"""The bytes of a file, read from front to back: nothing is taken that is not there."""
+"""A bounds-checked reader of a file's bytes, front to back."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _KINDS = (
     ("bool", "?"), ("string", ""), ("array", ""), ("uint64", "Q"), ("int64", "q"), ("float64", "d"),
 )  # fmt: skip
 NAMES = tuple(name for name, _ in _KINDS)
-"""The kinds of metadata by their codes."""
+"""The metadata types, by code."""
 SCALARS = {code: struct.Struct("<" + letter) for code, (_, letter) in enumerate(_KINDS) if letter}
-"""Those of a fixed size."""
+"""The metadata types of fixed size, by code."""
 
 _SIZE = SCALARS[10]
 
 MOST_STRING = 1 << 26
-"""Bytes of a text."""
+"""Limit on the bytes of a text."""
 MOST_STRINGS = 1 << 22
-"""Texts in the arrays of a file, together: as objects of Python they take more memory than in the file."""
+"""Limit on the texts in all arrays of a file: as Python objects they take more memory than in the file."""
 
 Value = Any
-"""Of metadata: a number, bool or text, `Texts`, or a one-dimensional array of numpy."""
+"""A metadata value: a number, bool or text, `Texts`, or a one-dimensional numpy array."""
 
 
 class Cursor:
-    """A place in a file. Every method moves it, and raises `GgufError` where the file ends too early or lies."""
+    """A position in a file. Every method advances it, and raises `GgufError` for truncated or invalid data."""
 
     def __init__(self, name: str, data: memoryview):
         self.name = name
@@ -42,15 +42,15 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes from here to the end."""
+        """The bytes from here to the end."""
         return len(self.data) - self.at
 
     def fail(self, problem: str, **details: object) -> GgufError:
-        """The error for a problem at this place."""
+        """Return the error for a problem at this position."""
         return GgufError(f"'{self.name}' {problem} (byte {self.at})", **details)  # type: ignore[arg-type]
 
     def take(self, size: int, what: str) -> memoryview:
-        """The next bytes."""
+        """Return the next `size` bytes."""
         begin, end = self.at, self.at + size
         if end > len(self.data):
             raise self.fail(
@@ -60,7 +60,7 @@ class Cursor:
         return self.data[begin:end]
 
     def number(self, code: int, what: str) -> int | float | bool:
-        """A number of a kind of `SCALARS`."""
+        """Read a number of a type of `SCALARS`."""
         kind = SCALARS[code]
         part = self.take(kind.size, what)
         if code == BOOL and part[0] > 1:
@@ -68,14 +68,14 @@ class Cursor:
         return kind.unpack(part)[0]
 
     def count(self, what: str, least: int) -> int:
-        """How many entries follow, each of `least` bytes or more."""
+        """Read the number of entries that follow, each of at least `least` bytes."""
         count = int(self.number(10, what))
         if count * least > self.left:
             raise self.fail(f"was cut off, or is damaged: {what} is {count}, more than its bytes can hold")
         return count
 
     def text(self, what: str, most: int = MOST_STRING) -> str:
-        """A text of at most so many bytes."""
+        """Read a text of at most `most` bytes."""
         (size,) = _SIZE.unpack(self.take(8, what))
         if size > most:
             raise self.fail(f"has a text that is too long: {what}", expected=f"at most {most} bytes", found=size)
@@ -85,7 +85,7 @@ class Cursor:
             raise self.fail(f"is damaged: {what} is no text in UTF-8") from error
 
     def value(self, what: str) -> Value:
-        """A value of metadata with its kind before it."""
+        """Read a metadata value, preceded by its type."""
         code = self.kind(what)
         if code == STRING:
             return self.text(what)
@@ -97,7 +97,7 @@ class Cursor:
         return self._texts(what) if element == STRING else self._numbers(element, what)
 
     def kind(self, what: str) -> int:
-        """The code of a kind of metadata."""
+        """Read the code of a metadata type."""
         code = int(self.number(4, f"the kind of {what}"))
         if code >= len(NAMES):
             raise self.fail(f"is damaged: {what} is of an unknown kind", expected=f"below {len(NAMES)}", found=code)

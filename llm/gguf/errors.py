@@ -1,4 +1,4 @@
-"""What a file of GGUF may be other than right."""
+"""Errors of GGUF files."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from ...frontend.importing.errors import ModelError
 
 
 class GgufError(ModelError):
-    """A file that is no GGUF, is damaged or was cut off, or has what this reader does not know."""
+    """Raised for a file that is not GGUF, is damaged or truncated, or uses unsupported features."""

@@ -1,4 +1,4 @@
-"""How the tensors of a file are stored: numbers of a dtype one by one, or blocks of numbers that share scales."""
+"""The tensor formats of GGUF: plain numbers, or blocks of numbers that share scales."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ...runtime.dtypes import to_dtype
 
 @dataclass(frozen=True)
 class TensorFormat:
-    """A row of `FORMATS`: `code` is its number in files, a block has `elements` numbers in `size` bytes.
+    """A row of `FORMATS`: `code` is its number in files; a block has `elements` numbers in `size` bytes.
 
-    `dtype` is the numpy dtype of plain numbers, which are blocks of one, and None for real blocks.
+    `dtype` is the numpy dtype of plain formats, whose blocks hold one number; None for block formats.
     """
 
     name: str
@@ -25,12 +25,12 @@ class TensorFormat:
     dtype: np.dtype[Any] | None = None
 
     def row_bytes(self, columns: int) -> int:
-        """Bytes of a row of so many numbers, which must be whole blocks."""
+        """Return the bytes of a row of `columns` numbers, a multiple of the block's."""
         return columns // self.elements * self.size
 
 
 def _computed(name: str, code: int) -> TensorFormat:
-    """A format that operators compute with: they say how large its blocks are."""
+    """Return a format that operators compute with; its block size comes from them."""
     known = BLOCK_FORMATS[name]
     return TensorFormat(name, code, known.size, known.block_bytes)
 
@@ -76,6 +76,6 @@ _ROWS = (
 )
 
 FORMATS: dict[str, TensorFormat] = {row.name: row for row in _ROWS}
-"""The formats by name. Files of them are read, all; what computes with which is said by the operators on blocks."""
+"""The formats by name. All of them can be read; the operators on blocks list the formats they compute with."""
 
 BY_CODE: dict[int, TensorFormat] = {row.code: row for row in _ROWS}

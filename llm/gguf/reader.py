@@ -1,8 +1,8 @@
-"""Reads GGUF: the header is parsed and checked whole, tensors are views on the mapped file.
+"""Read GGUF: the header is parsed and validated, tensors are views of the mapped file.
 
-A file is, in little endian: the magic, a version, the numbers of tensors and of metadata; the metadata, each a key, a
-kind and a value; what tensors there are, each a name, its extents (innermost first), its format and where it begins;
-and, at a multiple of the alignment, their bytes.
+A file is little-endian: the magic, a version, the numbers of tensors and of metadata entries; the metadata,
+each entry a key, a type and a value; the tensor infos, each a name, extents (innermost first), a format and
+an offset; and, aligned, the bytes of the tensors.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ALIGNMENT_KEY = "general.alignment"
 DEFAULT_ALIGNMENT = 32
 MOST_DIMS = 4
 MOST_NAME = 1 << 16
-"""Bytes of a key, and of a name."""
+"""Limit on the bytes of a key or name."""
 _ENTRY, _TENSOR = 8 + 4 + 1, 8 + 4 + 4 + 8
-"""The least bytes of an entry of metadata, and of what is said of a tensor."""
+"""The minimum bytes of a metadata entry and of a tensor info."""
 _MOST_NOTES = 20
 
 
@@ -36,9 +36,9 @@ _MOST_NOTES = 20
 class GgufTensor:
     """A tensor of a file.
 
-    `shape` counts numbers, outermost first as numpy has it (files have it the other way round). `data` is read-only and
-    lies in the file: of plain formats an array of that shape and the format's dtype, of blocks the bytes of each row,
-    `uint8` with the shape (…, bytes of a row).
+    `shape` counts numbers, outermost first as in numpy (files store the reverse). `data` is a read-only view of
+    the file: for plain formats an array of that shape and the format's dtype, for blocks the bytes of each row,
+    `uint8` of shape (…, bytes of a row).
     """
 
     name: str
@@ -48,13 +48,13 @@ class GgufTensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in the file."""
+        """The bytes in the file."""
         return self.data.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class GgufFile:
-    """What is in a file: `metadata` by its keys, numbers, texts, `Texts` and arrays; tensors by their names."""
+    """The contents of a file: `metadata` by key (numbers, texts, `Texts` and arrays) and tensors by name."""
 
     path: str
     version: int
@@ -63,7 +63,7 @@ class GgufFile:
 
     @property
     def architecture(self) -> str | None:
-        """The family of models that it belongs to (`general.architecture`), None where the file says none."""
+        """The model family (`general.architecture`), or None if the file has none."""
         name = self.metadata.get("general.architecture")
         return name if isinstance(name, str) else None
 
@@ -71,8 +71,9 @@ class GgufFile:
 def open_gguf(path: str | os.PathLike[str]) -> GgufFile:
     """Map a file and read its header.
 
-    Nothing of the tensors is read. The file must not be cut off as long as one of them is in use: a process that reads
-    what is gone is ended by the system. Raises `FileError`, an `OSError`, and `GgufError` for a file that is not right.
+    The tensors are not read. The file must not be truncated while a tensor is in use: the system kills a
+    process that accesses a missing page of a mapped file. Raises `FileError`, an `OSError`, and `GgufError` for
+    an invalid file.
     """
     name = os.fspath(path)
     data = mapped_file(path)
@@ -83,7 +84,7 @@ def open_gguf(path: str | os.PathLike[str]) -> GgufFile:
 
 @dataclass(frozen=True)
 class _Place:
-    """What a file says of a tensor; `offset` counts from where the tensors begin."""
+    """The info of a tensor; `offset` counts from the start of the tensor data."""
 
     name: str
     shape: tuple[int, ...]
@@ -174,7 +175,7 @@ class _File:
             raise GgufError(f"'{self.cursor.name}' has a {kind} twice", notes=_few(twice))
 
     def _check_layout(self, places: list[_Place], start: int, alignment: int) -> None:
-        """Every tensor lies inside of the file, aligned, and none on another."""
+        """Check that all tensors are aligned, lie within the file and do not overlap."""
         room = len(self.cursor.data) - start
         problems = [
             f"'{p.name}' begins at {p.offset}, no multiple of {alignment}" for p in places if p.offset % alignment
@@ -207,6 +208,6 @@ class _File:
 
 
 def _few(problems: list[str]) -> list[str]:
-    """The first of many problems, and how many more there are."""
+    """Return the first of many problems, and the number of remaining ones."""
     more = len(problems) - _MOST_NOTES
     return problems[:_MOST_NOTES] + ([f"and {more} more"] if more > 0 else [])

@@ -1,4 +1,6 @@
-"""Many texts in one, in UTF-8: as objects of Python 98,000 of them, of 7 characters each, take 8 MB."""
+"""A compact sequence of texts, stored as one UTF-8 buffer: as Python objects, 98,000 texts of 7 characters
+take 8 MB.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from typing import overload
 
 
 class Texts(Sequence[str]):
-    """Texts, each of which is made when it is looked at. Equal to any sequence of the same texts."""
+    """A sequence of texts that are created on access. Equal to any sequence of the same texts."""
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, texts: Iterable[str]):
         data, sizes = bytearray(), array("I")
-        for text in texts:  # never all of them at once: what objects of Python leave behind stays with the process
+        for text in texts:  # one by one: freed memory of many small objects is not returned to the system
             part = text.encode("utf-8", "surrogatepass")
             data += part
             sizes.append(len(part))

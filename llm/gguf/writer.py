@@ -1,4 +1,4 @@
-"""Writes GGUF, version 3."""
+"""Write GGUF, version 3."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Tensors = Mapping[str, "np.ndarray[Any, Any] | GgufTensor"]
 
 
 def write_gguf(path: str | os.PathLike[str], metadata: Mapping[str, Value], tensors: Tensors) -> None:
-    """Write a file, which appears whole or not at all.
+    """Write a file atomically.
 
-    A value of metadata is a bool, a text, an int (unsigned 32 bits where it fits, else 64), a float (32 bits), a number
-    of numpy for any other kind, a sequence of texts, or a one-dimensional array of numpy. A tensor is an array of a
-    plain dtype, or a `GgufTensor`, whose `data` are blocks. Raises `OSError`, and `GgufError`
-    (`NameLookupError` for the name of a format) for what has no form.
+    A metadata value is a bool, a text, an int (unsigned 32 bits if it fits, else 64), a float (32 bits), a
+    numpy scalar for any other type, a sequence of texts, or a one-dimensional numpy array. A tensor is an array
+    of a plain dtype, or a `GgufTensor`, whose `data` are blocks. Raises `OSError`, and `GgufError`
+    (`NameLookupError` for an unknown format name) for values that cannot be represented.
     """
     if ALIGNMENT_KEY in metadata:
         raise GgufError(f"{ALIGNMENT_KEY} is the writer's own", expected=f"the default, {DEFAULT_ALIGNMENT}")
@@ -52,7 +52,7 @@ def _padding(size: int) -> int:
 
 
 def _stored(name: str, tensor: Any) -> tuple[tuple[int, ...], TensorFormat, np.ndarray[Any, Any]]:
-    """Shape, format, and the bytes in a row."""
+    """Return the shape, the format, and the bytes of the rows."""
     if isinstance(tensor, GgufTensor):
         if tensor.format not in FORMATS:
             raise unknown_name("format of tensors", tensor.format, FORMATS)
@@ -81,7 +81,7 @@ def _text(text: str) -> bytes:
 
 
 def _value(key: str, value: Value) -> bytes:
-    """Its kind and its bytes."""
+    """Return the type and the bytes of a value."""
     if isinstance(value, str):
         return struct.pack("<I", STRING) + _text(value)
     if isinstance(value, np.ndarray):
@@ -115,7 +115,7 @@ def _number(key: str, value: Value) -> bytes:
 
 
 _INTEGERS = ((_UINT32, 0, 1 << 32), (_INT32, -(1 << 31), 0), (_UINT64, 0, 1 << 64), (_INT64, -(1 << 63), 0))
-"""Codes and ranges, the smallest first."""
+"""Type codes and value ranges of integers, smallest first."""
 
 
 def _code(key: str, dtype: np.dtype[Any]) -> int:

@@ -1,4 +1,4 @@
-"""Parts of language models (TVM's `relax.frontend.nn.llm`): a cache of keys and values, rotary positions, decoders."""
+"""Building blocks of language models (TVM's `relax.frontend.nn.llm`): KV cache, rotary embedding, decoders."""
 
 from . import kv_cache, position_embedding
 

@@ -1,11 +1,11 @@
-"""Decoders: one model for all that a `TransformerConfig` describes.
+"""Decoders: one model class for every `TransformerConfig`.
 
     model = Decoder(config, layout)
     mod, params = model.export_tvm(model.specs())
 
-has `prefill`, which reads any number of tokens of a sequence and gives the logits of the next one, and `decode`, which
-reads one more. Both write to the cache of keys and values that they are given (`kv_cache.py`), and return its pools
-behind the logits: the same arrays.
+has `prefill`, which reads any number of tokens of a sequence and returns the next logits, and `decode`,
+which reads one more token. Both write to the KV cache that they are passed (`kv_cache.py`), and return the
+logits followed by the cache's pools, which are the arrays that were passed.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ Outputs = tuple[Tensor, Tensor, Tensor]
 """Logits, and the pools of keys and values."""
 
 HALVES = {"f16": "float16", "bf16": "bfloat16"}
-"""Formats of weights that stay what they are in memory, and their data types: products widen them to float32."""
+"""Half-precision weight formats and their dtypes; products widen them to float32 as they are read."""
 
 ACTIVATIONS = {"silu": op.silu, "gelu_tanh": lambda x: op.gelu(x, "tanh")}
 
 
 def layout_of(config: TransformerConfig, page_size: int = 64, dtype: str = "float16") -> CacheLayout:
-    """What a cache keeps for a model."""
+    """Return the cache layout of a model."""
     return CacheLayout(config.layers, config.kv_heads, config.head_size, page_size, dtype)
 
 
 class WidenedLinear(Linear):
-    """A linear map of float32 whose weight is stored in halves (float16, bfloat16)."""
+    """A float32 linear layer whose weight is stored in half precision (float16, bfloat16)."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool, dtype: str):
         super().__init__(inputs, outputs, bias, dtype, out_dtype="float32")
 
     def forward(self, x: Tensor) -> Tensor:
-        """The linear map of the last dimension."""
+        """Apply the layer to the last dimension."""
         y = _transposed_product(x, self.weight)
         return y if self.bias is None else y + self.bias
 
 
 class WidenedEmbedding(Embedding):
-    """A table of float32 that is stored in halves."""
+    """A float32 embedding whose table is stored in half precision."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The rows, `(*x.shape, size)`."""
+        """Return the rows, `(*x.shape, size)`."""
         return op.astype(super().forward(x), "float32")
 
 
 def _transposed_product(x: Tensor, weight: Tensor) -> Tensor:
-    """x times the transpose of a matrix, whose numbers are widened to those of x as they are read."""
+    """Return x times the transpose of a matrix, which is widened to the dtype of x as it is read."""
     wide = weight if weight.dtype == x.dtype else op.astype(weight, x.dtype)
     return op.matmul(x, op.permute(wide, [1, 0]))
 
@@ -75,14 +75,14 @@ class InterleavedLinear(BlockLinear):
         self.weight = _interleaved(self.weight, rows)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The linear map of the last dimension."""
+        """Apply the layer to the last dimension."""
         attrs = {"activation": self.activation, "interleaved": self.rows}
         y = op.matmul_blocks(x, self.weight, self.format, **attrs)
         return y if self.bias is None else y + self.bias
 
 
 class InterleavedEmbedding(BlockEmbedding):
-    """A `BlockEmbedding` whose rows are interleaved, which may be multiplied with, too."""
+    """A `BlockEmbedding` with interleaved rows that can also serve as the output projection."""
 
     def __init__(self, count: int, size: int, format: str, formats: Formats):
         super().__init__(count, size, format)
@@ -90,11 +90,11 @@ class InterleavedEmbedding(BlockEmbedding):
         self.weight = _interleaved(self.weight, self.rows)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The rows, `(*x.shape, size)`."""
+        """Return the rows, `(*x.shape, size)`."""
         return op.take_blocks(self.weight, x, self.format, interleaved=self.rows)
 
     def logits(self, x: Tensor) -> Tensor:
-        """The products with all rows."""
+        """Return the products with all rows."""
         return op.matmul_blocks(x, self.weight, self.format, activation=self.activation, interleaved=self.rows)
 
 
@@ -105,10 +105,11 @@ def _interleaved(weight: Parameter, rows: int) -> Parameter:
 
 @dataclass(frozen=True)
 class Formats:
-    """What format a weight is stored in, by its name: a row of `BLOCK_FORMATS`, or of `HALVES`; others are float32.
+    """The storage format of each weight, by name: a row of `BLOCK_FORMATS` or of `HALVES`; other weights are
+    float32.
 
-    With `activation` "int8" what is multiplied by blocks is rounded to bytes first, as llama.cpp does. `lanes` rows of
-    blocks are interleaved, where their number is a multiple of it.
+    With `activation` "int8", operands of products with blocks are first rounded to int8, as in llama.cpp.
+    `lanes` rows of blocks are interleaved if the number of rows is a multiple of it.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -117,39 +118,39 @@ class Formats:
     prefix: str = ""
 
     def inside(self, name: str) -> Formats:
-        """Those of a part of the model."""
+        """Return the formats of a submodule."""
         return replace(self, prefix=f"{self.prefix}{name}.")
 
     def of(self, name: str) -> str | None:
-        """The blocks of a weight of this part, None where there are none."""
+        """Return the block format of a weight of this submodule, or None."""
         format = self.names.get(f"{self.prefix}{name}.weight")
         return format if format in BLOCK_FORMATS else None
 
     def halves(self, name: str) -> str | None:
-        """The data type of a weight of this part that is stored in halves, None where it is not."""
+        """Return the half-precision dtype of a weight of this submodule, or None."""
         return HALVES.get(self.names.get(f"{self.prefix}{name}.weight", ""))
 
     def linear(self, name: str, inputs: int, outputs: int, bias: bool) -> Linear | BlockLinear:
-        """The linear map of this name."""
+        """Return the linear layer of this name."""
         format, halves = self.of(name), self.halves(name)
         if format is None:
             return Linear(inputs, outputs, bias) if halves is None else WidenedLinear(inputs, outputs, bias, halves)
         return InterleavedLinear(inputs, outputs, format, bias, self.activation, self.interleaved(outputs))
 
     def embedding(self, name: str, count: int, size: int) -> Embedding | BlockEmbedding:
-        """The embedding of this name."""
+        """Return the embedding of this name."""
         format, halves = self.of(name), self.halves(name)
         if format is None:
             return Embedding(count, size) if halves is None else WidenedEmbedding(count, size, halves)
         return InterleavedEmbedding(count, size, format, self)
 
     def interleaved(self, rows: int) -> int:
-        """How many rows of a matrix are interleaved."""
+        """Return how many of a matrix's `rows` are interleaved."""
         return self.lanes if rows % self.lanes == 0 else 1
 
 
 class Attention(Module):
-    """Attention of new positions to all before them and themselves."""
+    """Attention of new positions to themselves and all earlier ones."""
 
     def __init__(self, config: TransformerConfig, layer: int, formats: Formats):
         super().__init__()
@@ -164,7 +165,7 @@ class Attention(Module):
             self.key_norm = RMSNorm(size, -1, config.norm_epsilon, bias=False)
 
     def forward(self, x: Tensor, cache: PagedKVCache, cosines: Tensor, sines: Tensor, length: Any) -> Tensor:
-        """`(sequences * length, hidden)` -> the same shape."""
+        """Map `(sequences * length, hidden)` to the same shape."""
         config, size = self.config, self.config.head_size
         sequences = cache.starts.shape[0]
         query = op.reshape(self.query(x), [sequences, length, config.heads, size])
@@ -179,7 +180,7 @@ class Attention(Module):
         return self.output(op.reshape(out, [x.shape[0], config.heads * size]))
 
     def _rotate(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-        """`(sequences, length, heads, size)` -> heads first, turned where the layer turns."""
+        """Map `(sequences, length, heads, size)` to heads first, rotated if the layer has a rotary embedding."""
         if self.config.rope_layers and not self.config.rope_layers[self.layer]:
             return op.permute(x, [0, 2, 1, 3])
         return rotate(x, cosines, sines)
@@ -197,12 +198,12 @@ class FeedForward(Module):
         self.down = formats.linear("down", inner, hidden, biased)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(rows, hidden)` -> the same shape."""
+        """Map `(rows, hidden)` to the same shape."""
         return self.down(ACTIVATIONS[self.activation](self.gate(x)) * self.up(x))
 
 
 class Layer(Module):
-    """Attention and a gated feed-forward network, each behind a norm and beside a residual."""
+    """Attention and a gated feed-forward network, each after a norm and with a residual connection."""
 
     def __init__(self, config: TransformerConfig, layer: int, formats: Formats):
         super().__init__()
@@ -214,7 +215,7 @@ class Layer(Module):
         self.mlp_post_norm = _norm(config) if config.post_norms else None
 
     def forward(self, x: Tensor, *where: Any) -> Tensor:
-        """`(rows, hidden)` -> the same shape."""
+        """Map `(rows, hidden)` to the same shape."""
         x = x + _normed(self.attention_post_norm, self.attention(self.attention_norm(x), *where))
         return x + _normed(self.mlp_post_norm, self.mlp(self.mlp_norm(x)))
 
@@ -228,12 +229,12 @@ def _normed(norm: RMSNorm | None, x: Tensor) -> Tensor:
 
 
 def has_window(config: TransformerConfig, layer: int) -> bool:
-    """Whether positions of a layer look at a window only."""
+    """Return whether a layer has sliding-window attention."""
     return config.sliding_window is not None and bool(config.sliding_layers) and config.sliding_layers[layer]
 
 
 def _last(x: Tensor) -> Tensor:
-    """(sequences, length, hidden) -> (sequences, 1, hidden): the last row."""
+    """Return the last position: (sequences, length, hidden) -> (sequences, 1, hidden)."""
     length = x.shape[1]
     return op.wrap_nested(
         call_operator("relax.strided_slice", x.expr_handle, [1], [length - 1], [length], assume_inbound=True), "last"
@@ -241,7 +242,7 @@ def _last(x: Tensor) -> Tensor:
 
 
 class Decoder(Module):
-    """A language model: tokens -> logits. Norms have the offset of the config in their weights already."""
+    """A language model from tokens to logits. The weights of norms already include the offset of the config."""
 
     def __init__(self, config: TransformerConfig, layout: CacheLayout, formats: Formats | None = None):
         super().__init__()
@@ -257,7 +258,9 @@ class Decoder(Module):
             self.output = formats.linear("output", config.hidden_size, config.vocabulary_size, False)
 
     def specs(self, sequences: int | str = 1) -> dict[str, Any]:
-        """`prefill` and `decode` for so many sequences; the arguments are tokens, then those of the cache."""
+        """Return the specs of `prefill` and `decode` for `sequences` sequences: the tokens, then the arguments of
+        the cache.
+        """
         return {
             "prefill": self._spec(sequences, "length"),
             "decode": self._spec(sequences, 1),
@@ -267,18 +270,18 @@ class Decoder(Module):
         return {"tokens": spec.Tensor((sequences, length), "int32"), **cache_specs(self.layout, sequences)}
 
     def prefill(self, tokens: Tensor, keys: Tensor, values: Tensor, table: Tensor, starts: Tensor) -> Outputs:
-        """`(sequences, length)` tokens, int32 -> `(sequences, vocabulary)`, the logits behind the last one."""
+        """Map `(sequences, length)` int32 tokens to the logits after the last one, `(sequences, vocabulary)`."""
         sequences, length = tokens.shape
         x, cache = self._hidden(tokens, keys, values, table, starts)
         last = _last(op.reshape(x, [sequences, length, self.config.hidden_size]))
         return self._outputs(op.reshape(last, [sequences, self.config.hidden_size]), cache)
 
     def decode(self, tokens: Tensor, keys: Tensor, values: Tensor, table: Tensor, starts: Tensor) -> Outputs:
-        """`(sequences, 1)` tokens, int32 -> `(sequences, vocabulary)`."""
+        """Map `(sequences, 1)` int32 tokens to logits, `(sequences, vocabulary)`."""
         return self._outputs(*self._hidden(tokens, keys, values, table, starts))
 
     def score(self, tokens: Tensor, keys: Tensor, values: Tensor, table: Tensor, starts: Tensor) -> Outputs:
-        """`(sequences, length)` tokens, int32 -> `(sequences, length, vocabulary)`: the logits behind each one."""
+        """Map `(sequences, length)` int32 tokens to the logits after each one, `(sequences, length, vocabulary)`."""
         x, cache = self._hidden(tokens, keys, values, table, starts)
         logits = op.reshape(self._logits(x), [*tokens.shape, self.config.vocabulary_size])
         return logits, cache.keys, cache.values
@@ -286,7 +289,7 @@ class Decoder(Module):
     def _hidden(
         self, tokens: Tensor, keys: Tensor, values: Tensor, table: Tensor, starts: Tensor
     ) -> tuple[Tensor, PagedKVCache]:
-        """What is behind the last layer, `(sequences * length, hidden)`, and the cache."""
+        """Return the output of the last layer, `(sequences * length, hidden)`, and the cache."""
         config = self.config
         sequences, length = tokens.shape
         cache = PagedKVCache(self.layout, keys, values, table, starts)
@@ -303,11 +306,13 @@ class Decoder(Module):
         return angles(starts, frequencies(rope, local), length, magnitude_of(rope, local))
 
     def _is_local(self, layer: int) -> bool:
-        """Whether a layer has the rotary embedding of layers with a window."""
+        """Return whether a layer uses the rotary embedding of sliding-window layers."""
         return has_window(self.config, layer) and self.config.rope.local_theta is not None
 
     def _kinds(self) -> list[bool]:
-        """Which rotary embeddings there are: that of most layers, and that of layers with a window."""
+        """Return which rotary embeddings the model needs: False for the common one, True for that of sliding-window
+        layers.
+        """
         return sorted({self._is_local(i) for i in range(self.config.layers)})
 
     def _outputs(self, x: Tensor, cache: PagedKVCache) -> Outputs:

@@ -1,10 +1,10 @@
-"""Attention of a model that is being built to a cache of keys and values (`llm/cache.py` is the cache itself).
+"""Attention to a KV cache in a model under construction (`llm/cache.py` is the cache itself).
 
     cache = PagedKVCache(layout, keys, values, table, starts)
     out = cache.attention(layer, query, key, value, scale=0.125)
 
-appends keys and values to the pages of the cache, in place, and attends to all that these hold. Pools, table and starts
-are arguments of the function.
+appends keys and values to the pages of the cache, in place, and attends to all of its positions. Pools,
+table and starts are arguments of the function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INPUTS = ("keys", "values", "table", "starts")
 
 
 def cache_specs(layout: CacheLayout, sequences: int | str) -> dict[str, spec.Tensor]:
-    """What the arguments `INPUTS` of a function are; the table has any number of pages, as has the pool."""
+    """Return the specs of the arguments `INPUTS`; pool and table have any number of pages."""
     pool = spec.Tensor(layout.shape(cast(Any, "pool_pages")), layout.dtype)
     table = spec.Tensor((sequences, "pages"), "int32")
     return dict(zip(INPUTS, (pool, pool, table, spec.Tensor((sequences,), "int32")), strict=True))
@@ -39,9 +39,10 @@ def cache_specs(layout: CacheLayout, sequences: int | str) -> dict[str, spec.Ten
 
 @dataclass
 class PagedKVCache:
-    """The cache as a function has it, after what was appended so far. `starts` are the positions of the first tokens.
+    """The cache inside a function, including what it has appended so far. `starts` are the positions of the
+    first tokens.
 
-    `cosines` and `sines` turn queries and keys; None leaves them as they are.
+    `cosines` and `sines` rotate queries and keys; None leaves them unrotated.
     """
 
     layout: CacheLayout
@@ -52,7 +53,9 @@ class PagedKVCache:
     _functions: dict[Any, PrimFunc] = field(default_factory=dict[Any, PrimFunc])
 
     def attention_with_fused_qkv(self, layer_id: int, qkv: Tensor, num_qo_heads: int, sm_scale: float) -> Tensor:
-        """As `attention`, of queries, keys and values in one tensor (sequences, length, heads of all, size)."""
+        """As `attention`, with queries, keys and values in one tensor (sequences, length, heads of all three,
+        size).
+        """
         heads = self.layout.kv_heads
         query, key, value = op.split(qkv, [num_qo_heads, num_qo_heads + heads], axis=2)
         return self.attention(layer_id, op.permute(query, [0, 2, 1, 3]), op.permute(key, [0, 2, 1, 3]), value, sm_scale)
@@ -67,10 +70,10 @@ class PagedKVCache:
         window: int | None = None,
         softcap: float | None = None,
     ) -> Tensor:
-        """Append keys and values of new positions, and attend to all of them that are not behind the query.
+        """Append keys and values of new positions, and attend to all positions up to each query's own.
 
-        `query` and `key` are (sequences, heads, length, size), `value` (sequences, length, heads, size), as is the
-        result. A window and a softcap are those of `llm.nn.paged_cache_kernels.paged_attention`.
+        `query` and `key` are (sequences, heads, length, size), `value` and the result are (sequences, length,
+        heads, size). `window` and `softcap` are those of `llm.nn.paged_cache_kernels.paged_attention`.
         """
         self.keys = self._appended(self.keys, key, layer, heads_first=True)
         self.values = self._appended(self.values, value, layer, heads_first=False)
@@ -87,7 +90,7 @@ class PagedKVCache:
         return op.permute(out, [0, 2, 1, 3])
 
     def _appended(self, pool: Tensor, rows: Tensor, layer: int, heads_first: bool) -> Tensor:
-        """The pool with the rows of new positions in the place of what was there."""
+        """Return the pool with the rows of the new positions written in place."""
         key = ("append", heads_first)
         if key not in self._functions:
             self._functions[key] = _append_function(self.layout, heads_first)
@@ -107,7 +110,10 @@ class PagedKVCache:
 def _attention_function(
     layout: CacheLayout, query_shape: Any, causal: bool, scale: float, window: int | None, softcap: float | None
 ) -> PrimFunc:
-    """The tensor function of `paged_attention` whose layer is a parameter. Of one sequence the heads share threads."""
+    """Return the tensor function of `paged_attention` with the layer as a parameter.
+
+    For a single sequence, the heads are split among the threads.
+    """
     with index_type(i64):
         rows, pages, pool, layer = (SizeVar(name, "int64") for name in ("rows", "pages", "pool", "layer"))
         sequences = 1 if query_shape[0] == 1 else SizeVar("sequences", "int64")
@@ -149,7 +155,10 @@ class Module:
 
 
 def _append_function(layout: CacheLayout, heads_first: bool) -> PrimFunc:
-    """The tensor function that writes (sequences, heads, length, size), or length first, into a layer of a pool."""
+    """Return the tensor function that writes rows into a layer of a pool.
+
+    The rows are (sequences, heads, length, size) with `heads_first`, else (sequences, length, heads, size).
+    """
     text = _APPEND.format(
         rows=f"sequences, {layout.kv_heads}, length" if heads_first else f"sequences, length, {layout.kv_heads}",
         place="vb, vh, vi" if heads_first else "vb, vi, vh",

@@ -1,7 +1,7 @@
-"""Attention to a cache of keys and values that lies in pages, and rotary positions.
+"""Attention to a paged KV cache, and rotary embedding.
 
-Of each layer the cache has pages of `size` positions, for all heads of keys: (layers, pages, heads, size, head size).
-Position p of a sequence stands in the page `table[sequence, p // size]`, in the row p % size of it.
+The cache has pages of `size` positions for every layer: (layers, pages, heads, size, head size). Position p
+of a sequence is row p % size of page `table[sequence, p // size]`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ Element = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
 
 
 def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: float = 1.0) -> list[Tensor]:
-    """`magnitude` times cosines and sines of the positions from `starts[sequence]` on: two of
-    (sequences, length, planes), float32."""
+    """Return cosines and sines of the positions from `starts[sequence]` on, times `magnitude`.
+
+    Both are (sequences, length, planes), float32.
+    """
     dims = [starts.dims[0], length, frequencies.dims[0]]
 
     def angle(b: PrimExpr, i: PrimExpr, plane: PrimExpr) -> PrimExpr:
@@ -38,9 +40,10 @@ def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: floa
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """`x` (sequences, length, heads, size), each head turned in the planes of its numbers i and i + planes.
+    """Rotate each head of `x` (sequences, length, heads, size) in the planes of its numbers i and i + planes.
 
-    The result has heads first: (sequences, heads, length, size). Numbers beyond two times the planes stay.
+    The result has heads first: (sequences, heads, length, size). Numbers past the first 2 * planes are
+    unchanged.
     """
     planes = cosines.dims[2]
 
@@ -70,11 +73,12 @@ def paged_attention(
     window: int | None = None,
     softcap: float | None = None,
 ) -> Tensor:
-    """softmax(softcap(query · keyᵀ * scale)) · value over the positions of the cache up to that of the query.
+    """Compute softmax(softcap(query · keyᵀ * scale)) · value over the cached positions up to that of the query.
 
-    `query` is (sequences, heads, rows, size), its heads a multiple of those of the cache. Its rows are at the position
-    `starts[sequence]`, and where `causal` one further each. A query looks at its own position and at `window` - 1
-    before it, at all before it where that is None. The softcap is c * tanh(x / c).
+    `query` is (sequences, heads, rows, size); its number of heads is a multiple of the cache's. Its first row
+    is at position `starts[sequence]`; with `causal`, each further row is one position later, else all are at
+    that position. A query attends to its own position and the `window` - 1 before it, or to all before it if
+    `window` is None. The softcap is c * tanh(x / c).
     """
     sequences, heads, rows, size = query.dims
     page, columns = _columns(keys, table)
@@ -102,7 +106,9 @@ def paged_attention(
 
 
 def _columns(keys: Tensor, table: Tensor) -> tuple[int, SymExpr]:
-    """How many positions a page has, and all pages of the table. Raises `ShapeError` where the former is not known."""
+    """Return the positions in a page, and the pages of the table. Raises `ShapeError` if the former is not
+    constant.
+    """
     page = keys.dims[3].constant
     if page is None:
         raise ShapeError("pages are of a known size", found=keys.dims[3])
@@ -121,7 +127,7 @@ def _capped(score: PrimExpr, softcap: float | None) -> PrimExpr:
 
 
 def _masked_softmax(scores: Tensor, allowed: Callable[[Sequence[PrimExpr]], PrimExpr]) -> Tensor:
-    """The softmax of what is allowed of each row, and 0 for the rest."""
+    """Return the softmax over the allowed elements of each row, and 0 for the others."""
     least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
     axis = scores.ndim - 1
     masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")

@@ -1,4 +1,4 @@
-"""Rotary embeddings of positions (Su et al., 2021)."""
+"""Rotary position embedding (Su et al., 2021)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from . import paged_cache_kernels as paged_cache
 
 
 def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
-    """`(planes,)`, float32: by how much a plane is turned from one position to the next, in radians.
+    """Return the rotation of each plane from one position to the next in radians, `(planes,)`, float32.
 
-    `local` is for layers with a window, where the model has other ones for them.
+    `local` selects the frequencies of sliding-window layers, if the model has separate ones.
     """
     is_local = local and rope.local_theta is not None
     theta = rope.local_theta if is_local else rope.theta
@@ -26,22 +26,24 @@ def frequencies(rope: Rope, local: bool = False) -> np.ndarray[Any, Any]:
 
 
 def magnitude_of(rope: Rope, local: bool = False) -> float:
-    """What turned numbers are multiplied by; `local` is that of `frequencies`."""
+    """Return the factor of the rotated numbers; `local` is that of `frequencies`."""
     return 1.0 if local and rope.local_theta is not None else rope.magnitude
 
 
 def angles(
     starts: Tensor, frequencies: np.ndarray[Any, Any], length: Any, magnitude: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """`magnitude` times cosines and sines, `(sequences, length, planes)` each, of the positions from
-    `starts[sequence]` on."""
+    """Return cosines and sines of the positions from `starts[sequence]` on, times `magnitude`.
+
+    Both are `(sequences, length, planes)`.
+    """
     args = [starts, Tensor.from_const(frequencies), length, magnitude]
     cosines, sines = tensor_expr_op(paged_cache.angles, "angles", args)
     return cosines, sines
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """`x` (sequences, length, heads, size) turned, as (sequences, heads, length, size)."""
+    """Return `x` (sequences, length, heads, size) rotated, as (sequences, heads, length, size)."""
     return tensor_expr_op(paged_cache.rotate, "turned", [x, cosines, sines])
 
 

@@ -1,4 +1,4 @@
-"""Texts as numbers of tokens and back: tokenizers of GGUF files, read here, and of `tokenizer.json`, by a package."""
+"""Tokenizers: those of GGUF files are implemented here, `tokenizer.json` is read by a package."""
 
 from .base import TextStream, Tokenizer, TokenizerError
 from .from_gguf import gguf_tokenizer

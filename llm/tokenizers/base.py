@@ -1,4 +1,4 @@
-"""What every tokenizer can do."""
+"""The interface of all tokenizers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from ...frontend.importing.errors import ModelError
 STOP_TEXTS = frozenset((
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "<end_of_turn>", "<EOT>",
 ))  # fmt: skip
-"""Tokens that end a turn, whatever a file says of its last token: chats end by another than texts do."""
+"""Tokens that always end a turn, whatever end token the file names: many chat models end turns with another
+token than texts.
+"""
 
 CONTROL_TEXTS = STOP_TEXTS | {"<|im_start|>", "<start_of_turn>", "<|start_header_id|>", "<|end_header_id|>"}
-"""Tokens that are no text, whatever kind a file says that they are of."""
+"""Tokens that are always control tokens, whatever type the file gives them."""
 
 
 class TokenizerError(ModelError):
-    """A tokenizer that contradicts itself, or a text that it cannot express."""
+    """Raised for an inconsistent tokenizer, or a text that it cannot encode."""
 
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The tokens with a meaning of their own, by number, None where there is no such token.
+    """The numbers of special tokens; None for those that do not exist.
 
-    `stop` are those that end what a model says. `bos` begins a text, `eos` ends it, where `add_bos` and `add_eos`.
+    `stop` are the tokens that end an answer. `bos` begins a text if `add_bos`, `eos` ends it if `add_eos`.
     """
 
     bos: int | None
@@ -36,29 +38,29 @@ class SpecialTokens:
 
 
 class TextStream(ABC):
-    """The text of tokens that come one by one: whole characters only, the rest is kept until it is whole."""
+    """Decodes tokens one by one into whole characters; incomplete ones are buffered."""
 
     @abstractmethod
     def push(self, token: int) -> str:
-        """The text that a token makes whole; empty where it ends within a character."""
+        """Add a token and return the text that it completes; empty if it ends within a character."""
 
     @abstractmethod
     def finish(self) -> str:
-        """What is left: U+FFFD for bytes that are no character."""
+        """Return the buffered rest, with U+FFFD for incomplete characters."""
 
 
 class Tokenizer(ABC):
-    """Texts as tokens, which are numbers below `size`."""
+    """Converts between text and tokens, which are numbers below `size`."""
 
     special: SpecialTokens
     size: int
 
     def encode(self, text: str, special: bool = False, guard: str | None = None) -> list[int]:
-        """The tokens of a text, without any around it.
+        """Return the tokens of a text, without `bos` and `eos`.
 
-        Texts of special tokens in it are these tokens only where `special`: a text of a stranger's must not have them.
-        `guard` is a character that is dropped, after special tokens were looked for: within the text of one it hides
-        it. Raises `TokenizerError` where the text is no Unicode, or has what no token expresses.
+        With `special`, texts of special tokens become these tokens; untrusted text must not be encoded so. `guard`
+        is a character that is removed after special tokens were matched, so that inserting it into such a text
+        hides that text. Raises `TokenizerError` for invalid Unicode, and for text that no token can express.
         """
         try:
             text.encode()
@@ -70,7 +72,7 @@ class Tokenizer(ABC):
         return self._encode(text, special, guard)
 
     def prompt(self, text: str, special: bool = False, guard: str | None = None) -> list[int]:
-        """The tokens of a text with those around it that the model expects."""
+        """Return the tokens of a text, with the `bos` and `eos` that the model expects."""
         tokens = self.encode(text, special, guard)
         bos, eos = self.special.bos, self.special.eos
         if self.special.add_bos and bos is not None and tokens[:1] != [bos]:
@@ -78,26 +80,30 @@ class Tokenizer(ABC):
         return [*tokens, eos] if self.special.add_eos and eos is not None else tokens
 
     def decode(self, tokens: Iterable[int], special: bool = False) -> str:
-        """The text of tokens, of special ones only where `special`. Raises `TokenizerError` for numbers of none."""
+        """Return the text of tokens; special ones are left out unless `special`. Raises `TokenizerError` for
+        unknown tokens.
+        """
         stream = self.stream(special)
         return "".join([*map(stream.push, tokens), stream.finish()])
 
     @abstractmethod
     def stream(self, special: bool = False) -> TextStream:
-        """A stream that begins. Its `push` raises `TokenizerError` for numbers of no token."""
+        """Return a new stream. Its `push` raises `TokenizerError` for unknown tokens."""
 
     @abstractmethod
     def text_of(self, token: int) -> str:
-        """The text of one token as its file has it, to look at. Raises `TokenizerError` for numbers of none."""
+        """Return the text of a token as the file spells it, for display. Raises `TokenizerError` for an unknown
+        token.
+        """
 
     @property
     @abstractmethod
     def special_texts(self) -> Mapping[str, int]:
-        """The tokens that texts have only where they are asked for, by their texts."""
+        """The special tokens by text; they are matched only with `special`."""
 
     @abstractmethod
     def _encode(self, text: str, special: bool, guard: str | None) -> list[int]:
-        """As `encode`, of a text that is Unicode."""
+        """As `encode`, for valid Unicode."""
 
     def _check_token(self, token: int) -> None:
         if not 0 <= token < self.size:
@@ -105,5 +111,5 @@ class Tokenizer(ABC):
 
 
 def stop_tokens(ids: Mapping[str, int], ends: Sequence[int | None]) -> frozenset[int]:
-    """The tokens that end a turn, among tokens by their texts, and those that a file names."""
+    """Return the tokens that end a turn: those in `STOP_TEXTS`, and the `ends` that a file names."""
     return frozenset(ids[text] for text in STOP_TEXTS if text in ids) | {end for end in ends if end is not None}

@@ -1,4 +1,6 @@
-"""Byte-pair encoding of bytes, as GPT-2 began it: a byte is a printable character, words are joined by rank."""
+"""Byte-level byte-pair encoding as in GPT-2: bytes are mapped to printable characters, pairs are merged by
+rank.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ from .text_index import TextIndex
 from .vocabulary import Vocabulary, VocabularyTokenizer
 
 _MOST_KEPT = 1 << 15
-"""Words whose tokens are kept."""
+"""Limit on the words whose tokens are cached."""
 
 
 def byte_characters() -> list[str]:
-    """The character for each byte: itself where it is printable in Latin-1, else the next one from U+0100 on."""
+    """Return the character of each byte: itself if it is printable in Latin-1, else the next one from U+0100
+    on.
+    """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]
@@ -27,9 +31,10 @@ _BYTES = {character: byte for byte, character in enumerate(_CHARACTERS)}
 
 
 class BytePairTokenizer(VocabularyTokenizer):
-    """`merges` are pairs as "left right", the first joined first; `splitting` cuts texts into words.
+    """A byte-level BPE tokenizer. `merges` are pairs "left right" in order of rank; `splitting` cuts texts into
+    words.
 
-    `whole_words`: a word that is a token is it, whatever could be joined (Llama 3).
+    With `ignore_merges`, a word that is a token is not built by merges (Llama 3).
     """
 
     def __init__(
@@ -69,9 +74,10 @@ class BytePairTokenizer(VocabularyTokenizer):
         return self._ranks.get(f"{left} {right}")
 
     def _tokens_of(self, symbol: str) -> list[int]:
-        """The token of a symbol, or those of its bytes where it is none.
+        """Return the token of a symbol, or the tokens of its bytes if it is none.
 
-        Bytes without one are dropped, as llama.cpp does: the unknown token of many files is the one that ends texts.
+        Bytes without a token are dropped, as in llama.cpp: in many files the unknown token is the one that ends
+        texts.
         """
         ids = self.vocabulary.ids
         return [ids[symbol]] if symbol in ids else [ids[c] for c in symbol if c in ids]

@@ -1,4 +1,4 @@
-"""The tokenizer of a GGUF file: the entries `tokenizer.ggml.*` of its metadata."""
+"""The tokenizer of a GGUF file, from the metadata entries `tokenizer.ggml.*`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .vocabulary import BYTE, CONTROL, NORMAL, Vocabulary
 _PREFIX = "tokenizer.ggml."
 _MODELS = ("gpt2", "llama")
 _IGNORE_MERGES = ("llama-bpe", "llama3", "llama-v3")
-"""Pre-tokenizers of Llama 3: its words that are tokens are not joined, and a text begins by the first token."""
+"""Llama 3's pre-tokenizers: words that are tokens are not built by merges, and a text begins with `bos`."""
 _BYTE_TEXT = re.compile("<0x[0-9A-F]{2}>")
 
 
 def gguf_tokenizer(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer that the metadata of a file describes; `path` is said where it is wrong.
+    """Return the tokenizer that a file's metadata describes; `path` is named in errors.
 
-    Raises `TokenizerError` with all that contradicts itself, `UnsupportedError` for a kind of tokenizer that is not
-    read, and `NameLookupError` for a pre-tokenizer that is not known.
+    Raises `TokenizerError` with all inconsistencies, `UnsupportedError` for an unsupported kind of tokenizer,
+    and `NameLookupError` for an unknown pre-tokenizer.
     """
     fields = Fields({k.removeprefix(_PREFIX): v for k, v in metadata.items() if k.startswith(_PREFIX)}, _PREFIX)
     model = fields.entries.get("model")
@@ -61,7 +61,7 @@ def _vocabulary(path: str, fields: Fields) -> Vocabulary:
 
 
 def _numbers(fields: Fields, key: str, count: int, kind: str, default: float) -> list[Any]:
-    """As many numbers as there are tokens, of a kind of numpy's dtypes."""
+    """Return one number per token, of a kind of numpy's dtypes."""
     numbers = fields.entries.get(key)
     if numbers is None:
         return [default] * count

@@ -1,4 +1,4 @@
-"""The tokenizer of a folder of Hugging Face: its `tokenizer.json`, by the package `tokenizers`."""
+"""The tokenizer of a Hugging Face folder, read from `tokenizer.json` by the package `tokenizers`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ..checkpoints.settings import read_object
 from .base import SpecialTokens, TextStream, Tokenizer, TokenizerError, stop_tokens
 
 _MOST = 1 << 28
-"""Bytes of a tokenizer's file."""
+"""Size limit of a tokenizer file, in bytes."""
 
 
 def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
-    """The tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` for what is none."""
+    """Return the tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` for an invalid
+    file.
+    """
     package = require("tokenizers", "language")
     path = Path(folder, "tokenizer.json")
     text = read_file(path, _MOST, TokenizerError)
@@ -36,14 +38,17 @@ def _settings(path: Path) -> Mapping[str, Any]:
 
 
 def _end_tokens(generation: Mapping[str, Any]) -> list[int]:
-    """The tokens that end what a model says, one or several."""
+    """Return the one or several tokens that end an answer."""
     entry = generation.get("eos_token_id")
     return [token for token in (entry if isinstance(entry, list) else [entry]) if type(token) is int]
 
 
 @contextmanager
 def _as_tokenizer_error(problem: str) -> Iterator[None]:
-    """Errors of the package, panics of its Rust code among them, as `TokenizerError`: it raises nothing narrower."""
+    """Convert errors of the package, including panics of its Rust code, to `TokenizerError`.
+
+    The package raises no narrower exception type.
+    """
     try:
         yield
     except BaseException as error:
@@ -66,7 +71,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self.special = SpecialTokens(bos, eos, stop, begins, settings.get("add_eos_token") is True)
 
     def _named(self, settings: Mapping[str, Any], name: str) -> int | None:
-        """The token that settings name: by its text, or by what is said of it."""
+        """Return the token of a settings entry, which is its text or a mapping that contains it."""
         entry = settings.get(name)
         text = entry.get("content") if isinstance(entry, Mapping) else entry
         if not isinstance(text, str):
@@ -112,7 +117,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
 
 class _Stream(TextStream):
-    """The package's stream; what it keeps back at the end is decoded whole."""
+    """The package's stream; tokens that it holds back at the end are decoded together."""
 
     def __init__(self, tokenizer: HuggingFaceTokenizer, stream: Any):
         self._tokenizer = tokenizer

@@ -1,4 +1,4 @@
-"""Symbols that are joined in pairs, the best pair first, until none can be."""
+"""Merge neighbouring symbols, the best pair first, until none can be merged."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import heapq
 from collections.abc import Callable, Sequence
 
 Priority = Callable[[str, str], float | None]
-"""How soon two neighbours are joined, the lowest first; None: never."""
+"""The priority of merging two neighbours, lowest first; None: never."""
 
 
 def merged(symbols: Sequence[str], priority: Priority) -> list[str]:
-    """The symbols after all joining. Of equal pairs the leftmost is joined first. O(n log n) for n symbols."""
+    """Return the symbols after all merges. Among equal pairs the leftmost is merged first. O(n log n) for n
+    symbols.
+    """
     texts = list(symbols)
     after = list(range(1, len(texts) + 1))
     before = list(range(-1, len(texts) - 1))

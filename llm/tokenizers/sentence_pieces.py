@@ -1,4 +1,4 @@
-"""Tokenizers of SentencePiece's kind, as Llama 2 and Gemma have: pieces are joined by score, what is left is bytes."""
+"""SentencePiece tokenizers (Llama 2, Gemma): pieces are merged by score, with a fallback to bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from .merging import merged
 from .vocabulary import BYTE, Vocabulary, VocabularyTokenizer
 
 _SPACE = "\u2581"
-"""What stands for a space in the texts of tokens."""
+"""The character that represents a space in token texts."""
 
 
 class SentencePieceTokenizer(VocabularyTokenizer):
-    """`scores` of tokens: of two neighbours that are a token, those with the highest are joined first.
+    """A SentencePiece tokenizer. `scores` are those of the tokens: the neighbours whose merged token has the
+    highest score are merged first.
 
-    `space_prefix`: a space is put before a text that begins, or follows a special token.
+    With `space_prefix`, a space is prepended to a text at its beginning and after a special token.
     """
 
     def __init__(self, vocabulary: Vocabulary, special: SpecialTokens, scores: Sequence[float], space_prefix: bool):

@@ -1,7 +1,7 @@
-"""How byte-pair tokenizers cut texts into words before anything is joined: llama.cpp's names, its expressions.
+"""Pre-tokenizers: split texts into words before byte-pair encoding, with llama.cpp's names and expressions.
 
-Python's expressions know no classes of Unicode. So a text is first written in a small alphabet, a character for a
-character: those of ASCII stay, any other becomes one that stands for its class.
+Python's `re` has no Unicode classes, so a text is first mapped to a small alphabet, character by character:
+ASCII characters are kept, any other becomes one that represents its class.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SPACES = frozenset((0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
 
 
 class _Alphabet(dict[int, str]):
-    """Code point -> the character that stands for it, found out when it is met first."""
+    """A lazily filled mapping from code points to the characters that represent them."""
 
     def __missing__(self, code: int) -> str:
         if code < 0x80:
@@ -35,7 +35,7 @@ _L = f"A-Za-z{_LETTER}"
 _N = f"0-9{_NUMBER}"
 _S = f"\\t-\\r {_SPACE}"
 _P = f"!-#%-*,-/:;?@\\[-\\]_{{}}{_PUNCTUATION}"
-"""What stands in brackets for letters, numbers, white space and punctuation."""
+"""Character classes, written for use in brackets: letters, numbers, white space and punctuation."""
 
 _GPT2 = f"'s|'t|'re|'ve|'m|'ll|'d| ?[{_L}]+| ?[{_N}]+| ?[^{_S}{_L}{_N}]+|[{_S}]+(?![^{_S}])"
 _ENDINGS = "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]"
@@ -66,7 +66,9 @@ SPLITTINGS |= {name: SPLITTINGS[same] for name, same in _SAME.items()}
 
 
 def split(text: str, expressions: tuple[re.Pattern[str], ...]) -> Iterator[str]:
-    """The pieces of a text, which are all of it: what an expression matches, and what lies between."""
+    """Split a text into the matches of an expression and the text between them, which together are the whole
+    text.
+    """
     shadow = text if text.isascii() else text.translate(_ALPHABET)
     pieces = [(0, len(text))]
     for expression in expressions:

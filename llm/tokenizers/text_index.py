@@ -1,4 +1,4 @@
-"""Where texts are in a sequence: what a dict with its numbers would say, in a seventh of the memory that it takes."""
+"""A compact index of texts: a dict to their positions in a seventh of the memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 
 class TextIndex:
-    """The places of texts in a sequence, which is kept; of equal ones that of the first, or of the `last`.
+    """The positions of texts in a sequence, which is kept; for equal texts the first position, or with `last`
+    the last.
 
-    A look takes a microsecond: hashes in order are searched.
+    A lookup takes a microsecond: a binary search in sorted hashes.
     """
 
     def __init__(self, texts: Sequence[str], *, last: bool = False):
@@ -24,7 +25,7 @@ class TextIndex:
         self._places = array("I", order.astype(np.uint32).tobytes())
 
     def get(self, text: str) -> int | None:
-        """The place of a text, None where it is none of them."""
+        """Return the position of a text, or None."""
         number = hash(text) & 0xFFFF_FFFF
         at = bisect_left(self._hashes, number)
         while at < len(self._hashes) and self._hashes[at] == number:
@@ -35,7 +36,7 @@ class TextIndex:
         return None
 
     def __getitem__(self, text: str) -> int:
-        """As `get`. Raises `KeyError` where the text is none of them."""
+        """As `get`. Raises `KeyError` for an unknown text."""
         place = self.get(text)
         if place is None:
             raise KeyError(text)

@@ -1,4 +1,6 @@
-"""Tokens with their texts and kinds, as GGUF files list them, and what tokenizers on such a list share."""
+"""Vocabularies as GGUF files list them, with texts and types, and the common part of tokenizers based on
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from .base import SpecialTokens, TextStream, Tokenizer, TokenizerError
 from .text_index import TextIndex
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""Kinds of tokens (`tokenizer.ggml.token_type`)."""
+"""Token types (`tokenizer.ggml.token_type`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Tokens by number: their texts and kinds."""
+    """The texts and types of tokens, by number."""
 
     texts: Sequence[str]
     kinds: Sequence[int]
@@ -26,16 +28,18 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> TextIndex:
-        """Number by text; the last where a text is listed twice."""
+        """The token numbers by text; for a duplicate text the last one."""
         return TextIndex(self.texts, last=True)
 
     def of_kinds(self, *kinds: int) -> dict[str, int]:
-        """The tokens of some kinds that have a text, by it."""
+        """Return the tokens of the given types by text, without empty texts."""
         return {self.texts[i]: i for i, kind in enumerate(self.kinds) if kind in kinds and self.texts[i]}
 
 
 class VocabularyTokenizer(Tokenizer):
-    """A tokenizer on a list of tokens: special ones are cut out of a text first, the rest is tokenized by itself."""
+    """A tokenizer with a vocabulary: special tokens are cut out first, the text between them is encoded on its
+    own.
+    """
 
     def __init__(self, vocabulary: Vocabulary, special: SpecialTokens):
         self.vocabulary = vocabulary
@@ -57,10 +61,12 @@ class VocabularyTokenizer(Tokenizer):
         return _Stream(lambda token: self.bytes_of(token, special), self.drops_space)
 
     drops_space = False
-    """Whether a space at the very beginning is the tokenizer's and not the text's."""
+    """Whether a leading space was added by the tokenizer and is dropped when decoding."""
 
     def bytes_of(self, token: int, special: bool = False) -> bytes:
-        """The bytes of a token in UTF-8, which may be a part of a character; none of special ones unless `special`."""
+        """Return the UTF-8 bytes of a token, possibly part of a character; none for special tokens unless
+        `special`.
+        """
         self._check_token(token)
         kind, text = self.vocabulary.kinds[token], self.vocabulary.texts[token]
         if kind in (CONTROL, UNKNOWN, UNUSED):
@@ -83,7 +89,7 @@ class VocabularyTokenizer(Tokenizer):
         return tokens
 
     def unknown_token(self, text: str) -> int:
-        """The token for what no token expresses. Raises `TokenizerError` where there is none."""
+        """Return the token for text that no token expresses. Raises `TokenizerError` if there is none."""
         if self.vocabulary.unknown is None:
             raise TokenizerError(
                 "no token expresses a part of a text, and none stands for unknown ones", found=repr(text)
@@ -92,15 +98,19 @@ class VocabularyTokenizer(Tokenizer):
 
     @abstractmethod
     def _encode_part(self, text: str, begins: bool) -> list[int]:
-        """The tokens of a text without special ones, which begins the whole or follows a special token."""
+        """Return the tokens of text without special tokens; `begins` if it starts the text or follows a special
+        token.
+        """
 
     @abstractmethod
     def _bytes_of(self, token: int, text: str) -> bytes:
-        """The bytes of a token of normal kind, or of bytes."""
+        """Return the bytes of a token of type NORMAL or BYTE."""
 
 
 def _longest_match(texts: Mapping[str, int]) -> re.Pattern[str] | None:
-    """An expression with one group that finds the longest of some texts; None where there are none."""
+    """Return a regular expression with one group that matches the longest of some texts; None if there are
+    none.
+    """
     if not texts:
         return None
     return re.compile("(" + "|".join(map(re.escape, sorted(texts, key=lambda text: (-len(text), text)))) + ")")
