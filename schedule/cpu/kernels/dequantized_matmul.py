@@ -40,7 +40,7 @@ def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
     if weights.factor.type != f32:
         return reject("what is multiplied are no floats of 32 bits")
     most = BLOCK_FLOAT_ROWS if machine.registers >= MANY_REGISTERS else FEW_BLOCK_ROWS
-    return BlockPlan(epilogue, weights, *split_rows(epilogue.stage, weights.lane, most))
+    return BlockPlan(epilogue, weights.update, weights, *split_rows(epilogue.stage, weights.lane, most))
 
 
 def emit_block_floats(loops: LoopBuilder, plan: BlockPlan) -> None:
@@ -125,6 +125,6 @@ class _Tile(BlockTile):
 
     def _spread(self, floats: SSAValue, r: SSAValue, column: SymExpr) -> SSAValue:
         """A number of row r, in all lanes."""
-        where: Bindings = {**self.where, **self.rows.at(r)}
+        where: Bindings = {**self.outer, **self.rows.at(r)}
         place = [*(where[it] for it in self.plan.rows), self.loops.value(column, self.plan.k.dtype)]
         return self.loops.op(tir.BroadcastOp(self.loops.load(floats, place), self.plan.lanes))

@@ -30,9 +30,9 @@ from ....dialects.tir import BufferType
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
 from ..analysis.remarks import reject
-from ..analysis.stages import Iter, Update, constant_slope, element_type
+from ..analysis.stages import Iter, constant_slope, element_type
 from ..library.epilogue import Epilogue
-from ..library.microkernel import StagePlan, pieces, tile_name
+from ..library.microkernel import SumPlan, pieces, tile_name
 from ..library.prefetch import prefetch_load
 from ..policy.limits import LINE_BITS, NARROW_STREAMS, WIDE_STREAMS
 from .register_tiles import plan_register_tiles
@@ -47,13 +47,12 @@ class Streams(NamedTuple):
 
 
 @dataclass
-class RowStreamPlan(StagePlan):
+class RowStreamPlan(SumPlan):
     """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
 
     Lines are asked for that lie `prefetch_bytes` in front of what is read.
     """
 
-    update: Update
     lane: Iter
     inner: Iter
     far: list[tir.LoadOp]

@@ -25,7 +25,7 @@ from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, constant_slope, element_type, results_of
-from ..library.microkernel import full_and_tail
+from ..library.microkernel import Tile, full_and_tail
 from .argreduce import are_in_place
 
 
@@ -109,8 +109,12 @@ def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
     loops.nest(outer, {}, tiles)
 
 
+Registers = dict[SSAValue, SSAValue]
+"""Of each buffer that is written the elements of a tile."""
+
+
 @dataclass
-class _Tile:
+class _Tile(Tile[Registers]):
     """`count` elements from `first` on, at most as many as the plan's tiles have."""
 
     loops: LoopBuilder
@@ -119,31 +123,41 @@ class _Tile:
     first: SSAValue
     count: SymExpr
 
-    def emit(self) -> None:
-        """Begin, reduce, and store what is read later."""
-        plan, loops = self.plan, self.loops
-        parts = {s.buffer: loops.registers([plan.width], element_type(s.buffer)) for s in plan.stores}
-        begins = {init.buffer: init.value for init in plan.inits}
+    def registers(self) -> Registers:
+        """A row for each result."""
+        width = [self.plan.width]
+        return {s.buffer: self.loops.registers(width, element_type(s.buffer)) for s in self.plan.stores}
+
+    def start(self, acc: Registers) -> None:
+        """Store the constants that results begin with."""
+        begins = {init.buffer: init.value for init in self.plan.inits}
 
         def begin(c: SSAValue) -> None:
-            for buffer, part in parts.items():
-                loops.store(loops.cloner()(begins[buffer]), part, [c])
+            for buffer, part in acc.items():
+                self.loops.store(self.loops.cloner()(begins[buffer]), part, [c])
 
-        def end(c: SSAValue) -> None:
-            cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
-            for store in plan.stores:
-                if not self._is_forgotten(store.buffer):
-                    cloner.store(store, loops.load(parts[store.buffer], [c]))
+        self._along(begin)
 
-        def along(body: Callable[[SSAValue], object]) -> None:
-            loops.vectors(plan.lane, self.count, body)
+    def reduce(self, acc: Registers) -> None:
+        """All steps, in the order of the tir."""
+        reduce = [it for it in self.plan.iters if it.reduce]
+        self.loops.nest(reduce, {}, lambda ks: self._along(lambda c: self._step(c, ks, acc)))
 
-        reduce = [it for it in plan.iters if it.reduce]
-        along(begin)
-        loops.nest(reduce, {}, lambda ks: along(lambda c: self._step(c, ks, parts)))
-        along(end)
+    def end(self, acc: Registers) -> None:
+        """Store what is read later."""
 
-    def _step(self, c: SSAValue, ks: Bindings, parts: dict[SSAValue, SSAValue]) -> None:
+        def store(c: SSAValue) -> None:
+            cloner = self.loops.cloner({**self.where, self.plan.lane: self.loops.sum(self.first, c)})
+            for result in self.plan.stores:
+                if not self._is_forgotten(result.buffer):
+                    cloner.store(result, self.loops.load(acc[result.buffer], [c]))
+
+        self._along(store)
+
+    def _along(self, body: Callable[[SSAValue], object]) -> None:
+        self.loops.vectors(self.plan.lane, self.count, body)
+
+    def _step(self, c: SSAValue, ks: Bindings, parts: Registers) -> None:
         plan, loops = self.plan, self.loops
         cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c), **ks})
         for load in plan.loads:

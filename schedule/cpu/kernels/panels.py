@@ -26,7 +26,7 @@ next one does: panel[strip, k, c]. They come from the last cache then, as fast a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import cast
@@ -38,7 +38,7 @@ from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
 from ....dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
 from ....target import tile_vectors
-from ...loop_builder import Bindings, LoopBuilder, captured
+from ...loop_builder import Bindings, Cloner, LoopBuilder, captured
 from ..analysis.plan import Machine
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
@@ -66,13 +66,12 @@ from ..policy.limits import (
 
 
 @dataclass
-class PanelPlan(mk.StagePlan):
+class PanelPlan(mk.SumPlan):
     """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
 
     A panel that would be larger than `panel_bytes` is copied in parts.
     """
 
-    update: Update
     operand: SSAValue
     outer: list[Iter]
     above: list[Iter]
@@ -358,24 +357,33 @@ class _Strips:
             extent = minimum(outermost.extent - first, Const(steps, outermost.dtype))
             self._use(panel, _Part(first, extent), sums)
 
-        self.each(lambda strip: strip.each_row(strip.begun, lambda where, at: strip.begin(where, sums, at)))
+        def begin(strip: _Strip) -> None:
+            columns, update = strip.columns, plan.update
+            strip.each_row(strip.begun, sums, lambda where, to: mk.begin(columns, plan.stage, update, where, to))
+
+        def finish(strip: _Strip) -> None:
+            strip.each_row(strip.width, sums, lambda where, of: mk.finish(strip.columns, plan.epilogue, where, of))
+
+        self.each(begin)
         count = (outermost.extent + (steps - 1)) // steps
         mk.run_pieces(
             loops, outermost, (Const(0, outermost.dtype), count, steps), part, mk.tile_name(outermost, "k", "part")
         )
-        self.each(lambda strip: strip.each_row(strip.width, lambda where, at: strip.finish(where, sums, at)))
+        self.each(finish)
 
     def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
         plan, loops = self.plan, self.loops
         self._fill(panel, part)
 
+        def tile(strip: _Strip, above: Bindings, rows: mk.Rows) -> None:
+            partial = None if sums is None else strip.partial(sums)
+            _Tile(plan, strip.columns, above, rows, strip, panel, part, partial=partial).emit()
+
         def tiles(above: Bindings) -> None:
-            size = plan.rows, plan.vectors
+            def rows_of_all(rows: mk.Rows) -> None:
+                self.each(lambda strip: tile(strip, above, rows))
 
-            def rows(rows: mk.Rows) -> None:
-                self.each(lambda strip: _Tile(strip, above, rows, panel, part, sums).emit())
-
-            mk.row_tiles(loops, plan.row, plan.lane, size, rows)
+            mk.row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), rows_of_all)
 
         loops.nest(plan.above, self.where, tiles)
 
@@ -412,14 +420,18 @@ class _Strip:
         start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
 
-    def each_row(self, width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+    def each_row(self, width: int, sums: SSAValue, body: Callable[[Bindings, mk.Place], None]) -> None:
         """`body` for so many columns of each row, with its place among the sums."""
-        rows = [*self.plan.above, self.plan.row]
+        partial, columns = self.partial(sums), self.columns
 
         def row(where: Bindings) -> None:
-            self.columns.vectors(lambda c: body(where, [*self.number, *(where[it] for it in rows), c]), width)
+            columns.vectors(lambda c: body({**where, columns.it: columns.at(c)}, partial.place(where, c)), width)
 
-        self.loops.nest(rows, self.where, row)
+        self.loops.nest(partial.rows, self.where, row)
+
+    def partial(self, sums: SSAValue) -> mk.PartialSums:
+        """The strip's part of sums that wait."""
+        return mk.PartialSums(sums, [*self.plan.above, self.plan.row], self.number)
 
     @property
     def begun(self) -> int:
@@ -509,77 +521,45 @@ class _Strip:
         zero = loops.const(0, element_type(panel))
         loops.store(zero, panel, [*at, place])
 
-    def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
-        """Store what a sum begins with; the column is the last of where it is stored."""
-        here = self._at_column(where, at[-1])
-        mk.begin(self.columns, self.plan.stage, self.plan.update, here, (to, at))
-
-    def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
-        """Finish a sum and store it."""
-        value = self.loops.load(of, at)
-        here = self._at_column(where, at[-1])
-        self.plan.epilogue.store(self.loops, here, value, self.columns.guard(here))
-
-    def _at_column(self, where: Bindings, c: SSAValue) -> Bindings:
-        return {**where, self.columns.it: self.columns.at(c)}
-
 
 @dataclass
-class _Tile:
-    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or finish their elements."""
+class _Tile(mk.RowTile):
+    """Rows of a strip, one operand of which is read from the panel."""
 
-    strip: _Strip
-    where: Bindings
-    rows: mk.Rows
+    columns: _Strip
     panel: SSAValue
     part: _Part
-    sums: SSAValue | None
 
-    def emit(self) -> None:
-        """One tile."""
-        strip, plan, loops, sums = self.strip, self.strip.plan, self.strip.loops, self.sums
-        acc = loops.registers([self.rows.size, strip.padded], element_type(plan.stage.buffer))
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and whole vectors of columns."""
+        return self.rows.size, self.columns.padded
 
-        def elements(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
-            def columns(r: SSAValue) -> None:
-                where = {**self.where, **self.rows.at(r)}
-                strip.columns.vectors(lambda c: body(where, [r, c]), width)
+    def start(self, acc: SSAValue) -> None:
+        """Begin whole vectors where that reads nothing beyond the end."""
+        width = self.columns.begun if self.partial is None else self.columns.stepped
+        self.elements(lambda where, at: self.begin(where, (acc, at)), width)
 
-            self.rows.each(columns)
+    def end(self, acc: SSAValue) -> None:
+        """Finish the columns, or keep what was computed."""
+        width = self.columns.width if self.partial is None else self.columns.stepped
+        self.elements(lambda where, at: self.finish(where, (acc, at)), width)
 
-        def copied(of: SSAValue, place: list[SSAValue], to: SSAValue, at: list[SSAValue]) -> None:
-            loops.store(loops.load(of, place), to, at)
+    def reduce(self, acc: SSAValue) -> None:
+        """The steps of a part; those of a product of matrices in blocks."""
+        loops, part, (k, *inner) = self.loops, self.part, self.plan.stage.reduce
 
-        def sum_at(where: Bindings, c: SSAValue) -> list[SSAValue]:
-            return [*strip.number, *(where[it] for it in (*plan.above, plan.row)), c]
+        def step(ks: Bindings, place: Sequence[SSAValue]) -> None:
+            def operands(cloner: Cloner, at: Sequence[SSAValue]) -> Mapping[SSAValue, tir.LoadOp]:
+                return {self.columns.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
 
-        def step(ks: Bindings, place: list[SSAValue]) -> None:
-            elements(strip.stepped, lambda where, at: self._step({**where, **ks}, place, acc, at))
-
-        if sums is None:
-            elements(strip.begun, lambda where, at: strip.begin(where, acc, at))
-        else:
-            elements(strip.stepped, lambda where, at: copied(sums, sum_at(where, at[1]), acc, at))
-        if strip.plan.stage.reduce[1:]:
-            strip.each_step(self.part, step)
-        else:
-            self._blocks(step)
-        if sums is None:
-            elements(strip.width, lambda where, at: strip.finish(where, acc, at))
-        else:
-            elements(strip.stepped, lambda where, at: copied(acc, at, sums, sum_at(where, at[1])))
-
-    def _blocks(self, step: Callable[[Bindings, list[SSAValue]], None]) -> None:
-        """The steps of a product of matrices, in blocks."""
-        loops, part, k = self.strip.loops, self.part, self.strip.plan.stage.reduce[0]
+            self.step(ks, acc, operands, self.columns.stepped)
 
         def at(number: SymExpr) -> None:
             here = {k: loops.value(part.begin + number, k.dtype)}
-            step(here, [*self.strip.number, loops.value(number, k.dtype)])
+            step(here, [*self.columns.number, loops.value(number, k.dtype)])
 
-        mk.in_blocks(loops, k, part.extent, at, lambda *_: None)
-
-    def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
-        operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
-        loops = self.strip.loops
-        mk.accumulate(loops, loops.cloner(where), self.strip.plan.update, (acc, at), operands=operands)
+        if inner:
+            self.columns.each_step(part, step)
+        else:
+            mk.in_blocks(loops, k, part.extent, at, lambda *_: None)

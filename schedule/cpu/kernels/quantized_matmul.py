@@ -64,7 +64,7 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
         return reject("the target has no instruction for products of bytes")
     few = machine.registers < MANY_REGISTERS or weights.format.size > 64
     rows = split_rows(epilogue.stage, weights.lane, FEW_BLOCK_ROWS if few else BLOCK_PRODUCT_ROWS)
-    return BlockProductPlan(epilogue, weights, *rows, dot, *factors)
+    return BlockProductPlan(epilogue, weights.update, weights, *rows, dot, *factors)
 
 
 def _factors(x: SSAValue) -> tuple[tir.LoadOp, tir.LoadOp] | None:
@@ -178,7 +178,7 @@ class _Part:
     def add(self, acc: SSAValue, r: SSAValue) -> None:
         """Add the products of a row."""
         tile, plan, loops, words = self.tile, self.tile.plan, self.tile.loops, self.words
-        where: Bindings = {**tile.where, **tile.rows.at(r)}
+        where: Bindings = {**tile.outer, **tile.rows.at(r)}
         at = [where[it] for it in plan.rows]
         at.append(loops.value(self.first // plan.step, plan.k.dtype))
         total = self._products(self._start(at), [self._x(where, n) for n in range(len(self.vectors))])

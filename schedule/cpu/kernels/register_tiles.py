@@ -16,8 +16,8 @@ while the tiles read one panel they ask for the next one. So they do where panel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.ir import SSAValue
@@ -50,7 +50,7 @@ class _Parts:
 
 
 @dataclass
-class RegisterTilePlan(mk.StagePlan):
+class RegisterTilePlan(mk.SumPlan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
@@ -59,7 +59,6 @@ class RegisterTilePlan(mk.StagePlan):
     meanwhile.
     """
 
-    update: Update
     lane: Iter
     row: Iter | None
     lanes: int
@@ -282,9 +281,13 @@ def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, ro
         loops.loop(row.extent, columns, dtype=row.dtype)
 
     def piece(number: SSAValue) -> None:
-        taken = _Piece(sums, number, steps)
+        part = _Piece(number, steps)
         size = plan.rows, plan.vectors
-        mk.row_tiles(loops, row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows, taken).emit(), True)
+
+        def tile(rows: mk.Rows) -> None:
+            _Tile(plan, strip, where, rows, part, partial=mk.PartialSums(sums, [row])).emit()
+
+        mk.row_tiles(loops, row, plan.lane, size, tile, True)
 
     each(lambda at, place: mk.begin(strip, plan.stage, plan.update, at, (sums, place)))
     loops.loop(k.extent // steps, piece, dtype=k.dtype, name=mk.tile_name(k, "k", "piece"))
@@ -293,37 +296,33 @@ def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, ro
 
 @dataclass(frozen=True)
 class _Piece:
-    """`steps` steps of a reduction, of which this is piece `number`; its sums are kept in `sums`."""
+    """`steps` steps of a reduction, of which this is piece `number`."""
 
-    sums: SSAValue
     number: SSAValue
     steps: int
 
 
 @dataclass
-class _Tile:
-    """So many rows of a strip; the other iterators are at `outer`."""
+class _Tile(mk.RowTile):
+    """A tile with choices that are the same in the middle of an image, which asks for lines that come next."""
 
     plan: RegisterTilePlan
-    strip: mk.Strip
-    outer: Bindings
-    rows: mk.Rows
     piece: _Piece | None = None
+    interior: Interior | None = None
 
-    def __post_init__(self) -> None:
-        self.loops = self.strip.loops
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and whole vectors of columns."""
+        return self.rows.size, mk.whole_vectors(self.strip.size, self.plan.lanes)
 
     def emit(self) -> None:
         """One tile; where it may be in the middle of an image, or at its border, one for each."""
-        interior = self.plan.interior
-        if interior is None or not self._is_whole:
-            self._tile(None)
-            return
-        inside = self._holds(interior.without(self._steady))
+        interior, emit = self.plan.interior, mk.RowTile.emit
+        inside = None if interior is None or not self._is_whole else self._holds(interior.without(self._steady))
         if inside is None:
-            self._tile(None)
+            emit(self)
         else:
-            self.loops.branch_either(inside, lambda: self._tile(interior), lambda: self._tile(None))
+            self.loops.branch_either(inside, lambda: emit(replace(self, interior=interior)), lambda: emit(self))
 
     @property
     def _is_whole(self) -> bool:
@@ -347,34 +346,15 @@ class _Tile:
             ranges[plan.row] = range_of(self.rows.first, self.rows.size)
         return interior.holds(self.loops, ranges)
 
-    def _tile(self, interior: Interior | None) -> None:
-        """Accumulate and finish the elements; with `interior`, steady conditions aside none reads padding."""
-        loops, plan, strip = self.loops, self.plan, self.strip
-        padded = mk.whole_vectors(strip.size, plan.lanes)
-        acc = loops.registers([self.rows.size, padded], element_type(plan.stage.buffer))
-        if not strip.masked:
+    def start(self, acc: SSAValue) -> None:
+        """Begin all elements, while memory brings what their end needs."""
+        if not self.strip.masked:
             self._ask_for_results()
+        super().start(acc)
 
-        def start(where: Bindings, at: list[SSAValue]) -> None:
-            if self.piece is not None and plan.row is not None:
-                loops.store(loops.load(self.piece.sums, [where[plan.row], at[1]]), acc, at)
-                return
-            mk.begin(strip, plan.stage, plan.update, where, (acc, at))
-
-        def end(where: Bindings, at: list[SSAValue]) -> None:
-            if self.piece is not None and plan.row is not None:
-                loops.store(loops.load(acc, at), self.piece.sums, [where[plan.row], at[1]])
-                return
-            guard = strip.guard(where)
-            plan.epilogue.store(loops, where, loops.load(acc, at), guard)
-
-        self._elements(start)
-        self._sum(acc, interior)
-        self._elements(end)
-
-    def _sum(self, acc: SSAValue, interior: Interior | None) -> None:
+    def reduce(self, acc: SSAValue) -> None:
         """The loops of the reduction; a step in which all is padding reads nothing of the image."""
-        reduce, steady = list(self.plan.stage.reduce), self._steady
+        reduce, steady, interior = list(self.plan.stage.reduce), self._steady, self.interior
         often = self._is_whole and (interior is not None or self.plan.interior is None)
         if self.piece is not None:
             (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
@@ -442,17 +422,15 @@ class _Tile:
 
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
         """Add a term to each element; `choose` says what becomes of choices in it."""
-        plan = self.plan
+        panels = self.plan.panels
 
-        def element(where: Bindings, at: list[SSAValue]) -> None:
-            where = {**where, **ks}
-            cloner = self.loops.cloner(where)
-            if plan.panels is not None:
-                plan.panels.put(self.loops, cloner, self.strip.first, at[1])
+        def operands(cloner: Cloner, at: Sequence[SSAValue]) -> Mapping[SSAValue, tir.LoadOp]:
+            if panels is not None:
+                panels.put(self.loops, cloner, self.strip.first, at[1])
             choose(cloner)
-            mk.accumulate(self.loops, cloner, plan.update, (acc, at), self.strip.guard(where))
+            return {}
 
-        self._elements(element)
+        self.step(ks, acc, operands)
 
     def _ask_for_what_is_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
@@ -512,15 +490,6 @@ class _Tile:
                 loops.loop(count, lambda at: line(access, size, r, at), dtype=lane.dtype)
 
             loops.loop(self.rows.size, lines, dtype=self.rows.dtype)
-
-    def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
-        """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
-
-        def element(r: SSAValue, c: SSAValue) -> None:
-            where = {**self.outer, self.plan.lane: self.strip.at(c)}
-            body({**where, **self.rows.at(r)}, [r, c])
-
-        self.rows.elements(self.strip, element)
 
 
 def _holds_mostly(stage: Stage, steady: Interior) -> bool:

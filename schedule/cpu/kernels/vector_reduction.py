@@ -42,10 +42,9 @@ _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
 @dataclass
-class VectorReductionPlan(mk.StagePlan):
+class VectorReductionPlan(mk.SumPlan):
     """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
-    update: Update
     lane: Iter
     tile: list[tuple[Iter, int]]
     lanes: int
@@ -115,7 +114,7 @@ def _tiles(
 
 
 @dataclass
-class _Tile:
+class _Tile(mk.Tile[SSAValue]):
     """One tile: strips of the iterators that lie in it; the others are at `where`."""
 
     loops: LoopBuilder
@@ -123,12 +122,22 @@ class _Tile:
     where: Bindings
     tile: list[mk.Strip]
 
-    def emit(self) -> None:
-        plan, loops = self.plan, self.loops
-        acc = loops.registers([*(strip.size for strip in self.tile), plan.width], element_type(plan.stage.buffer))
+    def registers(self) -> SSAValue:
+        """A row of vectors for each element."""
+        sizes = [strip.size for strip in self.tile]
+        return self.loops.registers([*sizes, self.plan.width], element_type(self.plan.stage.buffer))
+
+    def start(self, acc: SSAValue) -> None:
+        """Fill all lanes with what changes nothing."""
         self._elements(lambda where, at: self._fill(at, acc))
-        others = [it for it in plan.stage.reduce if it is not plan.lane]
-        loops.nest(others, {}, lambda ks: self._along(acc, ks))
+
+    def reduce(self, acc: SSAValue) -> None:
+        """Along the vectors, inside of all other loops of the reduction."""
+        others = [it for it in self.plan.stage.reduce if it is not self.plan.lane]
+        self.loops.nest(others, {}, lambda ks: self._along(acc, ks))
+
+    def end(self, acc: SSAValue) -> None:
+        """Combine the lanes, and finish the elements."""
         if self._ends_in_fours:
             self._elements(lambda where, at: self._end_four(where, at, acc), self.tile[:-1])
         else:

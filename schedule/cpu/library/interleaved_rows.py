@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
 from ....dialects.block_formats import BlockFormat, block_format
@@ -26,7 +26,7 @@ from ....dialects.tir import BufferType
 from ....topi.block_quantization import PRODUCT
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine
-from ..analysis.stages import Iter, Stage, constant_slope, loads_below, update_of
+from ..analysis.stages import Iter, Stage, Update, constant_slope, loads_below, update_of
 from ..policy.limits import LINE_BITS
 from . import microkernel as mk
 from .block_tiles import Piece, each_piece
@@ -37,8 +37,12 @@ from .unpack_blocks import STEPS, Words
 
 @dataclass(frozen=True)
 class InterleavedRows:
-    """Rows of blocks in `packed`, `lanes` of them interleaved: row `lane`, number `k`; times `factor` each."""
+    """Rows of blocks in `packed`, `lanes` of them interleaved: row `lane`, number `k`; times `factor` each.
 
+    `update` sums them up.
+    """
+
+    update: Update
     factor: SSAValue
     packed: SSAValue
     format: BlockFormat
@@ -91,7 +95,7 @@ def interleaved_rows(stage: Stage, lane: Iter, lanes: int) -> InterleavedRows | 
     packed = {load.buffer for load in loads_below(term.rhs)}
     if len(packed) != 1 or len(ks) != 1 or ks[0].parts or lane.parts:
         return None
-    rows = InterleavedRows(term.lhs, packed.pop(), block_format(named.data), lane, ks[0], lanes)
+    rows = InterleavedRows(update, term.lhs, packed.pop(), block_format(named.data), lane, ks[0], lanes)
     return rows if _has_shape(rows) else None
 
 
@@ -113,7 +117,7 @@ def rows_of_result(epilogue: Epilogue, machine: Machine) -> InterleavedRows | No
 
 
 @dataclass
-class BlockPlan(mk.StagePlan):
+class BlockPlan(mk.SumPlan):
     """`weights` are interleaved rows of blocks; `tile` rows of x make a tile."""
 
     weights: InterleavedRows
@@ -157,36 +161,31 @@ def split_rows(stage: Stage, lane: Iter, most: int) -> tuple[list[Iter], Iter | 
 
 
 @dataclass
-class BlockTile:
+class BlockTile(mk.RowTile):
     """So many rows of x by the rows of blocks of a vector."""
 
     plan: BlockPlan
-    strip: mk.Strip
-    where: Bindings
-    rows: mk.Rows
 
-    def __post_init__(self) -> None:
-        self.loops = self.strip.loops
+    @property
+    def dtype(self) -> Attribute:
+        """That of the sums."""
+        return f32
 
-    def emit(self) -> None:
-        """Sum up all blocks, finish the rows."""
-        plan, loops = self.plan, self.loops
-        acc = loops.registers([self.rows.size, plan.lanes], f32)
-        self.rows.elements(self.strip, lambda r, c: loops.store(loops.const(0, f32), acc, [r, c]))
-        count = cast(int, plan.k.extent.constant) // plan.format.size
+    def start(self, acc: SSAValue) -> None:
+        """Sums of products begin with 0."""
+        self.clear(acc)
+
+    def reduce(self, acc: SSAValue) -> None:
+        """Sum up all blocks."""
+        plan = self.plan
 
         def block(b: SSAValue) -> None:
             if plan.tile == 1:
                 self._ask_for_next(b)
             self.add(acc, b)
 
-        loops.loop(count, block, dtype=plan.k.dtype, name=name_of(plan.k.var))
-
-        def finish(r: SSAValue, c: SSAValue) -> None:
-            where: Bindings = {**self.where, **self.rows.at(r), plan.lane: self.strip.at(c)}
-            plan.epilogue.store(loops, where, loops.load(acc, [r, c]))
-
-        self.rows.elements(self.strip, finish)
+        count = cast(int, plan.k.extent.constant) // plan.format.size
+        self.loops.loop(count, block, dtype=plan.k.dtype, name=name_of(plan.k.var))
 
     def _ask_for_next(self, b: SSAValue) -> None:
         """Ask for the lines of block b of the rows of the next vector, which stand behind these."""

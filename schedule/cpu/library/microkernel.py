@@ -1,21 +1,24 @@
 """The skeleton of microkernels: what the rules share that keep a tile of the result in registers.
 
-    strips:            for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
-    registers:         acc[rows, 64]
-    begin:             acc[r, c] = init, or what is in the result
-    accumulate:        acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]
-    Epilogue.store:    C[i + r, j + c] = epilogue(acc[r, c])
+    strips:        for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
+    row_tiles:     for i in I / 6: body(6 rows from 6 i); what is left: fewer
+    RowTile:
+        begin:     acc[r, c] = init, or what is in the result
+        reduce:    for k: step
+        step:      acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]       operands: where A, B are loaded from
+        finish:    C[i + r, j + c] = epilogue(acc[r, c])
 
-A rule brings its plan, where its operands are loaded from, and its inner step; rows are `unrolled`, columns `vectors`.
+A rule brings its plan, and what its tile does otherwise; rows are `unrolled`, columns `vectors`.
 docs/extending/default_schedule says how to write one.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from typing import Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute, SSAValue
@@ -27,7 +30,7 @@ from ....dialects.tir import BufferType
 from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, Iter, LoopBuilder
 from ..analysis.plan import Machine, Plan
-from ..analysis.stages import Stage, Update, memory_bits
+from ..analysis.stages import Stage, Update, element_type, memory_bits
 from ..policy.limits import (
     BLOCK_STEPS,
     MANY_ROWS,
@@ -39,6 +42,8 @@ from ..policy.limits import (
 )
 from .epilogue import Epilogue, Guard, hoist_uniform, under
 
+A = TypeVar("A")
+
 
 @dataclass
 class StagePlan(Plan):
@@ -49,6 +54,13 @@ class StagePlan(Plan):
     @property
     def stage(self) -> Stage:
         return self.epilogue.stage
+
+
+@dataclass
+class SumPlan(StagePlan):
+    """A plan for a reduction: of sums, products, maxima, minima."""
+
+    update: Update
 
 
 # loops
@@ -342,6 +354,11 @@ def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, to: Place
     under(strip.loops, guard, lambda: strip.loops.store(cloner(value), *to))
 
 
+def finish(strip: Strip, epilogue: Epilogue, where: Bindings, of: Place) -> None:
+    """Finish and store the element at `where`, whose sum is at a place."""
+    epilogue.store(strip.loops, where, strip.loops.load(*of), strip.guard(where))
+
+
 def accumulate(
     loops: LoopBuilder,
     cloner: Cloner,
@@ -363,6 +380,133 @@ def accumulate(
         loops.store(cloner(update.combiner.result), *to)
 
     under(loops, guard, build)
+
+
+@dataclass(frozen=True)
+class PartialSums:
+    """Sums that wait in memory while the reduction goes on part by part: buffer[before…, rows…, column]."""
+
+    buffer: SSAValue
+    rows: Sequence[Iter]
+    before: Sequence[SSAValue] = ()
+
+    def place(self, where: Bindings, c: SSAValue) -> Place:
+        """That of a column."""
+        return self.buffer, [*self.before, *(where[it] for it in self.rows), c]
+
+
+class Tile(Generic[A]):
+    """A part of the result that is kept in registers: begun, reduced, finished. `A` is what holds it there."""
+
+    def emit(self) -> None:
+        """Write the code of the tile."""
+        acc = self.registers()
+        self.start(acc)
+        self.reduce(acc)
+        self.end(acc)
+
+    @abstractmethod
+    def registers(self) -> A:
+        """Allocate the accumulators."""
+
+    @abstractmethod
+    def start(self, acc: A) -> None:
+        """Store what they begin with."""
+
+    @abstractmethod
+    def reduce(self, acc: A) -> None:
+        """Take all steps of the reduction."""
+
+    @abstractmethod
+    def end(self, acc: A) -> None:
+        """Finish the elements."""
+
+
+Operands = Callable[[Cloner, Sequence[SSAValue]], Mapping[SSAValue, tir.LoadOp]]
+"""Where the operands of a step come from: given the copies of a term, and the accumulator's place (row, column), says
+which values are loaded, from where; it may change the copies, too."""
+
+
+@dataclass
+class RowTile(Tile[SSAValue]):
+    """`rows` by the columns of a `strip`; the other iterators are at `outer`. Sums may go on from `partial` ones."""
+
+    plan: SumPlan
+    strip: Strip
+    outer: Bindings
+    rows: Rows
+    partial: PartialSums | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.loops = self.strip.loops
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the accumulators."""
+        return self.rows.size, self.strip.size
+
+    @property
+    def dtype(self) -> Attribute:
+        """That of the sums."""
+        return element_type(self.plan.stage.buffer)
+
+    def registers(self) -> SSAValue:
+        """The accumulators."""
+        return self.loops.registers(self.shape, self.dtype)
+
+    def start(self, acc: SSAValue) -> None:
+        """Begin all elements."""
+        self.elements(lambda where, at: self.begin(where, (acc, at)))
+
+    def reduce(self, acc: SSAValue) -> None:
+        """All steps, one after the other."""
+        self.loops.nest(self.plan.stage.reduce, {}, lambda ks: self.step(ks, acc))
+
+    def end(self, acc: SSAValue) -> None:
+        """Finish all elements."""
+        self.elements(lambda where, at: self.finish(where, (acc, at)))
+
+    def elements(self, body: Callable[[Bindings, list[SSAValue]], object], width: int | None = None) -> None:
+        """`body` for each element, rows one after the other, columns as vectors: where it is, and its accumulator."""
+
+        def element(r: SSAValue, c: SSAValue) -> None:
+            where = {**self.outer, self.strip.it: self.strip.at(c)}
+            body({**where, **self.rows.at(r)}, [r, c])
+
+        self.rows.elements(self.strip, element, width)
+
+    def clear(self, acc: SSAValue) -> None:
+        """Store 0 in all accumulators."""
+        rows, columns = self.shape
+        zero = partial(self.loops.const, 0, self.dtype)
+        self.rows.elements(self.strip, lambda r, c: self.loops.store(zero(), acc, [r, c]), columns, rows)
+
+    def begin(self, where: Bindings, to: Place) -> None:
+        """Store what a sum begins with: a partial sum, the init value, or what is in the result."""
+        plan = self.plan
+        if self.partial is not None:
+            self.loops.store(self.loops.load(*self.partial.place(where, to[1][-1])), *to)
+        else:
+            begin(self.strip, plan.stage, plan.update, where, to)
+
+    def step(self, ks: Bindings, acc: SSAValue, operands: Operands | None = None, width: int | None = None) -> None:
+        """Add a term to each element. With a `width` all columns of the operands are there, beyond the end, too."""
+
+        def element(where: Bindings, at: list[SSAValue]) -> None:
+            where = {**where, **ks}
+            cloner = self.loops.cloner(where)
+            loads = {} if operands is None else operands(cloner, at)
+            guard = self.strip.guard(where) if width is None else None
+            accumulate(self.loops, cloner, self.plan.update, (acc, at), guard, loads)
+
+        self.elements(element, width)
+
+    def finish(self, where: Bindings, of: Place) -> None:
+        """Keep a sum for the next part of the reduction, or finish and store it."""
+        if self.partial is not None:
+            self.loops.store(self.loops.load(*of), *self.partial.place(where, of[1][-1]))
+        else:
+            finish(self.strip, self.plan.epilogue, where, of)
 
 
 # squares
