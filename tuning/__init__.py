@@ -1,5 +1,7 @@
-"""Tuning: schedules found by search and measurement.
+"""Automatic tuning: search for schedules, guided by measurements.
 
-A task (`context`) has a design space (`space/`, made by `rules/`), from which a strategy (`search/`) takes candidates
-with the help of a cost model (`cost_model/`); postprocessors finish them, mutators change them.
+A task (`context`) has a design space (`space`), built by schedule rules, from which a search strategy
+(`search`)
+picks candidates with the help of a cost model (`cost_model`). Postprocessors complete them; mutators vary
+them.
 """

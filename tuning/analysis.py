@@ -1,4 +1,4 @@
-"""Questions that the rules of tuning ask of blocks."""
+"""Analyses of blocks for the rules of tuning."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ UNROLL_EXPLICIT, UNROLL_IMPLICIT = "meta_schedule.unroll_explicit", "meta_schedu
 TILING_STRUCTURE = "meta_schedule.tiling_structure"
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
 RANDOM_LOCATION = "meta_schedule.random_compute_producer"
-"""Remarks by which rules tell postprocessors what to do."""
+"""Annotations by which rules pass instructions to postprocessors."""
 
 
 def annotation(op: tir.BlockOp | tir.ForOp | tir.FuncOp, key: str) -> Any:
-    """The value of a remark, None where there is none."""
+    """Return the value of an annotation, or None if there is none."""
     from ..schedule.primitives.kinds import root_of
 
     target = root_of(op) if isinstance(op, tir.FuncOp) else op
@@ -38,7 +38,7 @@ def annotation(op: tir.BlockOp | tir.ForOp | tir.FuncOp, key: str) -> Any:
 
 
 def is_root(block: Operation) -> bool:
-    """Whether a block is the root of its function."""
+    """Return whether a block is the root of its function."""
     return isinstance(block, tir.FuncOp) or (
         isinstance(block, tir.BlockOp)
         and isinstance(st.scope_of(block), tir.FuncOp)
@@ -48,13 +48,13 @@ def is_root(block: Operation) -> bool:
 
 
 def has_trivial_bindings(block: tir.BlockOp) -> bool:
-    """Whether the iterators are the loops around the block, in order."""
+    """Return whether the block's iterators are bound to the loops around it, in order."""
     loops = st.loops_above(block)
     return list(block.bindings) == [lp.loop_var for lp in loops]
 
 
 def is_spatial(block: tir.BlockOp) -> bool:
-    """Whether all iterators are spatial."""
+    """Return whether all iterators are spatial."""
     return all(kind is IterKind.SPATIAL for kind in block.kinds)
 
 
@@ -71,7 +71,7 @@ def is_reduction(block: tir.BlockOp) -> bool:
 
 
 def is_tiled(block: tir.BlockOp) -> bool:
-    """Whether tiling was here already: at the block, or at one around it."""
+    """Return whether this block, or one around it, has been tiled already."""
     around: Operation | None = block
     while isinstance(around, tir.BlockOp):
         if annotation(around, TILING_STRUCTURE) is not None:
@@ -81,10 +81,11 @@ def is_tiled(block: tir.BlockOp) -> bool:
 
 
 def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
-    """Whether something that the block reads is read again at other places: tiling makes that cheap.
+    """Return whether tiling pays off for a block because it reads elements more than once.
 
-    A reduction with one output, trivially bound, not tiled yet, some of whose spatial iterators are not in the index of
-    what it reads.
+    True for a reduction with one output and trivial bindings that is not tiled yet, if some spatial iterator
+    does not
+    occur in the indices of what the block reads.
     """
     if (
         is_tiled(block)
@@ -111,7 +112,9 @@ def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
 
 
 def is_write_cache(block: tir.BlockOp) -> bool:
-    """Whether a block gives each element of what it reads to one place, in the same order: it can follow tiles."""
+    """Return whether a block copies each element it reads to one place, in the same order, so that it can follow
+    tiles.
+    """
     if len(block.writes) != 1 or not block.reads or not is_spatial(block):
         return False
     order = {sym_expr_of(start): k for k, start in enumerate(block.writes[0].starts)}
@@ -123,7 +126,7 @@ def is_write_cache(block: tir.BlockOp) -> bool:
 
 
 def is_there(sch: Schedule, rv: RV) -> bool:
-    """Whether what a handle stands for is still in the module."""
+    """Return whether the loop or block of a handle is still in the module."""
     try:
         sch.operation(rv)
     except TiraxError:
@@ -132,13 +135,13 @@ def is_there(sch: Schedule, rv: RV) -> bool:
 
 
 def is_all_spatial(sch: Schedule, root: BlockRV) -> bool:
-    """Whether all blocks of a function have spatial iterators only."""
+    """Return whether all blocks of a function have spatial iterators only."""
     func = st.function_around(sch.operation(root))
     return all(is_spatial(op) for op in func.walk() if isinstance(op, tir.BlockOp))
 
 
 def iter_kind_of(loop: tir.ForOp) -> IterKind:
-    """What a loop drives: spatial iterators, reductions, or others (opaque) where it drives both or none."""
+    """Return the kind of iterators that a loop drives, or opaque if it drives both kinds or none."""
     variable: Var = st.loop_expr(loop)
     kinds = {
         kind
@@ -151,13 +154,13 @@ def iter_kind_of(loop: tir.ForOp) -> IterKind:
     return IterKind.REDUCE if kinds == {IterKind.REDUCE} else IterKind.OPAQUE
 
 
-# How many arithmetic operations a function does.
+# The number of arithmetic operations of a function.
 
 _FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp)
 
 
 def estimate_flops(mod: IRModule) -> float:
-    """Arithmetic in what is stored, times the loops around it; a loop of unknown extent counts once."""
+    """Estimate the arithmetic operations of a module, those of all stores; a loop of unknown extent counts once."""
     return sum(_times(op) * _arithmetic(op.value) for op in mod.op.walk() if isinstance(op, tir.StoreOp))
 
 
@@ -172,7 +175,7 @@ def _times(op: Operation) -> float:
 
 
 def _arithmetic(value: SSAValue) -> int:
-    """The operations of an expression; those on indices are not counted."""
+    """Count the operations of an expression, without those on indices."""
     if not isinstance(value, OpResult) or type(value.op) not in tir.EXPRESSION_OPS:
         return 0
     op = value.op

@@ -1,4 +1,4 @@
-"""Builders: candidates become artifacts, in processes of their own."""
+"""Builders: compile candidates to artifacts in subprocesses."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .types import BuilderInput, BuilderResult
 from .worker import decode
 
 SCHEDULED = "tir.is_scheduled"
-"""The attribute of a function that nothing else shall schedule."""
+"""The attribute of a function that must not be scheduled any further."""
 
 
 class Builder:
-    """Builds modules. Subclass it, or take `LocalBuilder`."""
+    """Builds modules. Subclass it, or use `LocalBuilder`."""
 
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
-        """A result for each input, in order; what cannot be built has an `error_msg`."""
+        """Return a result for each input, in order; a failed build has an `error_msg`."""
         raise NotImplementedError(type(self).__name__)
 
     def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
-        """The module as it was before tuning, for the results to be compared with; None where none are."""
+        """Build the unscheduled module that results are compared with, or return None to skip the comparison."""
         return None
 
     @staticmethod
     def create(kind: Builder | str = "local", **options: Any) -> Builder:
-        """A builder itself, or `local`. Raises `NameLookupError`."""
+        """Return `kind` if it is a builder, or a new `LocalBuilder` for `local`. Raises `NameLookupError`."""
         if isinstance(kind, Builder):
             return kind
         if kind != "local":
@@ -51,14 +51,17 @@ PyBuilder = Builder
 
 
 class LocalBuilder(Builder):
-    """Builds in processes that are started afresh, each with a limit of time and memory.
+    """Builds in fresh subprocesses, each with a time and memory limit.
 
-    `executor` runs them, threads of this process by default (`max_workers`, one for each processor). Artifacts come
-    back as bytes and are written here, so that an executor may run on other machines.
+    `executor` runs the builds; by default it is a pool of `max_workers` threads of this process, one per
+    processor.
+    Artifacts come back as bytes and are written here, so an executor may run on other machines.
 
-    One's own `f_build(mod, target, params)`, which gives an executable, and `f_export(executable)`, which gives the
-    path of its file, or the names that such functions are registered under, after `initializer()`, run in threads of
-    this process: where they take longer than the limit, nobody waits for them, but they run on.
+    Custom functions `f_build(mod, target, params)`, which returns an executable, and `f_export(executable)`,
+    which
+    returns the path of its file, may be passed as callables or by their registered names. They run in threads
+    of this
+    process, after `initializer()`. If they exceed the time limit the build fails, but the thread keeps running.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class LocalBuilder(Builder):
         self.executor = executor or ThreadPoolExecutor(self.max_workers, "tirax-builder")
 
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
-        """As `Builder.build`; the functions are marked as scheduled, so that they are built as they are."""
+        """Like `Builder.build`; marks the functions as scheduled so that they are built as they are."""
         marked = [BuilderInput(scheduled(i.mod), i.target) for i in build_inputs]
         if self.own is not None:
             return [self._built_here(self.own, i) for i in marked]
@@ -91,11 +94,11 @@ class LocalBuilder(Builder):
                 future.cancel()
 
     def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
-        """As `Builder.build_reference`; the function gets the default schedule."""
+        """Like `Builder.build_reference`; the function gets the default schedule."""
         return _result(answer_of(submit(self.executor, "build", _payload(build_input), self.limits)))
 
     def _built_here(self, own: _OwnFunctions, build_input: BuilderInput) -> BuilderResult:
-        """What one's own functions make of a module, or what they raise."""
+        """Build with the user's own functions; an exception becomes the error of the result."""
         future = self.executor.submit(own, build_input)
         try:
             return BuilderResult(str(future.result(self.limits.seconds)), None)
@@ -106,19 +109,19 @@ class LocalBuilder(Builder):
 
 
 def _function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
-    """A function, or the one that is registered under a name. Raises `NameLookupError`."""
+    """Return a function, looking it up if it is a registered name. Raises `NameLookupError`."""
     return get_global_func(function) if isinstance(function, str) else function
 
 
 @dataclass(frozen=True)
 class _OwnFunctions:
-    """What builds and what writes files, tirax's where None."""
+    """The user's build and export functions; None selects tirax's own."""
 
     build: Callable[..., Any] | None
     export: Callable[..., Any] | None
 
     def __call__(self, build_input: BuilderInput) -> Any:
-        """The path of the file."""
+        """Build and export one input, and return the path of the file."""
         if self.build is not None:
             executable = self.build(build_input.mod, build_input.target, None)
         else:
@@ -137,7 +140,7 @@ def _payload(build_input: BuilderInput) -> dict[str, Any]:
 
 
 def scheduled(mod: IRModule) -> IRModule:
-    """A copy whose functions say that they are scheduled."""
+    """Return a copy whose functions are marked as scheduled."""
     out = mod.clone()
     for func in out.op.body.block.ops:
         if isinstance(func, tir.FuncOp):
@@ -146,7 +149,7 @@ def scheduled(mod: IRModule) -> IRModule:
 
 
 def mark_scheduled(func: tir.FuncOp) -> None:
-    """Say that nothing else shall schedule a function, nor fuse it with others."""
+    """Mark a function as scheduled, so that nothing else schedules it or fuses it with others."""
     attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
     attrs.pop(ATTRIBUTE, None)
     attrs[SCHEDULED] = BoolAttr.from_bool(True)
@@ -163,7 +166,7 @@ def _result(answer: dict[str, Any]) -> BuilderResult:
 
 
 def remove_artifact(result: BuilderResult) -> None:
-    """Delete the file of a build, and its folder."""
+    """Delete the file of a build and its folder."""
     if result.artifact_path is not None:
         path = Path(result.artifact_path)
         path.unlink(missing_ok=True)

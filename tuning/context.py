@@ -1,4 +1,4 @@
-"""A task of tuning: the module, the target, where candidates come from and how they are searched."""
+"""A tuning task: the module, the target, the source of candidates, and the search."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from .types import MeasureCandidate, RunnerResult
 
 @dataclass
 class TuneContext:
-    """A module that is tuned for a target.
+    """A module to tune for a target.
 
-    `space_generator` gives the design space, `search_strategy` chooses from it, each one itself or what its `create`
-    takes; either may be None where it is not needed. `rand_state` -1 is drawn from the system. `num_threads` is how
-    many threads tuning itself may use.
+    `space_generator` provides the design space and `search_strategy` chooses from it; each is an object or an
+    argument
+    of its class's `create`, and may be None if not needed. `rand_state` -1 draws a seed from the system.
+    `num_threads`
+    is the number of threads that tuning itself may use.
     """
 
     mod: IRModule | None = None
@@ -57,7 +59,7 @@ class TuneContext:
         return self.target.cores
 
     def clone(self) -> TuneContext:
-        """A context of its own for the same module, with a strategy of its own."""
+        """Return a new context for the same module, with its own search strategy."""
         strategy = None if self.search_strategy is None else self.search_strategy.clone()
         return TuneContext(
             self.mod,
@@ -78,22 +80,22 @@ class TuneContext:
         database: Any = None,
         cost_model: Any = None,
     ) -> None:
-        """Let the search begin, with the design spaces of the generator unless others are given."""
+        """Begin the search, with the design spaces of the generator unless `design_spaces` is passed."""
         spaces = self.generate_design_space() if design_spaces is None else design_spaces
         self._strategy.pre_tuning(max_trials, num_trials_per_iter, spaces, database, cost_model)
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
-        """The next candidates of the search, None where there are no more."""
+        """Return the next candidates of the search, or None if there are no more."""
         return self._strategy.generate_measure_candidates()
 
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
     ) -> None:
-        """Let the search know what was measured."""
+        """Report the measured results to the search."""
         self._strategy.notify_runner_results(measure_candidates, results)
 
     def post_tuning(self) -> None:
-        """Let the search end."""
+        """End the search."""
         self._strategy.post_tuning()
 
     @property
@@ -103,7 +105,7 @@ class TuneContext:
         return self.search_strategy
 
     def generate_design_space(self) -> list[Any]:
-        """The schedules that the space generator makes of the module."""
+        """Return the schedules that the space generator creates for the module."""
         if self.space_generator is None or self.mod is None:
             return []
         return self.space_generator.generate_design_space(self.mod)

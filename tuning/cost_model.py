@@ -1,4 +1,4 @@
-"""Cost models: which candidates are worth measuring, learnt from those that were."""
+"""Cost models: predict which candidates are worth measuring, from earlier measurements."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class CostModel:
 
     @staticmethod
     def create(kind: Any = "default", **options: Any) -> CostModel | None:
-        """A model itself, a new one of a kind, or None for `none`.
+        """Return `kind` if it is a model, a new model of that kind, or None for `none`.
 
-        `default` and `boosting` learn with numpy alone, `xgb` with xgboost, `random` does not learn. Raises
-        `NameLookupError` for other kinds, `UnsupportedError` for TVM's `mlp`.
+        `default` and `boosting` learn with numpy alone, `xgb` uses xgboost, and `random` does not learn. Raises
+        `NameLookupError` for other kinds and `UnsupportedError` for TVM's `mlp`.
         """
 
         if kind is None or kind == "none":
@@ -47,28 +47,28 @@ class CostModel:
         return kinds[kind](**options)
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
-        """A score for each candidate; the greater, the better."""
+        """Return a score for each candidate; higher is better."""
         raise NotImplementedError(type(self).__name__)
 
     def update(self, context: Task, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
-        """Learn from what candidates of a task took."""
+        """Learn from the measured times of a task's candidates."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learnt to a file."""
+        """Write the learned state to a file."""
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on with what `save` wrote."""
+        """Restore the state that `save` wrote."""
 
 
-# A model that knows nothing: for tests, and to compare others with.
+# A random model, as a baseline and for tests.
 
 
 _MOST_STATE = 1 << 16
-"""Bytes of a state of random numbers."""
+"""The maximal size of a random generator's state, in bytes."""
 
 
 class RandomModel(CostModel):
-    """Scores at random, from 0 to `max_range`; `seed` makes them repeat."""
+    """Random scores from 0 to `max_range`, reproducible with `seed`."""
 
     def __init__(self, *, seed: int | None = None, max_range: float = 100.0):
         self.max_range = max_range
@@ -90,23 +90,23 @@ class RandomModel(CostModel):
             raise TiraxError(f"{name} is no state of random numbers", notes=[brief(str(error))]) from error
 
 
-# Models that learn from features: what they have in common.
+# Common base of the models that learn from features.
 
 _WORST = 2.0**-8
-"""The throughput of failures; slower ones than this are as bad."""
+"""The normalized throughput of a failure; slower candidates count as this slow."""
 _ESTIMATED = 0.5
-"""How much of the estimate is believed: candidates differ less than it says."""
+"""The weight of the estimate: candidates differ less than it predicts."""
 
 
 @dataclass
 class _Samples:
-    """What was measured of a task: features, and the seconds (infinite for failures)."""
+    """The measurements of one task: features, and seconds (infinite for failures)."""
 
     features: list[np.ndarray] = field(default_factory=list[np.ndarray])
     seconds: list[float] = field(default_factory=list[float])
 
     def labels(self) -> np.ndarray:
-        """log2 of the throughput as a part of the best one's; failures are as bad as the worst there can be."""
+        """Return log2 of each throughput relative to the best one; failures get the lowest label."""
         seconds = np.asarray(self.seconds)
         best = seconds.min() if len(seconds) else np.inf
         part = best / seconds if np.isfinite(best) else np.zeros(len(seconds))
@@ -115,9 +115,9 @@ class _Samples:
 
 @dataclass(frozen=True)
 class FeatureGroup:
-    """What a model has learnt from of one task: the features of each candidate, and the seconds that each took.
+    """The samples of one task: the features and the seconds of each candidate.
 
-    Seconds of failures are infinite; the task is known by `group_hash`.
+    Failures have infinite seconds. `group_hash` identifies the task.
     """
 
     group_hash: str
@@ -126,16 +126,18 @@ class FeatureGroup:
 
     @property
     def min_cost(self) -> float:
-        """The seconds of the best one, infinite where there is none."""
+        """The seconds of the fastest candidate, infinite if there is none."""
         return float(self.costs.min(initial=np.inf))
 
 
 class FeatureModel(CostModel):
-    """A model of the throughput relative to the task's best, learnt again from all measurements after each round.
+    """A model of the throughput relative to the task's best, retrained on all measurements after each round.
 
-    What is learnt is how far measurements are from the estimate that each candidate brings along (`tuning.estimate`);
-    before there are `min_samples` measurements there is nothing but the estimate. An `extractor` gives features of its
-    own, without an estimate; the rows of a candidate are added up.
+    It learns how far the measurements deviate from the estimate of each candidate (`tuning.estimate`); with
+    fewer than
+    `min_samples` measurements it returns the estimate alone. A custom `extractor` provides features without an
+    estimate;
+    the rows of a candidate are summed.
     """
 
     def __init__(self, *, min_samples: int = 8, extractor: FeatureExtractor | None = None):
@@ -146,7 +148,7 @@ class FeatureModel(CostModel):
 
     @property
     def data(self) -> dict[str, FeatureGroup]:
-        """What was measured, by task; it changes no more when more is."""
+        """The measurements by task, a snapshot that later measurements do not change."""
         return {
             name: FeatureGroup(name, list(samples.features), np.asarray(samples.seconds))
             for name, samples in self._tasks.items()
@@ -154,7 +156,7 @@ class FeatureModel(CostModel):
 
     @property
     def data_size(self) -> int:
-        """How many candidates were measured."""
+        """The number of measured candidates."""
         return sum(len(samples.seconds) for samples in self._tasks.values())
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
@@ -191,7 +193,7 @@ class FeatureModel(CostModel):
         write_atomically(path, [data.getbuffer()])
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Learn from the measurements in a file. Raises `TiraxError` for what is none, or where they are of others."""
+        """Learn from the measurements in a file. Raises `TiraxError` if the file is invalid or has other features."""
         x, seconds, names = _measurements(path)
         if x.ndim != 2 or (self.extractor is None and x.shape[1] != feature_count()):
             raise TiraxError("the file has other features", expected=feature_count(), found=x.shape)
@@ -217,7 +219,7 @@ class FeatureModel(CostModel):
         self._is_fitted = bool(names)
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
-        """Learn labels `y` (n) of `x` (n, features); `groups` are the numbers of samples of each task, in order."""
+        """Fit labels `y` (n) to samples `x` (n, features); `groups` are the numbers of samples per task, in order."""
         raise NotImplementedError(type(self).__name__)
 
     def _predict(self, x: np.ndarray) -> np.ndarray:
@@ -225,7 +227,7 @@ class FeatureModel(CostModel):
 
 
 def _measurements(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, seconds and names of tasks in a file that `FeatureModel.save` wrote. Raises `TiraxError`."""
+    """Read features, seconds and task names from a file that `FeatureModel.save` wrote. Raises `TiraxError`."""
     arrays = read_arrays(path, TiraxError)
     kinds = {"features": "f", "seconds": "f", "tasks": "U"}
     if not isinstance(arrays, dict) or {name: value.dtype.kind for name, value in arrays.items()} != kinds:
@@ -243,11 +245,11 @@ def _key(context: Task, candidate: MeasureCandidate) -> str:
     return f"{context.task_name}{[a.as_json() for a in candidate.args_info]}"
 
 
-# A model that needs numpy only.
+# A model that only needs numpy.
 
 
 class BoostingModel(FeatureModel):
-    """Gradient boosted trees on the features of candidates, with numpy alone."""
+    """Gradient boosted trees on the features of candidates, implemented with numpy alone."""
 
     def __init__(
         self, *, min_samples: int = 8, trees: BoostedTrees | None = None, extractor: FeatureExtractor | None = None
@@ -262,13 +264,14 @@ class BoostingModel(FeatureModel):
         return self.trees.predict(x)
 
 
-# A model that learns with xgboost, an optional package.
+# A model that uses xgboost, an optional package.
 
 
 class XGBModel(FeatureModel):
-    """xgboost's trees. Raises `TiraxError` where it is not installed.
+    """Gradient boosted trees of xgboost. Raises `TiraxError` if xgboost is not installed.
 
-    For the few samples of a search one thread is the fastest (`num_threads`). `num_warmup_samples` is TVM's name of
+    One thread (`num_threads`) is fastest for the few samples of a search. `num_warmup_samples` is TVM's name
+    for
     `min_samples`.
     """
 

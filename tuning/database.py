@@ -1,4 +1,4 @@
-"""Databases: what was measured, by workload and target."""
+"""Databases of measurements, by workload and target."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ..untrusted import brief, checked_path, read_json
 from .types import TensorInfo, TuningRecord, Workload, checked_seconds, stable_hash
 
 _TRIED = 5
-"""So many of the fastest records are tried, where those before cannot be applied any more."""
+"""The number of fastest records to try, in case the traces of the first ones no longer apply."""
 _NO_MATTER = frozenset(("kind", "keys", "device", "model", "tag"))
 _current: ContextVar[tuple[Database, ...]] = ContextVar("tirax_databases", default=())
 
 
 @contextmanager
 def _reading(path: str | os.PathLike[str]) -> Generator[None]:
-    """Errors of what a file holds become a `TiraxError` that names it: stored text may be of any form."""
+    """Turn errors of reading into a `TiraxError` that names the file: stored text can be malformed in many ways."""
     try:
         yield
     except TiraxError:
@@ -52,7 +52,7 @@ def _reading(path: str | os.PathLike[str]) -> Generator[None]:
 _NO_ACCESS = frozenset(
     (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN)
 )
-"""What is the matter with the disk, not with what the file holds."""
+"""Errors of the disk, as opposed to invalid contents of the file."""
 
 
 def _no_access(path: str | os.PathLike[str], error: Exception) -> TiraxError:
@@ -62,7 +62,7 @@ def _no_access(path: str | os.PathLike[str], error: Exception) -> TiraxError:
 
 @contextmanager
 def _writing(path: str | os.PathLike[str]) -> Generator[None]:
-    """What keeps a record from being stored becomes a `TiraxError` that names the file; what it has stays as it is."""
+    """Turn errors of writing into a `TiraxError` that names the file; its contents remain unchanged."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -70,56 +70,56 @@ def _writing(path: str | os.PathLike[str]) -> Generator[None]:
 
 
 class Database:
-    """Workloads and records. Subclass it with the first five methods, or take one of those that there are.
+    """Workloads and their tuning records. Subclass it and define the first five methods, or use an existing class.
 
-    `with database:` makes it the one that `Database.current()` gives.
+    `with database:` makes it the result of `Database.current()`.
     """
 
     def has_workload(self, mod: IRModule) -> bool:
-        """Whether a structurally equal module is in it."""
+        """Return whether the database contains a structurally equal module."""
         raise NotImplementedError(type(self).__name__)
 
     def commit_workload(self, mod: IRModule) -> Workload:
-        """The workload of a module, added where it is new."""
+        """Return the workload of a module, adding it if it is new."""
         raise NotImplementedError(type(self).__name__)
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
-        """Add a record; one of the same trace, workload and target is kept as it is, but for a failure."""
+        """Add a record. An existing record of the same trace, workload and target is kept, unless it is a failure."""
         raise NotImplementedError(type(self).__name__)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
-        """All records, in the order in which they came."""
+        """Return all records in the order in which they were added."""
         raise NotImplementedError(type(self).__name__)
 
     def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
-        """The records of a workload, for one target where it is given."""
+        """Return the records of a workload, only those for `target` if it is not None."""
         raise NotImplementedError(type(self).__name__)
 
     def __len__(self) -> int:
         return len(self.get_all_tuning_records())
 
     def get_top_k(self, workload: Workload, top_k: int, target: Target | str | None = None) -> list[TuningRecord]:
-        """The `top_k` fastest records of a workload; those that failed are not among them."""
+        """Return the `top_k` fastest records of a workload, without failures."""
         measured = [r for r in self.records_of(workload, as_target(target)) if r.valid]
         return sorted(measured, key=lambda r: r.median)[: max(0, top_k)]
 
     def query_tuning_record(
         self, mod: IRModule, target: Target | str, workload_name: str | None = None
     ) -> TuningRecord | None:
-        """The fastest record of a module for a target, None where there is none that can be applied.
+        """Return the fastest record of a module for a target, or None if no record applies.
 
-        The module is compared with the workload's once more. `workload_name` is accepted for TVM's sake.
+        The module is compared with the workload's again. `workload_name` is accepted for compatibility with TVM.
         """
         best = self._best(mod, target)
         return None if best is None else best[0]
 
     def query_schedule(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> Schedule | None:
-        """The module as its fastest record schedules it, None where there is none."""
+        """Return the module scheduled by its fastest record, or None if there is no such record."""
         best = self._best(mod, target)
         return None if best is None else best[1]
 
     def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
-        """The fastest record that can be applied, and its schedule."""
+        """Return the fastest record that can be applied, and its schedule."""
         if not self.has_workload(mod):
             return None
         for record in self._fastest(self.commit_workload(mod), target):
@@ -130,18 +130,18 @@ class Database:
         return None
 
     def _fastest(self, workload: Workload, target: Target | str) -> list[TuningRecord]:
-        """The fastest records for a target; a class of a user's own may know of no targets."""
+        """Return the fastest records for a target; a user's own class may not distinguish targets."""
         if "target" in inspect.signature(self.get_top_k).parameters:
             return self.get_top_k(workload, _TRIED, target)
         return [r for r in self.get_top_k(workload, _TRIED) if r.target in (None, as_target(target))]
 
     def query_ir_module(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> IRModule | None:
-        """As `query_schedule`, the module alone."""
+        """Like `query_schedule`, but return only the module."""
         sch = self.query_schedule(mod, target, workload_name)
         return None if sch is None else sch.mod
 
     def query(self, mod: IRModule, target: Target | str, *, workload_name: str = "main", kind: str = "schedule") -> Any:
-        """`query_<kind>`: `schedule`, `record` or `ir_module`. Raises `NameLookupError` for another kind."""
+        """Call `query_<kind>` for `schedule`, `record` or `ir_module`. Raises `NameLookupError` for other kinds."""
         kinds = {
             "schedule": self.query_schedule,
             "record": self.query_tuning_record,
@@ -172,16 +172,18 @@ class Database:
 
     @staticmethod
     def current() -> Database | None:
-        """The database of the innermost `with`, None outside."""
+        """Return the database of the innermost `with`, or None outside of one."""
         entered = _current.get()
         return entered[-1] if entered else None
 
     @staticmethod
     def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
-        """A database itself, or a new one: `sqlite` and `json` (with a `work_dir`), `memory`, `union` and
-        `ordered_union` (of databases), or one of a function that schedules.
+        """Return `kind` if it is a database, or a new database of that kind.
 
-        Raises `NameLookupError` for other kinds, and what the class raises.
+        The kinds are `sqlite` and `json` (with a `work_dir`), `memory`, `union` and `ordered_union` (of databases);
+        a
+        scheduling function makes a `ScheduleFnDatabase`. Raises `NameLookupError` for other kinds, and the class's
+        errors.
         """
 
         if isinstance(kind, Database):
@@ -201,7 +203,7 @@ class Database:
 
     @staticmethod
     def in_folder(work_dir: str | os.PathLike[str] | None, kind: Any = "sqlite") -> Database:
-        """The database of a folder; one in memory where there is no folder. Given one itself, that."""
+        """Return the database of a folder, or one in memory for None; a database is returned as it is."""
         if not isinstance(kind, str):
             return Database.create(kind)
         if work_dir is None and kind in ("sqlite", "json"):
@@ -210,7 +212,7 @@ class Database:
 
     @staticmethod
     def open_existing(work_dir: str | os.PathLike[str]) -> Database:
-        """The database that tuning has left in a folder: that of kind `json` where there is one, else `sqlite`."""
+        """Open the database that tuning left in a folder: the `json` one if it exists, else `sqlite`."""
 
         return Database.create("json" if has_files(work_dir) else "sqlite", work_dir=work_dir)
 
@@ -219,12 +221,14 @@ PyDatabase = Database
 
 
 def as_target(target: Target | str | None) -> Target | None:
-    """A target of itself, of its text, or None."""
+    """Return a target, parsing it if it is text; None stays None."""
     return Target(target) if isinstance(target, str) else target
 
 
 def target_key(target: Target | None, machine: str | None = None) -> str:
-    """Equal where measurements can be compared: what was asked for, and what that meant on the machine (this one)."""
+    """Return a key that is equal for comparable measurements: the target, and the processor of `machine` (default:
+    this).
+    """
     if target is None:
         return ""
     exported = target.export()
@@ -233,12 +237,12 @@ def target_key(target: Target | None, machine: str | None = None) -> str:
 
 
 def machine_key(target: Target) -> str:
-    """The processor that a target means on this machine."""
+    """Return the processor that a target denotes on this machine."""
     return f"{target.triple} | {target.cpu}"
 
 
 def _schedule(record: TuningRecord) -> Schedule | None:
-    """The record's schedule, None where its trace cannot be applied (any more)."""
+    """Return the record's schedule, or None if its trace does not apply (any more)."""
     try:
         return record.as_measure_candidate().sch
     except ScheduleError:
@@ -246,23 +250,25 @@ def _schedule(record: TuningRecord) -> Schedule | None:
 
 
 def find_equal(workloads: Sequence[Workload], mod: IRModule) -> Workload | None:
-    """The workload whose module equals `mod`."""
+    """Return the workload whose module is structurally equal to `mod`."""
     return next((w for w in workloads if structural_equal(w.mod.op, mod.op)), None)
 
 
 def _module_of(text: str) -> IRModule | None:
-    """The module of MLIR text, None for text that this version cannot read (TVM's own is in a form of TVM's)."""
+    """Parse a module from MLIR text, or return None for text that this version cannot read, such as TVM's own
+    format.
+    """
     try:
         return IRModule(read_text(new_context(), text, TextParser.parse_module))
     except (ParseError, TiraxError):
         return None
 
 
-# A database that lives as long as the process.
+# A database in memory.
 
 
 class MemoryDatabase(Database):
-    """Workloads and records in lists. Usable from several threads. `module_equality` is accepted for TVM's sake."""
+    """Workloads and records in lists. Thread-safe. `module_equality` is accepted for compatibility with TVM."""
 
     def __init__(self, module_equality: str = "structural") -> None:
         self._workloads: dict[str, list[Workload]] = {}
@@ -285,7 +291,7 @@ class MemoryDatabase(Database):
         self._add(record, target_key(record.target))
 
     def _add(self, record: TuningRecord, of_target: str) -> bool:
-        """Keep a record; whether it was not there. Another measurement of a schedule is another record."""
+        """Add a record and return whether it is new. Another measurement of the same schedule is another record."""
         schedule = (record.workload.shash, of_target, json.dumps(record.trace.as_json()))
         with self._lock:
             known = self._records.setdefault(schedule, [])
@@ -307,11 +313,11 @@ class MemoryDatabase(Database):
         ]
 
 
-# Databases made of others, and of a function that schedules.
+# Databases composed of others, and one that calls a scheduling function.
 
 
 class _ReadOnly(Database):
-    """A database that only answers. Raises `UnsupportedError` for what would be stored."""
+    """A read-only database. Raises `UnsupportedError` on writes."""
 
     def has_workload(self, mod: IRModule) -> bool:
         return False
@@ -332,7 +338,7 @@ class _ReadOnly(Database):
 
 
 class UnionDatabase(_ReadOnly):
-    """The fastest record that any of `databases` has."""
+    """Answers with the fastest record of all `databases`."""
 
     def __init__(self, *databases: Database):
         self.databases = databases
@@ -352,7 +358,7 @@ class UnionDatabase(_ReadOnly):
 
 
 class OrderedUnionDatabase(UnionDatabase):
-    """The record of the first of `databases` that has one."""
+    """Answers with the record of the first of `databases` that has one."""
 
     def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
         candidates = (database._best(mod, target) for database in self.databases)  # pyright: ignore[reportPrivateUsage]
@@ -360,7 +366,7 @@ class OrderedUnionDatabase(UnionDatabase):
 
 
 class ScheduleFnDatabase(_ReadOnly):
-    """Whatever `schedule_fn(sch)` makes of a module; it says whether it has scheduled it."""
+    """Schedules modules with `schedule_fn(sch)`, which returns whether it scheduled the module."""
 
     def __init__(self, schedule_fn: Callable[[Schedule], Any], module_equality: str = "structural"):
         self.schedule_fn = schedule_fn
@@ -373,20 +379,22 @@ class ScheduleFnDatabase(_ReadOnly):
         return TuningRecord(sch.trace, Workload(mod, ""), None, record_target), sch
 
 
-# A database in two files of JSON lines, with the names and the form of records that TVM's users know.
+# A database in two files of JSON lines, with the file names and record format of TVM.
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 
 
 class JSONDatabase(MemoryDatabase):
-    """Workloads and records in memory, and in two files to which lines are added.
+    """Workloads and records in memory, mirrored in two files to which lines are appended.
 
-    A line of `path_workload` is `[hash, module]`, the module as MLIR text; one of `path_tuning_record` is
-    `[number of the workload, [trace, seconds, target, arguments]]`, with the machine behind it, which TVM does not
-    write. Several tuners may add to the files at the same time: each reads what others have added before it adds.
+    A line of `path_workload` is `[hash, module]`, with the module as MLIR text. A line of `path_tuning_record`
+    is
+    `[number of the workload, [trace, seconds, target, arguments]]`, followed by the machine, which TVM does not
+    write.
+    Several tuners may append at the same time: each reads the others' lines before it writes.
 
-    Either both paths are given or `work_dir`. Raises `TiraxError` for files that are not there unless
-    `allow_missing`, and for lines that are of another form.
+    Pass either both paths or `work_dir`. Raises `TiraxError` for missing files unless `allow_missing`, and for
+    malformed lines.
     """
 
     def __init__(
@@ -438,7 +446,7 @@ class JSONDatabase(MemoryDatabase):
                 self._append(self.path_tuning_record, [number, record.as_json(), machine])
 
     def _workload_line(self, mod: IRModule) -> Workload:
-        """The workload of a module, with a line of its own where it is new."""
+        """Return the workload of a module, appending a line if it is new."""
         workload = super().commit_workload(mod)
         if workload not in self._lines:
             self._append(self.path_workload, [workload.shash, str(workload.mod.op)])
@@ -447,13 +455,13 @@ class JSONDatabase(MemoryDatabase):
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Hold the files: against other processes, and other databases of this one."""
+        """Lock the files against other processes and against other databases of this process."""
         with self.path_workload.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def _append(self, path: Path, row: list[Any]) -> None:
-        """Add a line: the whole of it, or nothing. What a killed writer left of one behind the last is cut off."""
+        """Append a complete line or nothing, after cutting off an incomplete line of a killed writer."""
         data = json.dumps(row).encode() + b"\n"
         size = self._read[path]
         with _writing(path), path.open("r+b", buffering=0) as file:
@@ -469,7 +477,7 @@ class JSONDatabase(MemoryDatabase):
         self._read[path] = size + len(data)
 
     def _refresh(self) -> None:
-        """Read what others have added."""
+        """Read the lines that others have added."""
         with _reading(self.path_workload):
             for row in self._new_rows(self.path_workload):
                 self._lines.append(self._workload(*row))
@@ -491,13 +499,13 @@ class JSONDatabase(MemoryDatabase):
         return [_row(line, f"'{path}' is no database of tuning records: a line") for line in data.split(b"\n")[:-1]]
 
     def _workload(self, shash: Any, text: str) -> Workload | None:
-        """The workload of a line; None where this version cannot read it."""
+        """Return the workload of a line, or None if this version cannot read it."""
         mod = _module_of(text)
         return None if mod is None else super().commit_workload(mod)
 
 
 def _row(line: bytes, what: str) -> list[Any]:
-    """The list that a line is."""
+    """Parse a line as a JSON list."""
     row = read_json(line, what, TiraxError)
     if not isinstance(row, list) or len(row) < 2:
         raise TiraxError(f"{what} is no list of two or three", found=brief(row))
@@ -505,13 +513,13 @@ def _row(line: bytes, what: str) -> list[Any]:
 
 
 def _from_json(workload: Workload, row: list[Any]) -> tuple[TuningRecord, str]:
-    """A record, and the key of its target: what that meant where it was measured."""
+    """Return a record and its target key, which includes the machine it was measured on."""
     record = TuningRecord.from_json(row[1], workload)
     return record, target_key(record.target, row[2] if len(row) > 2 else None)
 
 
 def has_files(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder has such a database."""
+    """Return whether a folder contains such a database."""
     return Path(folder, RECORDS).exists()
 
 
@@ -538,14 +546,16 @@ create table if not exists record (
     unique (workload, target_key, trace)
 );
 """
-"""Modules are MLIR text, traces, arguments and seconds JSON as TVM writes it; `run_secs` is null for a failure."""
+"""Modules are stored as MLIR text; traces, arguments and seconds as JSON in TVM's format. `run_secs` is null
+for a failure.
+"""
 _AGAIN = """on conflict (workload, target_key, trace)
 do update set run_secs = excluded.run_secs where record.run_secs is null"""
-"""What was measured stays; a failure gives way, it may have been the machine's."""
+"""Keep an existing measurement, but replace a failure, which may have been the machine's fault."""
 
 
 _MOST_TEXT = 1 << 28
-"""Bytes of a value of a row."""
+"""The maximal size of a value in a row, in bytes."""
 
 
 @cache
@@ -556,15 +566,16 @@ def _own_tables() -> dict[str, str]:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, str]:
-    """What is in a database, by name, as SQL: views and triggers, which would run code, among it."""
+    """Return the objects of a database by name, as SQL, including views and triggers, which would execute code."""
     return dict(db.execute("select name, sql from sqlite_schema where sql is not null"))
 
 
 class SQLiteDatabase(Database):
-    """Workloads and records in a file, written ahead (WAL): writers wait for each other, readers for nobody.
+    """Workloads and records in an SQLite file in WAL mode: writers wait for each other, readers never wait.
 
-    Each commit is a transaction; what was committed is there after a crash. Usable from several threads. Raises
-    `TiraxError` for a file that is no such database, or of a newer version.
+    Each commit is a transaction and survives a crash. Thread-safe. Raises `TiraxError` for a file that is no
+    such
+    database or has a newer version.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -585,7 +596,7 @@ class SQLiteDatabase(Database):
 
     @staticmethod
     def in_folder(work_dir: str | os.PathLike[str] | None = None) -> SQLiteDatabase:
-        """That of a folder that tuning writes to, its file `database.sqlite`. Raises `TiraxError` without a folder."""
+        """Open the file `database.sqlite` of a folder. Raises `TiraxError` without a folder."""
         if work_dir is None:
             raise TiraxError("a database of kind 'sqlite' has a file", expected="work_dir")
         return SQLiteDatabase(os.path.join(work_dir, FILE_NAME))
@@ -606,7 +617,7 @@ class SQLiteDatabase(Database):
         self._db.execute(f"pragma user_version = {_VERSION}")
 
     def close(self) -> None:
-        """Close the file; the database is of no use afterwards."""
+        """Close the file; the database cannot be used afterwards."""
         self._db.close()
 
     def has_workload(self, mod: IRModule) -> bool:
@@ -616,7 +627,7 @@ class SQLiteDatabase(Database):
         return self._workloads[self._commit(mod)]
 
     def _commit(self, mod: IRModule) -> int:
-        """The number of a module's workload, added where it is new."""
+        """Return the number of a module's workload, adding it if it is new."""
         shash = stable_hash(mod)
         with self._lock:
             number = self._find(mod, shash)
@@ -639,7 +650,7 @@ class SQLiteDatabase(Database):
         return next((k for k, w in known.items() if w is equal), None)
 
     def _workload(self, number: int, shash: str, text: str) -> Workload | None:
-        """A workload of the file, None for one that this version cannot read."""
+        """Return a workload of the file, or None if this version cannot read it."""
         if not isinstance(text, str):  # SQLite has bytes in columns of texts, too
             raise TiraxError(f"a workload of '{self.path}' is no text", found=type(text).__name__)
         if number not in self._workloads:

@@ -1,4 +1,4 @@
-"""The kinds of defaults that tuning has: for processors with certain tensor intrinsics, or for the target at hand."""
+"""The kinds of default rules: for processors with certain tensor intrinsics, or for the current target."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _INTRINSICS: dict[str, tuple[str, ...]] = {
     "vnni": ("dot_16x4_vnni",),
     "bf16": ("dot_16x2_bf16",),
 }
-"""The tensor intrinsics that each kind of rules knows besides what all have in common."""
+"""The tensor intrinsics of each kind of rules, beyond those that all share."""
 KINDS = tuple(_INTRINSICS)
 _FEATURES = (("avx512vnni", "vnni"), ("avx512bw", "avx512"))
-"""The kind by a feature of the processor, the best first."""
+"""The kind of rules by processor feature, best first."""
 _FOREIGN = frozenset(("cuda", "cuda-tensorcore", "hexagon", "rocm", "adreno"))
 
 
 def intrinsics_of(what: str, kind: str) -> tuple[str, ...]:
-    """The tensor intrinsics of a kind. Raises `UnsupportedError` for other devices, `NameLookupError` for other names.
+    """Return the tensor intrinsics of a kind; `what` names it in messages.
 
-    `what` is asked for, by the message.
+    Raises `UnsupportedError` for other devices and `NameLookupError` for unknown kinds.
     """
     if kind in _FOREIGN:
         raise UnsupportedError(f"{what} of kind '{kind}'", expected=", ".join(_INTRINSICS))
@@ -33,7 +33,7 @@ def intrinsics_of(what: str, kind: str) -> tuple[str, ...]:
 
 
 def intrinsics_for(target: Any) -> tuple[str, ...]:
-    """The tensor intrinsics that a target's processor has instructions for."""
+    """Return the tensor intrinsics that a target's processor has instructions for."""
     assert isinstance(target, Target)
     kind = next((kind for feature, kind in _FEATURES if feature in target.features), "llvm")
     return _INTRINSICS[kind] + (_INTRINSICS["bf16"] if "avx512bf16" in target.features else ())

@@ -1,8 +1,11 @@
-"""How well a scheduled function can run, told from its loops alone: what a search goes by before it has measured.
+"""An analytical estimate of a scheduled function's efficiency from its loops, used before there are
+measurements.
 
-For each store the cycles are estimated that a core with 512-bit vectors needs: arithmetic and loads of the innermost
-tile, whose results stay in registers or go through memory, and the lines that move between the caches. The numbers
-are rough; only the order of candidates is asked for.
+For each store it estimates the cycles on a core with 512-bit vectors: arithmetic and loads of the innermost
+tile,
+whose results stay in registers or go through memory, and the cache lines moved between cache levels. The
+numbers are
+rough; only the ranking of candidates matters.
 """
 
 from __future__ import annotations
@@ -19,27 +22,27 @@ from ..dialects.tir import ForKind
 from .movement import Access, Nest
 
 _VECTOR = 64
-"""Bytes of a vector."""
+"""The size of a vector register, in bytes."""
 _REGISTERS = 28
-"""Vectors that may hold results: the others are needed for operands."""
+"""The vector registers available for results; the others hold operands."""
 _LATENCY = 4
-"""Cycles until a result can be added to again."""
+"""The latency of a floating-point addition, in cycles."""
 _THROUGH_MEMORY = 3.0
-"""How many times as long a result takes that is loaded and stored for each step."""
+"""The slowdown of a result that is loaded and stored in each step."""
 _SPILLED = 1.5
-"""How many times as long a tile takes that does not fit into registers."""
+"""The slowdown of a tile that does not fit into registers."""
 _LINE_CYCLES = (2.0, 4.0, 12.0)
-"""Cycles to bring a line into the first cache, the second one, the last one."""
+"""Cycles to bring a cache line into L1, L2 and the last-level cache."""
 _NO_ALIAS = "tir.noalias"
 _LOOP_CYCLES = 0.5
 _WRITTEN_OUT = 0.06
-"""What each doubling of the tiles that are written out costs: operands are loaded too early, and kept in memory."""
+"""The cost of each doubling of the unrolled tiles: operands are loaded too early and spilled."""
 
 
 def efficiency(nests: Sequence[Nest], traffic: Sequence[Sequence[float]]) -> float:
-    """log2 of the part of the time that arithmetic at full speed would take; 0 at best, at least -12.
+    """Return log2 of the estimated fraction of peak arithmetic speed, from -12 to 0.
 
-    `traffic` has for each nest the lines that are brought into each level of the caches.
+    `traffic` holds, for each nest, the lines brought into each cache level.
     """
     ideal = sum(n.work / 2 / _lanes(n.accesses[0].element) for n in nests)
     cycles = sum(_compute(n) + _memory(lines) for n, lines in zip(nests, traffic, strict=True))
@@ -55,7 +58,7 @@ def _memory(lines: Sequence[float]) -> float:
 
 
 def _compute(nest: Nest) -> float:
-    """Cycles of the tiles: a tile is what is done in one step of the innermost reduction, or of the vectors."""
+    """Estimate the cycles of all tiles; a tile is one step of the innermost reduction or of the vector loop."""
     store, tile = nest.accesses[0], _tile(nest)
     results = _vectors(nest, store, tile)
     operands = sum(_vectors(nest, a, tile) for a in nest.accesses if not a.is_store)
@@ -74,7 +77,7 @@ def _compute(nest: Nest) -> float:
 
 
 def _may_overlap(buffer: SSAValue) -> bool:
-    """Whether a buffer may be one of the others, too: a parameter, unless the function says `tir.noalias`."""
+    """Return whether a buffer may alias another: a parameter may, unless the function has `tir.noalias`."""
     func = buffer.owner.parent_op() if isinstance(buffer.owner, Block) else None
     if not isinstance(func, tir.FuncOp):
         return False
@@ -83,13 +86,15 @@ def _may_overlap(buffer: SSAValue) -> bool:
 
 
 def _steps(nest: Nest, depth: int) -> float:
-    """The steps of the `depth` inner loops; a vector is one."""
+    """Return the number of steps of the `depth` inner loops, counting a vector as one."""
     rows = zip(nest.loops[:depth], nest.extents[:depth], strict=True)
     return float(math.prod(extent for lp, extent in rows if lp.kind is not ForKind.VECTORIZED))
 
 
 def _tile(nest: Nest) -> int:
-    """How many of the inner loops make a tile: those inside the innermost reduction, else the vectorized ones."""
+    """Return the number of inner loops that form a tile: those inside the innermost reduction, else the vectorized
+    ones.
+    """
     store = nest.accesses[0]
     for k, (lp, extent) in enumerate(zip(nest.loops, nest.extents, strict=True)):
         if extent > 1 and lp.kind is not ForKind.VECTORIZED and not store.moves(k):
@@ -98,7 +103,7 @@ def _tile(nest: Nest) -> int:
 
 
 def _vectors(nest: Nest, access: Access, tile: int) -> float:
-    """The vectors that a tile has of a buffer; single elements where they do not lie side by side."""
+    """Return the number of vectors that a tile accesses in a buffer, or of elements where they are not contiguous."""
     count = float(math.prod(access.elements(tile))) if access.dims else 1.0
     vector = next((k for k, lp in enumerate(nest.loops) if lp.kind is ForKind.VECTORIZED), None)
     if vector is None or vector >= tile or access.step(vector) != 1:

@@ -1,4 +1,4 @@
-"""Feature extractors: what a cost model is told of a candidate, a matrix of one row for each part of it."""
+"""Feature extractors: describe a candidate to a cost model as a matrix with one row for each part."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .types import MeasureCandidate, Task
 
 
 class FeatureExtractor:
-    """Gives matrices of features, one for each candidate; the number of columns is always the same."""
+    """Returns a feature matrix for each candidate, always with the same number of columns."""
 
     def extract_from(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
-        """For each candidate a matrix (parts, features) of numbers."""
+        """Return a matrix (parts, features) for each candidate."""
         raise NotImplementedError(type(self).__name__)
 
 
 class PerStoreFeature(FeatureExtractor):
-    """The features that models use by themselves (`tuning.features`): one row, the stores side by side."""
+    """The features that the models use by default (`tuning.features`): one row for all stores."""
 
     def extract_from(self, context: Task, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
         return [features_of(c.sch.mod)[np.newaxis] for c in candidates]
 
 
 class RandomFeatureExtractor(FeatureExtractor):
-    """Features that say nothing, for tests: from 1 to `max_block_num` rows of `feature_size` numbers from 0 to 1."""
+    """Random features for tests: 1 to `max_block_num` rows of `feature_size` numbers in [0, 1)."""
 
     def __init__(self, *, feature_size: int = 30, max_block_num: int = 5, seed: int = 0):
         self.feature_size = feature_size
@@ -36,7 +36,7 @@ class RandomFeatureExtractor(FeatureExtractor):
 
     @property
     def random_state(self) -> Mapping[str, Any]:
-        """Where the numbers stand; to be given back later."""
+        """The state of the random generator, which can be assigned later to restore it."""
         return self._random.bit_generator.state
 
     @random_state.setter

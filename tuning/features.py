@@ -1,9 +1,12 @@
-"""Features of a scheduled function: numbers from which a cost model can tell how long it will take.
+"""Features of a scheduled function, from which a cost model predicts its run time.
 
-Each store with the loops around it gives a row: the structure of its loops, its arithmetic, and for the buffers that it
-touches how much memory they move between the levels of the hierarchy and how they are walked through. The rows of the
-stores that compute most, one after the other, and totals over all stores are the features of a candidate. Counts are
-taken as log2(1 + n). The last feature (`ESTIMATE`) is what `estimate.efficiency` makes of all.
+Each store with the loops around it yields a row: its loop structure, its arithmetic and, for the buffers
+that it
+accesses, the traffic between memory levels and the access strides. The features of a candidate are the rows
+of the
+stores with the most arithmetic, followed by totals over all stores. Counts are encoded as log2(1 + n). The
+last
+feature (`ESTIMATE`) is the result of `estimate.efficiency`.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ from .movement import LINE, Access, Movement, Nest
 from .types import entry_of
 
 CAPACITIES = (1 << 11, 1 << 15, 1 << 20, 1 << 25)
-"""What the levels of memory hold, in bytes: vector registers, the first and second cache, the last one."""
+"""The capacities of the memory levels, in bytes: vector registers, L1, L2 and the last-level cache."""
 ESTIMATE = -1
 STORES, BUFFERS = 3, 4
-"""How many stores have a row of their own, and how many buffers a store."""
+"""The number of stores with a row of their own, and of buffers per store."""
 
 _ARITHMETIC = ("add", "mul", "div", "extremum", "special", "choice", "other", "load")
 _KINDS: dict[type[Operation], str] = {
@@ -50,7 +53,7 @@ _FREE = (tir.ConstOp, tir.YieldOp)
 
 
 def features_of(mod: IRModule) -> np.ndarray:
-    """The features of a module's function, `feature_count()` float32. Raises `TiraxError` where it has not one."""
+    """Return the features of a module's only function, `feature_count()` float32 values. Raises `TiraxError`."""
     movement = Movement()
     stores = [op for op in entry_of(mod).walk() if isinstance(op, tir.StoreOp)]
     nests = sorted((_nest(op, movement) for op in stores), key=lambda n: -n.work)
@@ -65,7 +68,7 @@ def features_of(mod: IRModule) -> np.ndarray:
 
 
 def feature_count() -> int:
-    """How many features there are."""
+    """Return the number of features."""
     return _row_width() * STORES + len(_SUMMED) + 2
 
 
@@ -91,7 +94,7 @@ def _nest(store: tir.StoreOp, movement: Movement) -> Nest:
 
 
 def _expression(value: SSAValue, arithmetic: Counter[str], loads: list[tir.LoadOp]) -> None:
-    """Count the operations of an expression; those on indices are left out."""
+    """Count the operations and collect the loads of an expression, except those in indices."""
     if not isinstance(value, OpResult):
         return
     op = value.op
@@ -106,11 +109,11 @@ def _expression(value: SSAValue, arithmetic: Counter[str], loads: list[tir.LoadO
 
 
 _Index = tuple[int, list[SSAValue]]
-"""How many values an index has at once, and what it is the sum of."""
+"""The number of values an index has at once, and the terms whose sum it is."""
 
 
 def _resolve_regions(buffer: SSAValue, accesses: Sequence[SSAValue]) -> tuple[SSAValue, list[_Index]]:
-    """The buffer that one may be a region of, and the indices into it."""
+    """Return the underlying buffer of a matched region, and the indices into it."""
     indices: list[_Index] = [(lanes_of(index.type), [index]) for index in accesses]
     while isinstance(buffer, OpResult) and isinstance(buffer.op, tir.MatchBufferOp):
         op = buffer.op
@@ -134,7 +137,7 @@ def _access(
     return Access(buffer, is_store, dims, strides, max(1, bit_width(kind.dtype) // 8))
 
 
-# a row
+# a row of features
 
 
 def _row(nest: Nest) -> list[float]:
@@ -154,7 +157,7 @@ def _log(value: float) -> float:
 
 
 def _structure(nest: Nest) -> list[float]:
-    """The loops: how many iterations of which kind, and what the innermost ones are like."""
+    """Return the features of the loops: iterations by kind, and properties of the innermost loops."""
     store = nest.accesses[0]
     by_kind: dict[ForKind, float] = {}
     for lp, extent in zip(nest.loops, nest.extents, strict=True):
@@ -194,7 +197,7 @@ _WALK = 9 + len(CAPACITIES)
 
 
 def _walk(nest: Nest, access: Access, traffic: list[float]) -> list[float]:
-    """How the loops walk through a buffer."""
+    """Return the features of the loops' access pattern to one buffer."""
     every = len(nest.loops)
     unique = float(math.prod(access.elements(every)))
     vector = next((k for k, lp in enumerate(nest.loops) if lp.kind is ForKind.VECTORIZED), None)
@@ -216,7 +219,7 @@ def _walk(nest: Nest, access: Access, traffic: list[float]) -> list[float]:
 
 
 def _fitting(nest: Nest, capacity: int) -> int:
-    """How many of the inner loops touch no more than `capacity` bytes."""
+    """Return the number of inner loops whose accesses fit into `capacity` bytes."""
     depth = 0
     while depth < len(nest.loops) and sum(a.lines(depth + 1) for a in nest.accesses) * LINE <= capacity:
         depth += 1
@@ -224,9 +227,9 @@ def _fitting(nest: Nest, capacity: int) -> int:
 
 
 def _traffic(nest: Nest, depth: int) -> dict[SSAValue, float]:
-    """Lines moved into a level of memory that holds what `depth` inner loops touch, by buffer.
+    """Return the lines moved, by buffer, into a memory level that holds what `depth` inner loops access.
 
-    What the next loop does not lead away from stays there.
+    Elements that the next loop accesses again stay in that level.
     """
     out: dict[SSAValue, float] = {}
     for access in nest.accesses:
@@ -248,4 +251,4 @@ _SUMMED = (
     *range(_STRUCTURE, _STRUCTURE + len(_ARITHMETIC) + 1),
     *range(_row_width() - 2 * len(CAPACITIES), _row_width() - len(CAPACITIES)),
 )
-"""The columns of a row that are totalled: iterations, arithmetic, memory moved."""
+"""The columns of a row that are summed over all stores: iterations, arithmetic, memory traffic."""

@@ -1,6 +1,6 @@
-"""How an index moves while loops run: by how much in each step, how far, and over how many values.
+"""How indices move as loops run: the step, the reach, and the number of distinct values.
 
-And what that means for the buffers that a store touches (`Access`, `Nest`).
+From these follow the memory accesses of each store (`Access`, `Nest`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..schedule import state as st
 from . import analysis
 
 LINE = 64
-"""Bytes that move between the levels of memory at once."""
+"""The size of a cache line, in bytes."""
 _UNROLL = "pragma_auto_unroll_max_step"
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a loop does to an index: the step of one iteration (0 where it is not even), the reach, the values."""
+    """The effect of a loop on an index: the step per iteration (0 if irregular), the reach, the number of values."""
 
     step: int
     span: int
@@ -37,20 +37,20 @@ _UNKNOWN = 1 << 20
 
 
 class Movement:
-    """Moves of the indices of one function; nothing of the function may change meanwhile."""
+    """The moves of the indices of one function, memoized; the function must not change meanwhile."""
 
     def __init__(self) -> None:
         self._memo: dict[SSAValue, Moves] = {}
 
     def of(self, value: SSAValue) -> Moves:
-        """What the loops around do to an index; a loop that does nothing is not among them."""
+        """Return the effect of each surrounding loop on an index, omitting loops without effect."""
         moves = self._memo.get(value)
         if moves is None:
             moves = self._memo[value] = self._moves(value)
         return moves
 
     def of_sum(self, values: Sequence[SSAValue]) -> Moves:
-        """What the loops around do to a sum of indices."""
+        """Return the effect of each surrounding loop on a sum of indices."""
         return _union([self.of(v) for v in values])
 
     def _moves(self, value: SSAValue) -> Moves:
@@ -125,13 +125,13 @@ def _modulo(self: Movement, op: Operation) -> Moves:
 
 
 def _load(self: Movement, op: Operation) -> Moves:
-    """An index out of memory may be anything."""
+    """Return the moves of an index loaded from memory: it may take any value."""
     moves = _union([self.of(o) for o in tuple(op.operands)[1:]])
     return {loop: Move(0, _UNKNOWN, m.values) for loop, m in moves.items()}
 
 
 def _union(parts: list[Moves]) -> Moves:
-    """A sum of indices."""
+    """Return the moves of a sum of indices."""
     if len(parts) == 1:
         return parts[0]
     out: dict[tir.ForOp, Move] = {}
@@ -159,17 +159,17 @@ _RULES: dict[type[Operation], Callable[[Movement, Operation], Moves]] = {
 
 @dataclass
 class Access:
-    """A buffer that a store touches: how its elements are reached by the loops, inside to outside."""
+    """A buffer that a store accesses, and how each loop moves through it, from the innermost loop outwards."""
 
     buffer: SSAValue
     is_store: bool
     dims: list[tuple[int, int, list[Move | None]]]
-    """Of each index: the size of its dimension, how many values it has at once, and what each loop does to it."""
+    """For each index: the size of its dimension, the number of values at once, and the effect of each loop."""
     strides: list[int]
     element: int
 
     def elements(self, depth: int) -> list[int]:
-        """How many different values each index has in the `depth` inner loops."""
+        """Return the number of distinct values of each index within the `depth` inner loops."""
         out: list[int] = []
         for size, width, moves in self.dims:
             span = values = width
@@ -181,7 +181,7 @@ class Access:
         return out
 
     def lines(self, depth: int) -> float:
-        """How many lines of memory that is."""
+        """Return the number of cache lines accessed within the `depth` inner loops."""
         counts = self.elements(depth)
         if not counts:
             return 1.0
@@ -189,11 +189,11 @@ class Access:
         return float(math.prod(counts[:-1])) * last
 
     def moves(self, loop: int) -> bool:
-        """Whether the loop leads to other elements."""
+        """Return whether the loop moves the access to other elements."""
         return any(moves[loop] is not None for _, _, moves in self.dims)
 
     def step(self, loop: int) -> float:
-        """By how many elements a step of a loop leads on."""
+        """Return the number of elements by which one step of a loop moves the access."""
         total = 0
         for (_, _, moves), stride in zip(self.dims, self.strides, strict=True):
             m = moves[loop]
@@ -204,7 +204,7 @@ class Access:
 
 @dataclass
 class Nest:
-    """A store, the loops around it (inside to outside), their extents, and what it touches."""
+    """A store with its loops (innermost first), their extents, and its accesses."""
 
     loops: list[tir.ForOp]
     extents: list[int]
@@ -217,11 +217,11 @@ class Nest:
 
     @property
     def max_steps(self) -> int:
-        """How many steps may be written out."""
+        """The maximal number of unrolled steps."""
         return max((int(analysis.annotation(lp, _UNROLL) or 0) for lp in self.loops), default=0)
 
     def written_out(self) -> float:
-        """The iterations of the inner loops that are written out."""
+        """Return the iterations of the inner loops that are unrolled."""
         count, steps = 1.0, self.max_steps
         for lp, extent in zip(self.loops, self.extents, strict=True):
             if lp.kind is not ForKind.SERIAL:
@@ -234,5 +234,5 @@ class Nest:
 
     @property
     def work(self) -> float:
-        """Arithmetic operations in all iterations."""
+        """The arithmetic operations in all iterations."""
         return self.iterations * max(1, sum(n for kind, n in self.arithmetic.items() if kind != "load"))

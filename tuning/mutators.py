@@ -1,4 +1,4 @@
-"""Mutators: small changes of the decisions in a trace, from which evolution goes on."""
+"""Mutators: small changes to the decisions of a trace, for evolutionary search."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ from .types import Task
 
 
 class Mutator:
-    """Gives a trace with one decision changed."""
+    """Changes one decision of a trace."""
 
     @staticmethod
     def create(kind: str) -> dict[Mutator, float]:
-        """The mutators of a kind and how probable each is; kinds and errors as of `ScheduleRule.create`."""
+        """Return the mutators of a kind with their probabilities; the kinds and errors are those of
+        `ScheduleRule.create`.
+        """
         intrinsics_of("mutators", kind)
         return default_mutators()
 
     def initialize(self, context: Task) -> None:
-        """Get to know the task; called before the first `apply`."""
+        """Bind the mutator to a task; called before the first `apply`."""
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
-        """Another trace, None where there is nothing to change; by default drawn with the mutator's own `random`."""
+        """Return a changed trace, or None if nothing can change; `random` defaults to the mutator's own generator."""
         raise NotImplementedError(type(self).__name__)
 
     @cached_property
     def random(self) -> Random:
-        """What is drawn with where `apply` is not given another source."""
+        """The generator used if `apply` gets none."""
         return Random(0)
 
     def __hash__(self) -> int:
         return id(self)
 
 
-# Another place of computation.
+# Compute locations.
 
 _DEEPEST = 8
-"""Positions up to this one are drawn; the primitive takes the next one that is a candidate."""
+"""The largest position that is drawn; the primitive uses the next valid candidate."""
 
 
 class MutateComputeLocation(Mutator):
-    """Draw where a block is computed again."""
+    """Sample the location of a computation again."""
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
@@ -62,15 +64,16 @@ class MutateComputeLocation(Mutator):
         return trace.with_decision(inst, others[random.integer(0, len(others))], remove_postproc=True)
 
 
-# Another number of parallel iterations.
+# Parallel iterations.
 
 
 @dataclass(eq=False)
 class MutateParallel(Mutator):
-    """Draw how many iterations are enough to run in parallel, up to `max_jobs_per_core` for each core.
+    """Sample the minimal number of parallel iterations again, up to `max_jobs_per_core` for each core.
 
-    Of the numbers by which the same loops of all nests run in parallel the least one is drawn, and none by which those
-    run that do already.
+    Numbers that parallelize the same loops of all nests are equivalent: only the smallest is a candidate, and
+    the
+    current choice is excluded.
     """
 
     max_jobs_per_core: int = 16
@@ -92,7 +95,7 @@ class MutateParallel(Mutator):
         return None
 
     def _other_numbers(self, trace: Trace, most: int, now: int) -> list[int]:
-        """Numbers up to `most`, each of which lets another number run in parallel than the others and `now`."""
+        """Return numbers up to `most` that parallelize the loops differently from each other and from `now`."""
         sch = Schedule(self.context.mod, error_render_level="none", restore=False)
         trace.apply_to_schedule(sch, remove_postproc=True)
         nests = list(_nests(sch))
@@ -108,7 +111,7 @@ _Nest = tuple[tir.BlockOp, list[tir.ForOp], Marks]
 
 
 def _nests(sch: Schedule) -> Iterator[_Nest]:
-    """The blocks below each root that has marks, with the loops around them."""
+    """Yield the blocks below each annotated root, with the loops around them."""
     for func in functions(sch.mod.op):
         root = sch.get_block("root", func.sym_name.data)
         marks = marks_of(sch, root)
@@ -119,7 +122,7 @@ def _nests(sch: Schedule) -> Iterator[_Nest]:
 
 
 def _plan(nests: Sequence[_Nest], number: int) -> tuple[int, ...]:
-    """How many iterations of each nest run in parallel where so many are asked for."""
+    """Return the number of parallel iterations of each nest if `number` are required."""
     plan: list[int] = []
     for block, loops, marks in nests:
         count = parallel_loops(block, loops, replace(marks, parallel=number))
@@ -128,17 +131,17 @@ def _plan(nests: Sequence[_Nest], number: int) -> tuple[int, ...]:
 
 
 def _set_argument(inst: sched.Instruction, name: str, value: int) -> None:
-    """Change an argument of an instruction that is a number."""
+    """Replace a numeric argument of an instruction."""
     changed = dict(inst.arguments.data)
     changed[name] = sched.encode(value, [])
     inst.properties["arguments"] = type(inst.arguments)(changed)
 
 
-# Moving a factor from one tile to another.
+# Tile sizes.
 
 
 class MutateTileSize(Mutator):
-    """Move a prime factor between two tiles of a loop, the product stays."""
+    """Move a prime factor between two tile sizes of a loop; their product stays the same."""
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
@@ -158,7 +161,7 @@ class MutateTileSize(Mutator):
 
 
 def _move_factor(tiles: list[int], largest: int, random: Random) -> list[int] | None:
-    """The tiles with a factor of one in another; None where none can move."""
+    """Return the tile sizes with a factor moved from one to another, or None if no factor can move."""
     moves = [
         (source, target, factor)
         for source, size in enumerate(tiles)
@@ -174,13 +177,13 @@ def _move_factor(tiles: list[int], largest: int, random: Random) -> list[int] | 
     return tiles
 
 
-# Another number of unrolled steps.
+# Unrolled steps.
 
 _KEYS = (analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
 
 
 class MutateUnroll(Mutator):
-    """Draw the number of unrolled steps again."""
+    """Sample the number of unrolled steps again."""
 
     def apply(self, trace: Trace, random: Random | None = None) -> Trace | None:
         random = random or self.random
@@ -200,5 +203,5 @@ class MutateUnroll(Mutator):
 
 
 def default_mutators() -> dict[Mutator, float]:
-    """The mutators where nothing else is asked for, and how probable each is."""
+    """Return the default mutators with their probabilities."""
     return {MutateTileSize(): 0.9, MutateComputeLocation(): 0.05, MutateUnroll(): 0.03, MutateParallel(16): 0.02}

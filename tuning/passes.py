@@ -1,6 +1,6 @@
-"""Tuning as passes: tune the tensor functions of a module, and apply what was found.
+"""Tuning as passes: tune the tensor functions of a module, and apply the results.
 
-Where no target is given it is the one that was entered (`with Target(…):`), or this machine.
+The default target is the current one (`with Target(…):`), or this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .tir_integration import apply_database, tunable_functions, tune_tir
 
 @dataclass(frozen=True)
 class MetaScheduleTuneTIR(Pass):
-    """Tune every tensor function; the records go to the database of `work_dir`, the module stays as it is."""
+    """Tune every tensor function; records go to the database of `work_dir` and the module stays unchanged."""
 
     name: ClassVar[str] = "meta-schedule-tune-tir"
     work_dir: str = ""
@@ -31,7 +31,7 @@ class MetaScheduleTuneTIR(Pass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Tune; the module is not changed."""
+        """Tune without changing the module."""
         mod = IRModule(op)
         if not tunable_functions(mod):
             return
@@ -46,9 +46,9 @@ class MetaScheduleTuneTIR(Pass):
 
 @dataclass(frozen=True)
 class MetaScheduleTuneIRMod(Pass):
-    """Tune the tensor functions that Relax functions call; the records go to the database of `work_dir`.
+    """Tune the tensor functions that Relax functions call; records go to the database of `work_dir`.
 
-    `params` are bound to `main` for tuning; `op_names` chooses functions by parts of their names.
+    `params` are bound to `main` for tuning; `op_names` selects functions by substrings of their names.
     """
 
     name: ClassVar[str] = "meta-schedule-tune-irmod"
@@ -60,7 +60,7 @@ class MetaScheduleTuneIRMod(Pass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Tune; the module is not changed."""
+        """Tune without changing the module."""
         tune_relax(
             IRModule(op),
             self.params,
@@ -75,10 +75,10 @@ class MetaScheduleTuneIRMod(Pass):
 
 @dataclass(frozen=True)
 class MetaScheduleApplyDatabase(Pass):
-    """Give each tensor function the fastest schedule that a database has for the target.
+    """Replace each tensor function by the fastest schedule that a database has for the target.
 
-    The database is that of `work_dir`, or the one that was entered (`with database:`). Functions without a record
-    stay as they are; `enable_warning` names them in the log. Raises `TiraxError` where there is no database.
+    The database is that of `work_dir`, or the current one (`with database:`). Functions without a record remain
+    unchanged; `enable_warning` logs their names. Raises `TiraxError` if there is no database.
     """
 
     name: ClassVar[str] = "meta-schedule-apply-database"
@@ -95,13 +95,13 @@ class MetaScheduleApplyDatabase(Pass):
 
 
 def _database() -> Database | str:
-    """The database that was entered, or that of the folder."""
+    """Return the current database, or that of the folder."""
     entered = Database.current()
     return "sqlite" if entered is None else entered
 
 
 def _target(target: str | Target | None) -> Target:
-    """The target that is given, the one that was entered, or this machine."""
+    """Return `target`, the current target, or this machine, in this order."""
     return Target(target) if isinstance(target, str) else target or Target.current() or Target.host()
 
 

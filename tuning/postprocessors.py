@@ -1,4 +1,4 @@
-"""Postprocessors: what is done to a schedule after all decisions, before it is built. Each may reject it."""
+"""Postprocessors: steps applied to a schedule after all decisions and before the build. Each may reject it."""
 
 from __future__ import annotations
 
@@ -27,45 +27,47 @@ from .types import Task
 
 
 class Postproc:
-    """Finishes a schedule."""
+    """Completes a schedule or rejects it."""
 
     @staticmethod
     def create(kind: str) -> list[Postproc]:
-        """The postprocessors of a kind; kinds and errors as of `ScheduleRule.create`."""
+        """Return the postprocessors of a kind; the kinds and errors are those of `ScheduleRule.create`."""
         intrinsics_of("postprocessors", kind)
         return default_postprocessors()
 
     def initialize(self, context: Task) -> None:
-        """Get to know the task; called before the first `apply`."""
+        """Bind the postprocessor to a task; called before the first `apply`."""
 
     def apply(self, sch: Schedule) -> bool:
-        """Change the schedule; False where it is not to be measured."""
+        """Change the schedule; return False to reject it."""
         raise NotImplementedError(type(self).__name__)
 
 
-# Schedules with loops of unknown size are not measured.
+# Rejecting schedules with loops of unknown extent.
 
 
 class DisallowDynamicLoop(Postproc):
-    """Reject a schedule that has a loop whose extent is no number."""
+    """Reject a schedule with a loop whose extent is not a constant."""
 
     def apply(self, sch: Schedule) -> bool:
         loops = (op for op in sch.mod.op.walk() if isinstance(op, tir.ForOp))
         return all(st.constant_extent(loop) is not None for loop in loops)
 
 
-# Weights in the order in which they are read.
+# Rearranging weights into their read order.
 
 Piece = tuple[int, int, int]
-"""Of an index: the dimension, the step, and the number of values that a loop gives it."""
+"""A piece of an index: the dimension, the step, and the number of values that a loop gives it."""
 
 
 class RewriteLayout(Postproc):
     """Copy the weights of a function (`layout_free_buffers`) first into the order in which its loops read them.
 
-    The copies have the annotation `meta_schedule.layout_rewrite_preproc`: `SplitLayoutRewritePreproc` takes them out of
-    the function. A weight that several blocks read, that is copied or read in order already, or in no order that
-    can be told, is left as it is.
+    The copies are annotated with `meta_schedule.layout_rewrite_preproc`, so that `SplitLayoutRewritePreproc`
+    can move
+    them out of the function. A weight is left unchanged if several blocks read it, if it is already copied or
+    read in
+    order, or if its read order cannot be determined.
     """
 
     def apply(self, sch: Schedule) -> bool:
@@ -96,7 +98,7 @@ def _order_weight(sch: Schedule, func_name: str, position: int) -> None:
 
 
 def _read_order(block: tir.BlockOp, weight: SSAValue) -> list[Piece] | None:
-    """The pieces of the weight's indices in the order of the loops; None where the weight is read in order already."""
+    """Return the pieces of the weight's indices in loop order, or None if the weight is read in order already."""
     sizes = [d.constant for d in cast(tir.BufferType, weight.type).dims]
     (region,) = [r for r in block.reads if r.buffer is weight]
     movement, loops = Movement(), _loops_around(block)
@@ -112,7 +114,7 @@ def _read_order(block: tir.BlockOp, weight: SSAValue) -> list[Piece] | None:
 
 
 def _complete(pieces: Sequence[Piece], size: int | None) -> bool:
-    """Whether the pieces together count from 0 to below the size, each value once."""
+    """Return whether the pieces together enumerate 0 to `size` - 1, each value once."""
     reach = 1
     for _, step, values in sorted(pieces, key=lambda p: p[1]):
         if step != reach:
@@ -132,7 +134,7 @@ def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
 
 
 def _index_map(order: Sequence[Piece], rank: int) -> IndexMapAttr:
-    """The map from old indices to a new one for each piece."""
+    """Return the map from old indices to one new index for each piece."""
     params = tuple(Var(f"i{k}") for k in range(rank))
     results: list[SymExpr] = []
     top = {dim: max(step for d, step, _ in order if d == dim) for dim, _, _ in order}
@@ -142,14 +144,14 @@ def _index_map(order: Sequence[Piece], rank: int) -> IndexMapAttr:
     return IndexMapAttr(IndexMapping(params, tuple(results)))
 
 
-# Doing what `ParallelizeVectorizeUnroll` has marked.
+# Applying the annotations of `ParallelizeVectorizeUnroll`.
 
 _MAX_STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What the root's annotations ask for; -1 and None are nothing."""
+    """The settings in a root's annotations; -1 and None mean none."""
 
     parallel: int
     vectorize: int
@@ -158,9 +160,10 @@ class Marks:
 
 
 class RewriteParallelVectorizeUnroll(Postproc):
-    """Fuse the outer spatial loops of each nest into a parallel one, the inner ones into vectors; mark what unrolls.
+    """Fuse the outer spatial loops of each nest into a parallel loop and the inner ones into a vector loop; mark
+    unrolling.
 
-    A nest of element-wise work that goes through memory in order becomes one parallel and one vectorized loop.
+    A nest of elementwise work that accesses memory in order becomes one parallel and one vectorized loop.
     """
 
     def apply(self, sch: Schedule) -> bool:
@@ -198,14 +201,16 @@ def _follow_marks(sch: Schedule, block: BlockRV, marks: Marks) -> None:
 
 
 def parallel_loops(block: tir.BlockOp, loops: Sequence[tir.ForOp], marks: Marks) -> int:
-    """How many of the outer loops around a block run in parallel, 0 where the number of iterations says nothing."""
+    """Return the number of outer loops to run in parallel; 0 if the nest becomes one parallel and one vectorized
+    loop.
+    """
     if _becomes_two(block, loops, marks):
         return 0
     return min(enough(iterations_of(loops), marks.parallel), len(loops) - _vector_loops(block, loops, marks))
 
 
 def _becomes_two(block: tir.BlockOp, loops: Sequence[tir.ForOp], marks: Marks) -> bool:
-    """Whether a nest becomes one parallel and one vectorized loop."""
+    """Return whether a nest becomes one parallel and one vectorized loop."""
     return marks.parallel > 0 and marks.vectorize > 0 and _is_plain(block, loops)
 
 
@@ -218,7 +223,7 @@ _KEYS = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analys
 
 
 def marks_of(sch: Schedule, root: BlockRV) -> Marks | None:
-    """The root's marks; None where there are none."""
+    """Return the settings in the root's annotations, or None if there are none."""
     marks = {key: value for key in _KEYS if (value := analysis.annotation(sch.operation(root), key)) is not None}
     if not marks:
         return None
@@ -228,7 +233,7 @@ def marks_of(sch: Schedule, root: BlockRV) -> Marks | None:
 
 
 def _is_plain(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> bool:
-    """Whether a nest is of spatial loops around nothing but the block, which are its iterators, in order of memory."""
+    """Return whether a nest has only spatial loops that are the block's iterators in memory order."""
     if not loops or st.blocks_below(block) or not analysis.is_trivially_bound_spatial(block):
         return False
     if not all(_is_single(lp) and lp.annotations is None and lp.kind is tir.ForKind.SERIAL for lp in loops):
@@ -243,7 +248,7 @@ def _is_single(loop: tir.ForOp) -> bool:
 
 
 def _is_free(loop: tir.ForOp) -> bool:
-    """Whether a loop is of known size, spatial, and has no remarks."""
+    """Return whether a loop is spatial, of constant extent and without annotations."""
     return (
         st.constant_extent(loop) is not None
         and loop.annotations is None
@@ -252,7 +257,7 @@ def _is_free(loop: tir.ForOp) -> bool:
 
 
 def iterations_of(loops: Sequence[tir.ForOp]) -> list[int]:
-    """How many iterations the outer loops of a nest have that may run in parallel: the first one, the first two, …"""
+    """Return the numbers of iterations of the first, the first two, … outer loops that may run in parallel."""
     counts: list[int] = []
     for loop in loops:
         if not _is_free(loop):
@@ -264,14 +269,16 @@ def iterations_of(loops: Sequence[tir.ForOp]) -> list[int]:
 
 
 def enough(iterations: Sequence[int], required: int) -> int:
-    """How many of the outer loops are run in parallel: as many as it takes to have `wanted` iterations, if they do."""
+    """Return the number of outer loops to run in parallel to reach `required` iterations, or all if they do not
+    suffice.
+    """
     if required <= 0 or not iterations or iterations[-1] <= 1:
         return 0
     return next((k + 1 for k, count in enumerate(iterations) if count >= max(required, 2)), len(iterations))
 
 
 def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:
-    """How many of the inner loops become vectors of at most `most` lanes."""
+    """Return the number of inner loops that become vectors of at most `most` lanes."""
     count, lanes = 0, 1
     for loop in reversed(loops):
         if count == in_order or not _is_free(loop) or not _is_single(loop) or loop.kind is not tir.ForKind.SERIAL:
@@ -285,14 +292,14 @@ def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:
 
 
 def _in_order(block: tir.BlockOp, accesses: Sequence[tir.RegionOp], loops: Sequence[tir.ForOp]) -> int:
-    """How many of the inner loops, taken as one, go through the buffers accessed step by step."""
+    """Return the number of inner loops that, fused, access the buffers sequentially."""
     fixed = {v: sym_expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
     counts = [_steps(_strides(access, fixed, loops), loops) for access in accesses]
     return min(counts, default=len(loops))
 
 
 def _steps(strides: Sequence[int | None], loops: Sequence[tir.ForOp]) -> int:
-    """How many of the inner loops have strides without gaps; those that stand still do not matter."""
+    """Return the number of inner loops with contiguous strides; loops with stride 0 do not matter."""
     reach = 1
     for count, (loop, stride) in enumerate(zip(reversed(loops), reversed(strides), strict=True)):
         extent = st.constant_extent(loop)
@@ -304,7 +311,7 @@ def _steps(strides: Sequence[int | None], loops: Sequence[tir.ForOp]) -> int:
 
 
 def _strides(access: tir.RegionOp, fixed: dict[SSAValue, SymExpr], loops: Sequence[tir.ForOp]) -> list[int | None]:
-    """By how many elements an access moves with each loop; None where that is no number."""
+    """Return the stride of an access in each loop, in elements, or None where it is not constant."""
     sizes = cast(tir.BufferType, access.buffer.type).layout_strides()
     address: SymExpr | None = None
     for start, size in zip(access.starts, sizes, strict=True):
@@ -318,11 +325,11 @@ def _strides(access: tir.RegionOp, fixed: dict[SSAValue, SymExpr], loops: Sequen
     return [(after - address).constant for _, after in moved]
 
 
-# Reductions get their init in front of their outermost reduction loop.
+# Decomposing reductions: the init comes before the outermost reduction loop.
 
 
 class RewriteReductionBlock(Postproc):
-    """Decompose every reduction that has loops for it."""
+    """Decompose every reduction that has loops of its own."""
 
     def apply(self, sch: Schedule) -> bool:
         for func in functions(sch.mod.op):
@@ -340,14 +347,15 @@ class RewriteReductionBlock(Postproc):
                 return
 
 
-# Putting the tensor intrinsics that rules have chosen.
+# Tensorizing with the intrinsics that rules have chosen.
 
 
 @dataclass
 class RewriteTensorize(Postproc):
-    """Tensorize the blocks that are marked with an intrinsic; a schedule where that is refused is rejected.
+    """Tensorize the blocks that are annotated with an intrinsic, and reject the schedule if that fails.
 
-    It comes after `RewriteReductionBlock`. With `vectorize_init_loop` the innermost loop of their init is a vector.
+    Runs after `RewriteReductionBlock`. With `vectorize_init_loop` the innermost loop of the init block is
+    vectorized.
     """
 
     vectorize_init_loop: bool = False
@@ -379,15 +387,16 @@ def _marked(func: tir.FuncOp) -> list[str]:
     return [b.block_name.data for b in blocks if analysis.annotation(b, analysis.AUTO_TENSORIZE) is not None]
 
 
-# Schedules that a CPU cannot run, or that take too long to compile.
+# Rejecting schedules that a CPU cannot run, or that take too long to compile.
 
 
 @dataclass
 class VerifyOnCPU(Postproc):
-    """Reject schedules with loops bound to threads, or beyond limits.
+    """Reject schedules that bind loops to threads or exceed limits.
 
-    These are `max_lanes` of a vectorized loop, `max_unrolled` iterations of unrolled loops inside of each other, and
-    `max_bytes` of all buffers that are allocated.
+    The limits are `max_lanes` of a vectorized loop, `max_unrolled` iterations of nested unrolled loops, and
+    `max_bytes`
+    of all allocated buffers.
     """
 
     max_lanes: int = 256
@@ -421,7 +430,7 @@ def _bytes(op: tir.AllocBufferOp) -> int:
 
 
 def default_postprocessors() -> list[Postproc]:
-    """The postprocessors where nothing else is asked for."""
+    """Return the default postprocessors."""
     return [
         DisallowDynamicLoop(),
         RewriteParallelVectorizeUnroll(),

@@ -1,10 +1,12 @@
-"""Jobs in processes of their own: one that crashes, hangs or takes too much memory costs that job, and nothing else.
+"""Jobs in subprocesses: a job that crashes, hangs or uses too much memory affects only itself.
 
-A process is started afresh (nothing is inherited but the environment) and serves one job after another; after a
-failure it is killed, and the next job gets a new one. Jobs and answers are JSON over the process's own pipes.
+A process starts fresh (it inherits only the environment) and serves one job after another; after a failure
+it is
+killed, and the next job gets a new one. Jobs and answers are JSON over the process's own pipes.
 
-`isolated` is the one entry: what runs it — a thread here, a pool of the standard library, a worker of dask on another
-machine — is the caller's affair, so any `concurrent.futures.Executor` serves.
+`run_isolated` is the single entry point. The caller chooses what runs it (a thread, a pool of the standard
+library,
+a dask worker on another machine), so any `concurrent.futures.Executor` works.
 """
 
 from __future__ import annotations
@@ -28,16 +30,17 @@ from ..diagnostics import TiraxError
 from ..locks import Lock
 
 _START_SECONDS = 60.0
-"""How long a process may take to start, which is no time of the job's."""
+"""The time a process may take to start, in seconds, which does not count for the job."""
 _HEADER = 8
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use: seconds, bytes of address space (None: half of the machine's memory).
+    """The limits of a job: seconds, and bytes of address space (None: half of the machine's memory).
 
-    `alone`: no other such job runs on this machine at the same time, and the job stays on its processors (`cores` of
-    them); measurements are taken so.
+    With `alone`, no other such job runs on this machine at the same time, and the job is pinned to `cores`
+    processors,
+    as measurements require.
     """
 
     seconds: float = 30.0
@@ -47,7 +50,7 @@ class Limits:
 
 
 class JobFailure(TiraxError):
-    """A job that did not come to its end; `kind` is `crash`, `timeout`, `memory` or `error`."""
+    """The failure of a job; `kind` is `crash`, `timeout`, `memory` or `error`."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -55,8 +58,9 @@ class JobFailure(TiraxError):
 
 
 def run_isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """Run `worker.JOBS[job](payload)` in another process. Never raises for what the job does: then there is an
-    `error` with a `kind` in the answer.
+    """Run `worker.JOBS[job](payload)` in another process.
+
+    Never raises for failures of the job: the answer then contains an `error` with a `kind`.
     """
     with _alone(limits.alone):
         child = _take(limits)
@@ -76,7 +80,7 @@ def run_isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[s
 
 
 def submit(executor: Executor, job: str, payload: Mapping[str, Any], limits: Limits) -> Future[dict[str, Any]]:
-    """`isolated`, run by an executor; where that is broken, the future says so."""
+    """Run `run_isolated` on an executor; if the executor is broken, the future reports it."""
     try:
         return executor.submit(run_isolated, job, payload, limits)
     except Exception as error:  # noqa: BLE001 (an executor that is broken raises what it likes)
@@ -86,7 +90,7 @@ def submit(executor: Executor, job: str, payload: Mapping[str, Any], limits: Lim
 
 
 def answer_of(future: Future[dict[str, Any]]) -> dict[str, Any]:
-    """The answer of a job; where the executor lost it, one that says so."""
+    """Return the answer of a job, or an error answer if the executor lost it."""
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 (each executor has its own errors for workers that died)
@@ -94,7 +98,7 @@ def answer_of(future: Future[dict[str, Any]]) -> dict[str, Any]:
 
 
 def lost_answer(error: Exception) -> dict[str, Any]:
-    """The answer in place of one that the executor lost."""
+    """Return the error answer for a job that the executor lost."""
     return {"error": f"the executor lost the job: {type(error).__name__}: {error}", "kind": "executor"}
 
 
@@ -104,7 +108,7 @@ class Child:
     def __init__(self, limits: Limits):
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         arguments = json.dumps({"memory": limits.memory, "cores": limits.cores if limits.alone else 0})
-        # Candidates are compiled once: they would only drive other objects out of the cache.
+        # Each candidate is compiled only once: caching it would evict other objects.
         environment = {**os.environ, "TIRAX_CACHE": "0"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker", arguments],
@@ -118,7 +122,7 @@ class Child:
         self._started = False
 
     def call(self, job: str, payload: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to a job. Raises `JobFailure`."""
+        """Run a job and return its answer. Raises `JobFailure`."""
         if not self._started:
             self._receive(time.monotonic() + _START_SECONDS)
             self._started = True
@@ -160,7 +164,7 @@ class Child:
         return JobFailure(kind, f"the process ended by {how}{message and ': '}{message}")
 
     def kill(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         for stream in (self._out, self._log):
@@ -176,7 +180,7 @@ _lock = Lock()
 
 
 def _key(limits: Limits) -> Limits:
-    """Processes are alike where memory and processors are."""
+    """Return the limits that a process cannot change after its start: memory and processors."""
     return Limits(0.0, limits.memory, limits.alone, limits.cores)
 
 
@@ -194,7 +198,7 @@ def _give_back(limits: Limits, child: Child) -> None:
 
 
 def close_idle() -> None:
-    """End the processes that wait for jobs; later jobs start new ones."""
+    """End the idle processes; later jobs start new ones."""
     with _lock:
         children = [child for waiting in _idle.values() for child in waiting]
         _idle.clear()
@@ -209,7 +213,7 @@ _measuring = Lock()
 
 @contextmanager
 def _alone(exclusive: bool) -> Generator[None]:
-    """Hold the machine's lock: what is measured at the same time is measured wrong."""
+    """Hold the machine-wide lock, since concurrent measurements distort each other."""
     if not exclusive:
         yield
         return

@@ -1,4 +1,4 @@
-"""Where the time of tuning goes."""
+"""A profile of the time spent in tuning."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _current: ContextVar[tuple[Profiler, ...]] = ContextVar("tirax_profilers", defau
 
 
 class Profiler:
-    """Adds up seconds by name: `with Profiler() as profiler: …`, then `profiler.get()`, `profiler.table()`."""
+    """Sums seconds by name: `with Profiler() as profiler: …`, then `profiler.get()` or `profiler.table()`."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
         self._start = 0.0
 
     def get(self) -> dict[str, float]:
-        """Seconds by name, and `Total`."""
+        """Return the seconds by name, and their `Total`."""
         return dict(self._seconds)
 
     def table(self) -> str:
-        """The seconds as text, the most first."""
+        """Format the seconds as text, largest first."""
         total = self._seconds.get("Total") or sum(self._seconds.values()) or 1.0
         rows = sorted(self._seconds.items(), key=lambda row: -row[1])
         width = max((len(name) for name, _ in rows), default=0)
@@ -39,14 +39,14 @@ class Profiler:
 
     @staticmethod
     def current() -> Profiler | None:
-        """The innermost profiler, None where there is none."""
+        """Return the innermost profiler, or None if there is none."""
         entered = _current.get()
         return entered[-1] if entered else None
 
     @staticmethod
     @contextmanager
     def timeit(name: str) -> Generator[None]:
-        """Add the seconds of what is inside to `name`, for all profilers that watch."""
+        """Add the seconds spent in the body to `name`, for all active profilers."""
         start = time.perf_counter()
         try:
             yield

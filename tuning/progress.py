@@ -1,4 +1,4 @@
-"""Tuning on a terminal: what is found, what fails, how long it takes; and a plot of it afterwards."""
+"""Tuning progress on a terminal: results, failures and durations; and a plot of them afterwards."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COLUMNS = ("ID", "Name", "FLOP", "Weight", "GFLOP/s", "Latency (us)", "Trials",
 
 
 class ProgressDisplay:
-    """A table that is kept up to date while a scheduler tunes: `with ProgressDisplay(scheduler): …`.
+    """A live table of a scheduler's progress: `with ProgressDisplay(scheduler): …`.
 
-    Where `console` (standard error, by default) is no terminal, a line says the state after each round instead.
+    If `console` (default: standard error) is not a terminal, a line of text reports the state after each round.
     """
 
     def __init__(self, scheduler: TaskScheduler, console: Console | None = None):
@@ -56,7 +56,7 @@ class ProgressDisplay:
             )
 
     def render(self) -> Group:
-        """What is shown."""
+        """Return the renderable table and status."""
         return Group(table(self.scheduler.tasks), Text(self._status()))
 
     def _status(self) -> str:
@@ -68,12 +68,12 @@ class ProgressDisplay:
 
 
 def best_text(tasks: list[TaskRecord]) -> str:
-    """The fastest candidates so far, a part for each task that has one."""
+    """Summarize the fastest candidates so far, one part for each task that has one."""
     return "".join(f"; {t.context.task_name}: {t.best * 1e6:.3f} us" for t in tasks if math.isfinite(t.best))
 
 
 def table(tasks: list[TaskRecord]) -> Table:
-    """The state of tasks."""
+    """Return a table of the state of all tasks."""
     out = Table(*_COLUMNS, title=None)
     for k, task in enumerate(tasks):
         measured = math.isfinite(task.best)
@@ -97,7 +97,7 @@ def _time(seconds: float) -> str:
 
 
 def best_so_far(path: str | os.PathLike[str]) -> dict[str, list[float]]:
-    """The speed of the best candidate after each trial, by task, in GFLOP/s, from the file that `TrialLog` wrote."""
+    """Return the best speed after each trial in GFLOP/s, by task, from a file written by `TrialLog`."""
     curves: dict[str, list[float]] = {}
     with open(path) as file:
         for line in file:
@@ -111,7 +111,7 @@ def best_so_far(path: str | os.PathLike[str]) -> dict[str, list[float]]:
 
 
 def plot_trials(path: str | os.PathLike[str], image: str | os.PathLike[str]) -> None:
-    """Draw `best_so_far` into a file (`.png`, `.svg`, …). Raises `TiraxError` where matplotlib is not installed."""
+    """Plot `best_so_far` to a file (`.png`, `.svg`, …). Raises `TiraxError` if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Tuning of Relax programs: the tensor functions that they call are tuned, each once."""
+"""Tuning of Relax programs: each tensor function that they call is tuned once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .tune import TuneOptions, strategy_of, tune_tasks
 
 @dataclass
 class ExtractedTask:
-    """A tensor function of a Relax program; `weight` is how often it is called."""
+    """A tensor function of a Relax program; `weight` is the number of its calls."""
 
     task_name: str
     mod: IRModule
@@ -41,10 +41,11 @@ def extract_tasks(
     params: Mapping[str, Any] | None = None,
     module_equality: str = "structural",
 ) -> list[ExtractedTask]:
-    """The tensor functions that the Relax functions of a module call, equal ones once; those of known shapes.
+    """Return the tensor functions of static shape that the Relax functions of a module call, without duplicates.
 
-    `params` are bound to `main` first. Where there are Relax operators, they are legalized and fused as a build does.
-    `module_equality` is accepted for TVM's sake.
+    `params` are bound to `main` first. Relax operators are legalized and fused as in a build. `module_equality`
+    is
+    accepted for compatibility with TVM.
     """
     machine = Target(target) if isinstance(target, str) else target
     lowered_mod = lowered(mod, params)
@@ -65,7 +66,7 @@ def extract_tasks(
 
 
 def lowered(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """A copy with `params` bound, whose Relax operators are calls of tensor functions, fused."""
+    """Return a copy with `params` bound and its Relax operators lowered to calls of fused tensor functions."""
     if not isinstance(mod, IRModule):
         raise TiraxError("what is tuned is a module", expected="IRModule", found=type(mod).__name__)
     result = BindParams("main", dict(params))(mod) if params else mod.clone()
@@ -75,7 +76,7 @@ def lowered(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
 
 
 def _calls(mod: IRModule) -> dict[str, int]:
-    """How often each tensor function is called."""
+    """Count the calls of each tensor function."""
     counts: dict[str, int] = {}
     for op in mod.op.walk():
         name = _callee(op)
@@ -104,9 +105,10 @@ def tune_relax(
     module_equality: str = "structural",
     **options: Unpack[TuneOptions],
 ) -> Database:
-    """Tune the tensor functions that a Relax program calls (`extract_tasks`); gives the database.
+    """Tune the tensor functions that a Relax program calls (`extract_tasks`), and return the database.
 
-    `op_names`: only those whose name contains one of these. `options` are those of `tune_tasks`.
+    `op_names` restricts tuning to functions whose name contains one of these. `options` are those of
+    `tune_tasks`.
     """
     extracted = extract_tasks(mod, target, params)
     if op_names is not None:
@@ -132,9 +134,9 @@ def compile_relax(
     params: Mapping[str, Any] | None = None,
     enable_warning: bool = False,
 ) -> Executable:
-    """Build a program with the schedules that the database has; functions that it does not know get the default.
+    """Build a program with the schedules of the database; functions without a record get the default schedule.
 
-    `enable_warning` names them in the log. Errors are those of `driver.build.build`.
+    `enable_warning` logs their names. The errors are those of `driver.build.build`.
     """
     machine = Target(target) if isinstance(target, str) else target
     lowered_mod = lowered(mod, params)

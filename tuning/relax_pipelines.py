@@ -1,7 +1,8 @@
-"""Pipelines of Relax by TVM's names, with their options: what `relax.get_pipeline` gives.
+"""Relax pipelines under TVM's names, with their options, for `relax.get_pipeline`.
 
-`zero` optimizes, `default` and `default_build` lower, `static_shape_tuning` tunes; `get_default_pipeline` is the whole
-way for a target, the sum of four lists of passes. What these leave is lowered by `lower-cpu`.
+`zero` optimizes, `default` and `default_build` lower, `static_shape_tuning` tunes. `get_default_pipeline`
+combines
+the four pass lists of a target into the complete pipeline. `lower-cpu` lowers the result.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _FINALIZE = TVM_BUILD[TVM_BUILD.index("static-plan-block-memory") :]
 
 
 class _Zero(Sequential):
-    """Passes, and after them the schedules of a database, where one is entered when they run."""
+    """Passes, followed by the schedules of the current database, if there is one when they run."""
 
     def __init__(self, passes: Iterable[Any], enable_warning: bool):
         super().__init__(passes, name="_pipeline")
@@ -63,13 +64,13 @@ class _ForTarget(Sequential):
 
 
 def zero_pipeline(*, enable_warning: bool = False) -> Sequential:
-    """Legalize and fuse operators, and apply the database that is entered; warn of what has no rule or no record."""
+    """Legalize and fuse operators, and apply the current database; warn of operators without a rule or record."""
     legalize = LegalizeOps(enable_warning=enable_warning)
     return _Zero([legalize, AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR()], enable_warning)
 
 
 def default_build_pipeline() -> Sequential:
-    """Legalize operators and plan memory in Relax, as TVM does before its virtual machine's own passes."""
+    """Legalize operators and plan memory in Relax, as TVM does before the passes of its virtual machine."""
     return Sequential(make_passes(TVM_BUILD), name="_pipeline")
 
 
@@ -80,11 +81,12 @@ def static_shape_tuning_pipeline(
     cpu_weight_prepack: bool = False,
     max_trials_per_task: int | None = None,
 ) -> Sequential:
-    """Optimize as `zero`, tune the tensor functions with `total_trials` trials, and give them the best schedules.
+    """Optimize like `zero`, tune the tensor functions with `total_trials` trials, and apply the best schedules.
 
-    With no trials the records of `work_dir` are applied alone. With `cpu_weight_prepack` weights are laid out for the
-    schedules by a function `main_transform_params`, which takes the parameters. Raises `UnsupportedError` for targets
-    that are no CPUs.
+    Without trials only the records of `work_dir` are applied. With `cpu_weight_prepack` a function
+    `main_transform_params` rearranges the weights for the schedules. Raises `UnsupportedError` for targets
+    other than
+    CPUs.
     """
     resolved = _cpu(target)
     prepare: list[Any] = []
@@ -107,13 +109,14 @@ PIPELINE_MAP: dict[str, Callable[..., Any]] = {
     "default_build": default_build_pipeline,
     "static_shape_tuning": static_shape_tuning_pipeline,
 }
-"""What makes a pipeline, by its name; those of users are added by `register_pipeline`."""
+"""The pipeline factories by name; `register_pipeline` adds those of users."""
 
 
 def get_pipeline(name: str = "zero", **options: Any) -> Any:
-    """A pipeline as one pass: of `PIPELINE_MAP`, with its options, or one of tirax's own (`optimize`, …).
+    """Return a pipeline as one pass: one of `PIPELINE_MAP`, with its options, or one of tirax's own (`optimize`,
+    …).
 
-    Raises `NameLookupError`, and `TiraxError` for options that it does not have.
+    Raises `NameLookupError`, and `TiraxError` for unknown options.
     """
     make = PIPELINE_MAP.get(name)
     if make is None:
@@ -133,9 +136,9 @@ def _pipeline_factory(name: str) -> Callable[[], Sequential]:
 
 
 def register_pipeline(name: str) -> Callable[[_Maker], _Maker]:
-    """The decorator of a function that makes a pass: `get_pipeline(name, …)` calls it.
+    """Return a decorator that registers a pass factory for `get_pipeline(name, …)`.
 
-    Raises `TiraxError` for a name that is taken.
+    Raises `TiraxError` if the name is already registered.
     """
     if name in PIPELINE_MAP or name in PIPELINES:
         raise TiraxError(f"there is a pipeline '{name}' already")
@@ -148,7 +151,7 @@ def register_pipeline(name: str) -> Callable[[_Maker], _Maker]:
 
 
 def _cpu(target: Any) -> Target:
-    """The target, which is by default the one that was entered, or this machine."""
+    """Return `target`, by default the current target or this machine. Raises `UnsupportedError` for GPUs."""
     resolved = (Target.current() or Target.host()) if target is None else target
     text = str(resolved)
     if text.partition(" ")[0] != "llvm":
@@ -161,28 +164,34 @@ def _cpu(target: Any) -> Target:
 
 
 def library_dispatch_passes(target: Any = None) -> list[Any]:
-    """None: sorting, scans and sampling are legalized as other operators are. Raises `UnsupportedError` for GPUs."""
+    """Return no passes: sorting, scans and sampling are legalized like other operators. Raises `UnsupportedError`
+    for GPUs.
+    """
     _cpu(target)
     return []
 
 
 def legalize_passes(target: Any = None) -> list[Any]:
-    """Operators become tensor functions, which are fused. Raises `UnsupportedError` for GPUs."""
+    """Return the passes that legalize operators to tensor functions and fuse them. Raises `UnsupportedError` for
+    GPUs.
+    """
     return make_passes(_LEGALIZE, _cpu(target).text)
 
 
 def dataflow_lower_passes(target: Any = None) -> list[Any]:
-    """Dataflow blocks and purity are left, results are written into tensors. Raises `UnsupportedError` for GPUs."""
+    """Return the passes that remove dataflow and purity and write results to tensors. Raises `UnsupportedError`
+    for GPUs.
+    """
     return make_passes(_DATAFLOW, _cpu(target).text)
 
 
 def finalize_passes(target: Any = None) -> list[Any]:
-    """Memory is planned, allocated and killed by the runtime's operators. Raises `UnsupportedError` for GPUs."""
+    """Return the passes that plan and allocate memory with runtime builtins. Raises `UnsupportedError` for GPUs."""
     return make_passes(_FINALIZE, _cpu(target).text)
 
 
 def get_default_pipeline(target: Any = None) -> Sequential:
-    """The four lists of passes of a target, one after the other, under it. Raises `UnsupportedError` for GPUs."""
+    """Return the four pass lists of a target in sequence, run under it. Raises `UnsupportedError` for GPUs."""
     resolved = _cpu(target)
     stages = (library_dispatch_passes, legalize_passes, dataflow_lower_passes, finalize_passes)
     return _ForTarget([p for stage in stages for p in stage(resolved)], resolved)

@@ -1,4 +1,4 @@
-"""Runners: artifacts are called with random arguments, checked, and measured."""
+"""Runners: call artifacts with random arguments, check the results, and measure the time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from .types import RunnerFuture, RunnerInput, RunnerResult
 from .worker import encode
 
 _CACHE_BYTES = 64 * 2**20
-"""Larger than the caches that one processor has."""
+"""More than the caches of one processor hold."""
 
 
 @dataclass(frozen=True)
 class EvaluatorConfig:
-    """How a candidate is measured.
+    """The settings of a measurement.
 
-    After one call to warm up there are `repeat` measurements of `number` calls each; `number` grows until one takes
-    `min_repeat_ms`. The median of the measurements counts. With `enable_cpu_cache_flush` other memory is written
-    before each measurement, then one call (`number=1`, `min_repeat_ms=0`) is what makes sense.
+    After one warm-up call there are `repeat` measurements of `number` calls each; `number` grows until a
+    measurement
+    takes `min_repeat_ms`. The median counts. With `enable_cpu_cache_flush` the caches are flushed before each
+    measurement, which requires single calls (`number=1`, `min_repeat_ms=0`) to be meaningful.
     """
 
     number: int = 3
@@ -32,22 +33,25 @@ class EvaluatorConfig:
     enable_cpu_cache_flush: bool = False
 
     def as_options(self) -> dict[str, Any]:
-        """The options of `runtime.timing.Evaluator`."""
+        """Return the options of `runtime.timing.Evaluator`."""
         options = asdict(self)
         flush = options.pop("enable_cpu_cache_flush")
         return {**options, "cache_flush_bytes": _CACHE_BYTES if flush else 0}
 
 
 class Runner:
-    """Measures artifacts. Subclass it, or take `LocalRunner`."""
+    """Measures artifacts. Subclass it, or use `LocalRunner`."""
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
-        """A future for each input, in order; what cannot be measured has an `error_msg`."""
+        """Return a future for each input, in order; a failed measurement has an `error_msg`."""
         raise NotImplementedError(type(self).__name__)
 
     @staticmethod
     def create(kind: Runner | str = "local", **options: Any) -> Runner:
-        """A runner itself, or `local`. Raises `NameLookupError`, and `UnsupportedError` for `rpc`."""
+        """Return `kind` if it is a runner, or a `LocalRunner` for `local`.
+
+        Raises `NameLookupError`, and `UnsupportedError` for `rpc`.
+        """
         if isinstance(kind, Runner):
             return kind
         if kind == "rpc":
@@ -61,11 +65,14 @@ PyRunner = Runner
 
 
 class LocalRunner(Runner):
-    """Measures in a process that is started afresh, with a limit of time and memory, on `cores` processors.
+    """Measures in a fresh subprocess, with a time and memory limit, on `cores` processors.
 
-    One measurement runs on a machine at a time. `executor` runs them, a thread of this process by default; one on
-    other machines measures there. Results are compared with those of the unscheduled function where the input has
-    one, to within `tolerance` (relative to the largest result; by the dtype where it is None).
+    Only one measurement runs on a machine at a time. `executor` runs the measurements, by default a thread of
+    this
+    process; with an executor on other machines they run there. If the input has a reference, the results must
+    agree with
+    those of the unscheduled function within `tolerance`, relative to the largest result (None: depends on the
+    dtype).
     """
 
     def __init__(
@@ -85,7 +92,7 @@ class LocalRunner(Runner):
         self.executor = executor or ThreadPoolExecutor(1, "tirax-runner")
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
-        """As `Runner.run`."""
+        """Same as `Runner.run`."""
         return [_future(submit(self.executor, "measure", self._payload(i), self.limits)) for i in runner_inputs]
 
     def _payload(self, runner_input: RunnerInput) -> dict[str, Any]:

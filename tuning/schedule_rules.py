@@ -1,4 +1,4 @@
-"""Schedule rules: what may be done to one block; each gives the schedules that come of it."""
+"""Schedule rules: each transforms one block and returns the resulting schedules."""
 
 from __future__ import annotations
 
@@ -27,32 +27,34 @@ from .types import Task
 
 
 class ScheduleRule:
-    """Gives, for a block of a schedule, the schedules to go on with; the schedule itself where the rule does not fit.
+    """Returns the schedules to continue with for a block, or the unchanged schedule if the rule does not apply.
 
-    A rule owns the schedule that it is given: it may change it and give it back.
+    A rule owns the schedule passed to it: it may change and return it.
     """
 
     @staticmethod
     def create(kind: str) -> list[ScheduleRule]:
-        """The rules of a kind: `llvm`, `avx512`, `vnni`, `bf16`. Raises `NameLookupError`, `UnsupportedError`."""
+        """Return the rules of `llvm`, `avx512`, `vnni` or `bf16`. Raises `NameLookupError`, `UnsupportedError`."""
         return default_rules(intrinsics_of("schedule rules", kind))
 
     def initialize(self, context: Task) -> None:
-        """Get to know the task; called before the first `apply`."""
+        """Bind the rule to a task; called before the first `apply`."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         raise NotImplementedError(type(self).__name__)
 
 
-# Rules that a block asks for by name.
+# Custom rules named by a block's annotation.
 
 CUSTOM_RULES: dict[str, Callable[[Schedule, BlockRV], list[Schedule] | Schedule]] = {}
-"""Rules by name; a block takes one with the annotation `schedule_rule`."""
+"""Custom rules by name; the annotation `schedule_rule` of a block selects one."""
 
 
 @dataclass
 class ApplyCustomRule(ScheduleRule):
-    """Run the rule that a block's annotation `schedule_rule` names. Raises `NameLookupError` for an unknown one."""
+    """Apply the custom rule named by a block's annotation `schedule_rule`. Raises `NameLookupError` if it is
+    unknown.
+    """
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.operation(block)
@@ -66,15 +68,16 @@ class ApplyCustomRule(ScheduleRule):
         return [result] if isinstance(result, Schedule) else list(result)
 
 
-# Inlining what costs little to compute again.
+# Inlining of cheap computations.
 
 
 @dataclass
 class AutoInline(ScheduleRule):
-    """Inline element-wise blocks into their consumers (`into_consumer`) or their producer (`into_producer`).
+    """Inline elementwise blocks into their consumers (`into_consumer`) or their producer (`into_producer`).
 
-    A block is inlined where it reads each buffer at indices that are its iterators (in their order where
-    `require_ordered`, one by one where `require_injective`), and has no branch and no operation of `disallow_op`.
+    A block is inlined if it reads each buffer at indices that are its iterators (in their order if
+    `require_ordered`,
+    each once if `require_injective`), and has no branch and no operation of `disallow_op`.
     """
 
     into_producer: bool = False
@@ -128,7 +131,7 @@ class AutoInline(ScheduleRule):
 
 @dataclass
 class InlineConstantScalars(ScheduleRule):
-    """Inline blocks that store a constant into a buffer without dimensions."""
+    """Inline blocks that store a constant to a scalar buffer."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.operation(block)
@@ -141,22 +144,25 @@ class InlineConstantScalars(ScheduleRule):
 
 
 def _try(sch: Schedule, primitive: str, block: BlockRV) -> Any:
-    """Run a primitive that may be refused: the schedule is then as it was."""
+    """Apply a primitive that may fail; on failure the schedule is unchanged."""
     try:
         return getattr(sch, primitive)(block)
     except ScheduleError:
         return None
 
 
-# Reductions with too little to do in parallel get partial results.
+# Partial results for reductions with too little parallelism.
 
 
 @dataclass
 class AddRFactor(ScheduleRule):
-    """Factor a reduction over each part of its split loop.
+    """Factor a reduction over each part of its split loop (rfactor).
 
-    One that is tiled (a matmul) only where its spatial part is too small to keep the cores busy: less than its
-    reduction, and at most `max_jobs_per_core` iterations for each core. The schedule without a factor comes last.
+    A reduction that is tiled (such as a matmul) is factored only if its spatial part is too small to keep the
+    cores
+    busy: smaller than the reduction, and at most `max_jobs_per_core` iterations per core. The unfactored
+    schedule comes
+    last.
     """
 
     max_jobs_per_core: int = 16
@@ -193,7 +199,7 @@ class AddRFactor(ScheduleRule):
         return reduced > 1
 
     def _split(self, sch: Schedule, block: BlockRV) -> list[LoopRV]:
-        """The reduction loops as one, in two parts."""
+        """Fuse the reduction loops, split the result in two, and return both loops."""
         loops = sch.get_loops(block)
         kinds = [analysis.iter_kind_of(sch.operation(lp)) for lp in loops]
         spatial = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is IterKind.SPATIAL]
@@ -206,7 +212,7 @@ class AddRFactor(ScheduleRule):
 
 
 def _factored(sch: Schedule, block: BlockRV, part: LoopRV) -> Schedule | None:
-    """The schedule with a part of the reduction as a factor; None where that is refused."""
+    """Return the schedule with one part of the reduction factored, or None if that fails."""
     try:
         factored = sch.rfactor(part, len(sch.operation(block).writes[0].starts))
     except ScheduleError:
@@ -217,16 +223,18 @@ def _factored(sch: Schedule, block: BlockRV, part: LoopRV) -> Schedule | None:
     return sch
 
 
-# How much of a function may run in parallel, as vectors, and unrolled.
+# Limits of parallel, vectorized and unrolled iterations.
 
 
 @dataclass
 class ParallelizeVectorizeUnroll(ScheduleRule):
-    """Mark the root of a function; `RewriteParallelVectorizeUnroll` does what the marks say.
+    """Annotate the root of a function; `RewriteParallelVectorizeUnroll` carries out the annotations.
 
-    There are to be at most `max_jobs_per_core` parallel iterations for each core, vectors of at most
-    `max_vectorize_extent` lanes, and unrolling up to a sampled one of `unroll_max_steps`, in the IR where
-    `unroll_explicit`; a function without reductions is not unrolled. -1 and None leave a mark out.
+    They request at most `max_jobs_per_core` parallel iterations per core, vectors of at most
+    `max_vectorize_extent`
+    lanes, and unrolling up to a number sampled from `unroll_max_steps`, in the IR if `unroll_explicit`;
+    functions without
+    reductions are not unrolled. -1 and None omit an annotation.
     """
 
     max_jobs_per_core: int = 16
@@ -252,12 +260,14 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
         return [sch]
 
 
-# Computing a block at a loop of its consumers, at random.
+# Random compute locations at loops of the consumers.
 
 
 @dataclass
 class RandomComputeLocation(ScheduleRule):
-    """Sample where a block is computed that tiling has left alone; with a factored reduction, its partial results."""
+    """Sample the compute location of blocks that tiling left alone, and of the partial results of a factored
+    reduction.
+    """
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.operation(block)
@@ -282,14 +292,14 @@ class RandomComputeLocation(ScheduleRule):
         return analysis.is_complete(block) or analysis.is_reduction(block)
 
 
-# Tiling on several levels, for blocks that read the same elements again and again.
+# Multi-level tiling, for blocks that reuse the elements they read.
 
 _REQUIREMENTS = ("no", "may", "must")
 
 
 @dataclass
 class ReuseType:
-    """Whether a cache is added (`no`, `may`, `must`), under the tiles of which levels, in which scope."""
+    """Whether a cache is added (`no`, `may`, `must`), under the tiles of which levels, and in which scope."""
 
     req: str = "no"
     levels: Sequence[int] = ()
@@ -297,7 +307,7 @@ class ReuseType:
 
     @staticmethod
     def of(reuse: Any) -> ReuseType:
-        """A reuse type of itself, of a dictionary as TVM takes it, or of None."""
+        """Return a reuse type, converting TVM's dictionary form and None."""
         if reuse is None or isinstance(reuse, ReuseType):
             return reuse or ReuseType()
         return ReuseType(reuse.get("req", "no"), tuple(reuse.get("levels") or ()), reuse.get("scope", "global"))
@@ -305,7 +315,7 @@ class ReuseType:
 
 @dataclass
 class TileState:
-    """A schedule in the making: the block, and its loops by level."""
+    """An intermediate schedule: the block, and its loops by level."""
 
     sch: Schedule
     block: BlockRV
@@ -319,9 +329,11 @@ class TileState:
 class MultiLevelTiling(ScheduleRule):
     """Split every loop by sampled factors and order the parts by `structure`.
 
-    `structure` has a letter for each level, S for spatial and R for reduction loops: `SSRSRS` for CPUs. The innermost
-    factor is at most `max_innermost_factor`. `reuse_read` and `reuse_write` say whether what is read or written goes
-    through a cache. `filter_fn(block)` chooses the blocks in place of the usual test. (Zheng et al., Ansor, OSDI 2020.)
+    `structure` has a letter for each level, S for spatial and R for reduction loops: `SSRSRS` for CPUs. The
+    innermost
+    factor is at most `max_innermost_factor`. `reuse_read` and `reuse_write` control caches of inputs and
+    outputs.
+    `filter_fn(block)` selects the blocks in place of the usual test. (Zheng et al., Ansor, OSDI 2020.)
     """
 
     structure: str = "SSRSRS"
@@ -342,7 +354,7 @@ class MultiLevelTiling(ScheduleRule):
         return self.tiled(TileState(sch, block))
 
     def tiled(self, first: TileState) -> list[Schedule]:
-        """The schedules that tiling the block of `first` gives, without asking whether that is of any use."""
+        """Return the schedules from tiling the block of `first`, without testing whether it pays off."""
         first.sch.annotate(first.block, analysis.TILING_STRUCTURE, self.structure)
         states = [first]
         for step in (self._tile, self._write_reuse, self._read_reuse):
@@ -411,18 +423,19 @@ class MultiLevelTiling(ScheduleRule):
         return out
 
 
-# Copies of what is read, in which each tile lies in one piece.
+# Packing: copies of inputs in which each tile is contiguous.
 
 Tile = list[tuple[int, int]]
-"""The dimensions of a buffer that are tiled, and the sizes; in the order in which a tile shall lie."""
+"""The tiled dimensions of a buffer and their tile sizes, in the memory order of a tile."""
 
 
 def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
-    """Let a block read copies of those buffers whose tiles do not lie in one piece; whether there are any.
+    """Pack the buffers that a block reads whose tiles are not contiguous, and return whether there were any.
 
-    `sizes` are those of the tiles by the iterators of the block, in the order in which a tile shall lie. Copies of
-    weights (`layout_free_buffers`) are marked, so that `SplitLayoutRewritePreproc` takes them out of the function.
-    Raises `ScheduleError` where a copy cannot be made.
+    `sizes` are the tile sizes of the block's iterators, in the memory order of a tile. Copies of weights
+    (`layout_free_buffers`) are annotated so that `SplitLayoutRewritePreproc` can move them out of the function.
+    Raises
+    `ScheduleError` if a copy cannot be created.
     """
     op = cast(tir.BlockOp, sch.operation(block))
     variables = {op.iter_vars[at]: size for at, size in sizes.items()}
@@ -446,7 +459,7 @@ def _pack(sch: Schedule, block: BlockRV, read_index: int, tile: Tile, is_weight:
 
 
 def _tile(read: tir.RegionOp, sizes: Mapping[SSAValue, int]) -> Tile:
-    """The tiled dimensions of what is read; none where an index is more than an iterator."""
+    """Return the tiled dimensions of a read, or none if an index is more complex than a single iterator."""
     tiled: dict[SSAValue, tuple[int, int]] = {}
     for dim, start in enumerate(read.starts):
         index = sym_expr_of(start)
@@ -471,7 +484,7 @@ def _is_weight(block: tir.BlockOp, buffer: SSAValue) -> bool:
 
 
 def _index_map(rank: int, tile: Sequence[tuple[int, int]]) -> IndexMapAttr:
-    """The map that puts the places of tiles first, and the places in a tile behind."""
+    """Return the map to an index of tiles followed by an index within the tile."""
     params = tuple(Var(f"i{k}") for k in range(rank))
     sizes = dict(tile)
     outer: list[SymExpr] = [floordiv(p, sizes[k]) if k in sizes else p for k, p in enumerate(params)]
@@ -482,11 +495,13 @@ def _index_map(rank: int, tile: Sequence[tuple[int, int]]) -> IndexMapAttr:
 
 
 class MultiLevelTilingWithIntrin(MultiLevelTiling):
-    """Split off, of the loops of a block, what the intrinsic `intrin_name` computes, and tile the others.
+    """Split off the loops that the intrinsic `intrin_name` computes, and tile the remaining ones.
 
-    What is read is packed first where the intrinsic wants its tiles in one piece. The block is left alone where no
-    choice of its iterators gives what the intrinsic describes. `RewriteTensorize` puts it in the end. Options are those
-    of `MultiLevelTiling`. Raises `NameLookupError` for unknown intrinsics.
+    Inputs are packed first if the intrinsic requires contiguous tiles. The block is left unchanged if no choice
+    of its
+    iterators matches the intrinsic's description. `RewriteTensorize` inserts the intrinsic in the end. The
+    options are
+    those of `MultiLevelTiling`. Raises `NameLookupError` for unknown intrinsics.
     """
 
     def __init__(self, intrin_name: str, structure: str = "SSRSRS", **options: Any):
@@ -515,14 +530,14 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         return self.filter_fn is None or self.filter_fn(block)
 
     def _choices(self, block: tir.BlockOp) -> Iterator[tuple[int, ...]]:
-        """Iterators of the block that could be those of the intrinsic; the last ones first."""
+        """Yield the combinations of the block's iterators that may match those of the intrinsic, last ones first."""
         for chosen in permutations(reversed(range(len(block.kinds))), len(self._sizes)):
             pairs = zip(chosen, self._sizes, strict=True)
             if all(_divides(block, at, kind, size) for at, (kind, size) in pairs):
                 yield chosen
 
     def _packed(self, out: Schedule, block: BlockRV, chosen: tuple[int, ...]) -> tuple[Schedule, BlockRV] | None:
-        """As `_split_off`, with copies of what does not lie as the intrinsic wants it."""
+        """Like `_split_off`, with packed copies of inputs whose layout the intrinsic does not accept."""
         sizes = {at: size or 1 for at, (_, size) in zip(chosen, self._sizes, strict=True)}
         try:
             packs = pack_tiles(out, block, sizes)
@@ -531,9 +546,9 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         return self._split_off(out, block, chosen) if packs else None
 
     def _split_off(self, out: Schedule, block: BlockRV, chosen: tuple[int, ...]) -> tuple[Schedule, BlockRV] | None:
-        """The schedule with the chosen part as a block of its own; None where that is not what the intrinsic computes.
+        """Return the schedule with the chosen part as a separate block, or None if it does not match the intrinsic.
 
-        Whether it is, is found out by trying, which changes `out`.
+        Matching is tested by trying, which changes `out`.
         """
         try:
             loops = out.get_loops(block)
@@ -555,7 +570,7 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
 
 
 def _iterators(desc: Any) -> list[tuple[IterKind, int | None]]:
-    """Kinds and sizes of the iterators of what an intrinsic describes."""
+    """Return the kinds and extents of the iterators in an intrinsic's description."""
     blocks = [op for op in desc.walk() if isinstance(op, tir.BlockOp) and op.iter_vars]
     return [(k, e.constant) for k, e in zip(blocks[0].kinds, blocks[0].extents, strict=True)] if blocks else []
 
@@ -566,7 +581,7 @@ def _divides(block: tir.BlockOp, at: int, kind: IterKind, size: int | None) -> b
 
 
 def default_rules(intrinsics: Sequence[str]) -> list[ScheduleRule]:
-    """The rules where nothing else is asked for, with tiles of these tensor intrinsics."""
+    """Return the default rules, with tiling for these tensor intrinsics."""
     tiling: dict[str, Any] = {"max_innermost_factor": 64, "reuse_write": ReuseType("may", (1, 2), "global")}
     return [
         ApplyCustomRule(),

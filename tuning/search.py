@@ -1,4 +1,4 @@
-"""Search: which schedules of a design space are measured."""
+"""Search strategies: choose which schedules of a design space are measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from .types import MeasureCandidate, RunnerResult, Task, TensorInfo, args_info
 
 @dataclass
 class Trials:
-    """How far a search is: `max_trials` candidates at most, `per_round` at a time; what was proposed already."""
+    """The progress of a search: at most `max_trials` candidates, `per_round` at a time, and those already
+    proposed.
+    """
 
     max_trials: int
     per_round: int
@@ -31,11 +33,11 @@ class Trials:
 
     @property
     def next_count(self) -> int:
-        """How many candidates the next round has."""
+        """The number of candidates in the next round."""
         return max(0, min(self.per_round, self.max_trials - self.proposed))
 
     def is_new(self, sch: Schedule) -> bool:
-        """Whether a schedule's result was never seen before; it is from now on."""
+        """Return whether a schedule produces a new module, and remember it."""
         key = structural_hash(sch.mod.op)
         if key in self.seen:
             return False
@@ -44,10 +46,11 @@ class Trials:
 
 
 class SearchStrategy:
-    """Proposes candidates round by round.
+    """Proposes candidates in rounds.
 
-    `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` in turns until there are no candidates
-    (None), then `post_tuning`.
+    Call `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` alternately until there
+    are no
+    candidates (None), then `post_tuning`.
     """
 
     def __init__(self) -> None:
@@ -56,7 +59,10 @@ class SearchStrategy:
 
     @staticmethod
     def create(kind: SearchStrategy | str = "evolutionary", **options: Any) -> SearchStrategy:
-        """A strategy itself, or a new one: `evolutionary`, `replay-trace`, `replay-func`. Raises `NameLookupError`."""
+        """Return `kind` if it is a strategy, or a new one.
+
+        The kinds are `evolutionary`, `replay-trace` and `replay-func`. Raises `NameLookupError`.
+        """
 
         if isinstance(kind, SearchStrategy):
             return kind
@@ -66,12 +72,12 @@ class SearchStrategy:
         return kinds[kind](**options)
 
     def initialize(self, context: Task) -> None:
-        """Get to know the task; called before `pre_tuning`."""
+        """Bind the strategy to a task; called before `pre_tuning`."""
         self.context = context
         self.random = context.random
 
     def clone(self) -> SearchStrategy:
-        """A strategy with the same options for another task."""
+        """Return a strategy with the same options for another task."""
         out = copy.copy(self)
         out.context = out._trials = None
         return out
@@ -84,7 +90,7 @@ class SearchStrategy:
         database: Any = None,
         cost_model: Any = None,
     ) -> None:
-        """Begin. Raises `TiraxError` where there is no task, no design space, or tuning has begun already."""
+        """Begin the search. Raises `TiraxError` without a task or design space, or if the search has begun already."""
         if self.context is None or self.context.mod is None or self.context.space_generator is None:
             raise TiraxError("the strategy has no task", hint="give it to a TuneContext with a module and a space")
         if self._trials is not None:
@@ -95,11 +101,13 @@ class SearchStrategy:
         self._trials.args = args_info(self.context.mod)
 
     def post_tuning(self) -> None:
-        """End; `pre_tuning` may follow."""
+        """End the search; `pre_tuning` may start another."""
         self._trials = None
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
-        """The candidates of the next round, None where there are no more. Raises `TiraxError` before `pre_tuning`."""
+        """Return the candidates of the next round, or None if there are no more. Raises `TiraxError` before
+        `pre_tuning`.
+        """
         trials = self.trials
         if trials.next_count == 0:
             return None
@@ -110,27 +118,27 @@ class SearchStrategy:
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
     ) -> None:
-        """Learn what measuring gave."""
+        """Learn from the measured results."""
 
     def _propose(self, count: int) -> list[Schedule]:
         raise NotImplementedError(type(self).__name__)
 
     @property
     def trials(self) -> Trials:
-        """How far the search is. Raises `TiraxError` before `pre_tuning`."""
+        """The progress of the search. Raises `TiraxError` before `pre_tuning`."""
         if self._trials is None:
             raise TiraxError("tuning has not begun", hint="call pre_tuning first")
         return self._trials
 
     @property
     def task(self) -> Task:
-        """The task. Raises `TiraxError` where there is none."""
+        """The task. Raises `TiraxError` if there is none."""
         if self.context is None:
             raise TiraxError("the strategy has no task", hint="give it to a TuneContext")
         return self.context
 
     def postprocessed(self, make: Callable[[], Schedule]) -> Schedule | None:
-        """A schedule with all postprocessors applied; None where a step or a postprocessor refuses."""
+        """Make a schedule and apply all postprocessors, or return None if a step or a postprocessor fails."""
         generator = self.task.space_generator
         try:
             sch = make()
@@ -141,7 +149,7 @@ class SearchStrategy:
         return sch if fits else None
 
     def collect(self, count: int, max_fail_count: int, make: Callable[[], Schedule]) -> list[Schedule]:
-        """Up to `count` new schedules; it ends after `max_fail_count` failures in a row."""
+        """Return up to `count` new schedules, stopping after `max_fail_count` failures in a row."""
         schedules: list[Schedule] = []
         failures = 0
         while len(schedules) < count and failures < max_fail_count:
@@ -154,13 +162,13 @@ class SearchStrategy:
         return schedules
 
 
-# Candidates at random: without learning from what was measured.
+# Random candidates, without learning from measurements.
 
 
 class ReplayTrace(SearchStrategy):
-    """Replay the traces of the design spaces, all decisions drawn anew.
+    """Replay the traces of the design spaces with newly sampled decisions.
 
-    A round ends after `max_fail_count` candidates in a row that were refused, or known already.
+    A round ends after `max_fail_count` successive candidates that failed or are known already.
     """
 
     def __init__(self, max_fail_count: int = 100):
@@ -176,7 +184,7 @@ class ReplayTrace(SearchStrategy):
 
 
 class ReplayFunc(SearchStrategy):
-    """Make the design space again and again; whatever its generator samples is drawn anew."""
+    """Generate the design space again for each candidate, with newly sampled decisions."""
 
     def __init__(self, max_fail_count: int = 100):
         super().__init__()
@@ -191,9 +199,9 @@ class ReplayFunc(SearchStrategy):
 
 
 def replay_trace(strategy: SearchStrategy, trace: Trace, *, keep_decisions: bool) -> Schedule:
-    """The task's module with a trace applied. Raises `ScheduleError` where a step refuses.
+    """Apply a trace to the task's module. Raises `ScheduleError` if a step fails.
 
-    The schedule keeps no way back: after an error it is of no use.
+    The schedule has no rollback: it cannot be used after an error.
     """
     sch = Schedule(strategy.task.mod, seed=strategy.random.fork(), error_render_level="none", restore=False)
     provider = None if keep_decisions else (lambda *_: None)
@@ -201,15 +209,15 @@ def replay_trace(strategy: SearchStrategy, trace: Trace, *, keep_decisions: bool
     return sch
 
 
-# Evolution: the best candidates, by what is known of them, are changed and selected again.
+# Evolution: mutate the candidates with the best measurements or scores, and select again.
 
 _ROUNDS, _FEWEST = 3, 8
-"""At least so many rounds where there are trials enough, and at least so many trials in each."""
+"""The minimal number of rounds, if there are enough trials, and the minimal number of trials per round."""
 
 
 @dataclass
 class _Individual:
-    """A schedule, its result's hash, and its score by the cost model."""
+    """A schedule, the hash of its module, and its score by the cost model."""
 
     sch: Schedule
     key: int
@@ -219,13 +227,17 @@ class _Individual:
 class EvolutionarySearch(SearchStrategy):
     """Genetic search with a cost model (Zheng et al., Ansor, OSDI 2020, section 5.1).
 
-    A round begins with `population_size` schedules: up to `init_measured_ratio` of them the best of the database, at
-    least `init_min_unmeasured` (fewer only where `max_fail_count` draws in a row fail) drawn from the design spaces. In
-    each of `genetic_num_iters` generations schedules are chosen, the better the more often, and changed by one of the
-    task's mutators with probability `genetic_mutate_prob`; `genetic_max_fail_count` tries are made for each. The best
-    of all generations are measured, but for a part `eps_greedy`, which is drawn at random.
+    A round begins with `population_size` schedules: up to a fraction `init_measured_ratio` are the best of the
+    database,
+    and at least `init_min_unmeasured` are sampled from the design spaces (fewer only if `max_fail_count`
+    samples in a row
+    fail). Each of `genetic_num_iters` generations selects schedules in proportion to their scores and changes
+    them, with
+    probability `genetic_mutate_prob`, by one of the task's mutators, with `genetic_max_fail_count` attempts
+    each. The
+    best of all generations are measured, except for a fraction `eps_greedy` that is chosen at random.
 
-    A round has at most a third of all trials (but eight), so that something is learnt from the others.
+    A round has at most a third of all trials (but at least eight), so that later rounds can learn from it.
     """
 
     def __init__(
@@ -265,7 +277,7 @@ class EvolutionarySearch(SearchStrategy):
         database: Any = None,
         cost_model: Any = None,
     ) -> None:
-        """As `SearchStrategy.pre_tuning`."""
+        """Same as `SearchStrategy.pre_tuning`."""
         per_round = min(num_trials_per_iter, max(_FEWEST, -(-max_trials // _ROUNDS)))
         super().pre_tuning(max_trials, per_round, design_spaces, database, cost_model)
 
@@ -286,7 +298,7 @@ class EvolutionarySearch(SearchStrategy):
     # the first generation
 
     def _measured(self, count: int) -> list[_Individual]:
-        """The best of the database."""
+        """Return the best individuals of the database."""
         database, task = self.trials.database, self.task
         if database is None or task.mod is None or count == 0 or not database.has_workload(task.mod):
             return []
@@ -297,7 +309,7 @@ class EvolutionarySearch(SearchStrategy):
         return out
 
     def _fresh(self, count: int) -> list[_Individual]:
-        """Schedules drawn from the design spaces, none twice."""
+        """Sample schedules from the design spaces, without duplicates."""
         spaces = [space.trace.simplified(remove_postproc=True) for space in self.trials.design_spaces]
         individuals: dict[int, _Individual] = {}
         failures = 0
@@ -317,7 +329,7 @@ class EvolutionarySearch(SearchStrategy):
     # the next ones
 
     def _next(self, parents: Sequence[_Individual], every: dict[int, _Individual]) -> list[_Individual]:
-        """As many children of `parents`; those not known yet are added to `every`, with their score."""
+        """Return as many children as there are `parents`; new ones are scored and added to `every`."""
         weights = _weights([one.score for one in parents])
         children = [self._child(parents[self.random.index(weights)]) for _ in range(self.population_size)]
         new = {one.key: one for one in children if one.key not in every}
@@ -326,7 +338,7 @@ class EvolutionarySearch(SearchStrategy):
         return [every[one.key] for one in children]
 
     def _child(self, parent: _Individual) -> _Individual:
-        """A parent, changed; the parent itself where it is not to be, or nothing that was tried fits."""
+        """Return a mutated parent, or the parent if it is not to be mutated or no mutation succeeds."""
         mutators = self._mutators()
         if not mutators or self.random.uniform() >= self.genetic_mutate_prob:
             return parent
@@ -343,7 +355,7 @@ class EvolutionarySearch(SearchStrategy):
         return [] if generator is None else list(generator.mutator_probs.items())
 
     def _score(self, individuals: Sequence[_Individual]) -> None:
-        """Let the cost model judge; without one all are equal."""
+        """Score individuals with the cost model; without one all scores are equal."""
         model, args = self.trials.cost_model, self.trials.args
         if model is None or not individuals:
             return
@@ -354,7 +366,7 @@ class EvolutionarySearch(SearchStrategy):
     # the choice
 
     def _pick_candidates(self, every: list[_Individual], fresh: Sequence[_Individual], count: int) -> list[Schedule]:
-        """The best that were not measured yet, and some at random of those drawn first."""
+        """Return the best unmeasured candidates, and some random ones of the initial samples."""
         rest = [one for one in fresh if one.key not in self.trials.seen]
         chosen: list[_Individual] = []
         for _ in range(min(round(count * self.eps_greedy), len(rest))):
@@ -367,7 +379,7 @@ class EvolutionarySearch(SearchStrategy):
 
 
 def _weights(scores: Sequence[float]) -> list[float]:
-    """Positive weights in proportion to the scores; equal where all scores are."""
+    """Return positive weights in proportion to the scores, or equal ones if all scores are equal."""
     values = np.asarray(scores, dtype=float)
     shifted = values - values.min()
     return (shifted + max(float(shifted.mean()) * 0.1, 1e-9)).tolist()

@@ -19,22 +19,26 @@ from .postprocessors import Postproc, default_postprocessors
 from .schedule_rules import ScheduleRule, default_rules
 from .types import Task
 
-# Space generators: a function of the user's, or rules applied to every block.
+# Space generators: a user-defined function, or rules applied to every block.
 
 Rules = Sequence[Any] | str | None
 
 
 class SpaceGenerator:
-    """Makes schedules of a module; they sample, so that each stands for many.
+    """Generates schedules of a module with sampling instructions, so that each represents many schedules.
 
-    `sch_rules`, `postprocs` and `mutator_probs` are given, or a kind (`ScheduleRule.create`), or `from-target`: those
-    that fit the target.
+    `sch_rules`, `postprocs` and `mutator_probs` are the rules themselves, a kind (see `ScheduleRule.create`),
+    or
+    `from-target` to choose by the target.
     """
 
     @staticmethod
     def create(kind: Any = "post-order-apply", *args: Any, **options: Any) -> SpaceGenerator:
-        """A generator itself, or a new one: `post-order-apply`, `union`, that of a function that samples, or one with
-        the rules of a kind such as `vnni`. Raises `NameLookupError`, `UnsupportedError`.
+        """Return `kind` if it is a generator, or a new one.
+
+        The kinds are `post-order-apply` and `union`; a sampling function makes a `ScheduleFn`, and a kind of rules
+        such as
+        `vnni` a generator with these rules. Raises `NameLookupError`, `UnsupportedError`.
         """
         if isinstance(kind, SpaceGenerator):
             return kind
@@ -59,7 +63,7 @@ class SpaceGenerator:
         self.mutator_probs: dict[Any, float] = {}
 
     def initialize(self, context: Task) -> None:
-        """Get to know the task: choose the rules, and let them know it."""
+        """Bind the generator to a task: choose the rules and initialize them."""
         self.context = context
         sch_rules, postprocs, mutator_probs = self._choices
         for_target = partial(default_rules, intrinsics_for(context.target))
@@ -77,14 +81,14 @@ class SpaceGenerator:
 
 
 def _chosen(choice: Any, for_target: Callable[[], Any], of_kind: Callable[[str], Any]) -> Any:
-    """Rules that are given themselves, by a kind, or by the target; none for None."""
+    """Return the rules: those passed, those of a kind or of the target, or none for None."""
     if not isinstance(choice, str):
         return () if choice is None else choice
     return for_target() if choice == "from-target" else of_kind(choice)
 
 
 class ScheduleFn(SpaceGenerator):
-    """A design space that a function makes: `sch_fn(sch)` changes the schedule, or gives one or several."""
+    """A design space defined by a function: `sch_fn(sch)` changes the schedule or returns one or several."""
 
     def __init__(
         self,
@@ -108,9 +112,9 @@ class ScheduleFn(SpaceGenerator):
 
 
 class PostOrderApply(SpaceGenerator):
-    """A design space made by rules: each is applied to every block, consumers before what they read.
+    """A design space defined by rules, each applied to every block, consumers before their producers.
 
-    `f_block_filter(block)` chooses the blocks.
+    `f_block_filter(block)` selects the blocks.
     """
 
     def __init__(self, f_block_filter: Callable[[Any], bool] | None = None, **options: Any):
@@ -126,7 +130,7 @@ class PostOrderApply(SpaceGenerator):
         return states
 
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
-        """Handles on the blocks: those inside of a block before it, the root of a function last."""
+        """Return handles of the blocks: nested blocks before the enclosing one, the root of a function last."""
         handles: list[BlockRV] = []
         for func in functions(sch.mod.op):
             kept = [b for b in _post_order(func) if self.f_block_filter is None or self.f_block_filter(b)]
@@ -136,7 +140,7 @@ class PostOrderApply(SpaceGenerator):
 
 
 def _applied(rule: Any, states: Sequence[Schedule], blocks: Sequence[BlockRV]) -> list[Schedule]:
-    """One rule on all blocks of all schedules, the last block first; what was made last is gone on with first."""
+    """Apply one rule to all blocks of all schedules, last block first, in depth-first order."""
     todo = [(sch, len(blocks)) for sch in states]
     done: list[Schedule] = []
     while todo:
@@ -156,13 +160,13 @@ def _post_order(func: tir.FuncOp) -> Iterator[tir.BlockOp]:
 
 
 def _unique(blocks: Sequence[tir.BlockOp]) -> list[str]:
-    """The names that only one block has: the others cannot be spoken of."""
+    """Return the block names that are unique; other blocks cannot be addressed by name."""
     count = Counter(b.block_name.data for b in blocks)
     return [name for name, times in count.items() if times == 1]
 
 
 class SpaceGeneratorUnion(SpaceGenerator):
-    """The design spaces of several generators."""
+    """The union of the design spaces of several generators."""
 
     def __init__(self, space_generators: Sequence[SpaceGenerator], **options: Any):
         super().__init__(**options)

@@ -1,4 +1,6 @@
-"""Task schedulers: which task gets the next trials, and the round of a task: propose, build, measure, learn."""
+"""Task schedulers: choose the task that gets the next trials, and run its round: propose, build, measure,
+learn.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,12 @@ from .types import BuilderInput, BuilderResult, MeasureCandidate, RunnerFuture, 
 
 logger = logging.getLogger("tirax.tuning")
 _HOPELESS = 3
-"""After so many rounds of failures only, others go first."""
+"""The number of failed rounds after which other tasks take precedence."""
 
 
 @dataclass
 class TaskRecord:
-    """A task in tuning: what was spent on it, and what came out."""
+    """The state of a task in tuning: trials spent and results so far."""
 
     context: TuneContext
     mod: IRModule
@@ -44,22 +46,22 @@ class TaskRecord:
     flop: float = 0.0
     trials: int = 0
     best: float = math.inf
-    """Seconds of the fastest candidate."""
+    """The seconds of the fastest candidate."""
     latencies: list[float] = field(default_factory=list)
     """`best` after each round."""
     failures: Counter[str] = field(default_factory=Counter)
-    """How many candidates failed, by kind: crash, timeout, memory, wrong, error, executor."""
+    """The number of failed candidates by kind: crash, timeout, memory, wrong, error, executor."""
     terminated: bool = False
     reference: BuilderResult | None = None
 
     @property
     def gflops(self) -> float:
-        """The speed of the fastest candidate, in 10^9 operations a second; 0 where none took any time."""
+        """The speed of the fastest candidate in GFLOP/s; 0 if none was measured."""
         return self.flop / self.best / 1e9 if 0 < self.best < math.inf else 0.0
 
 
 class TaskScheduler:
-    """Gives trials to tasks; subclasses say to which (`next_task_id`)."""
+    """Distributes trials among tasks; subclasses choose the next task (`next_task_id`)."""
 
     def __init__(self) -> None:
         self.tasks: list[TaskRecord] = []
@@ -71,7 +73,7 @@ class TaskScheduler:
 
     @staticmethod
     def create(kind: TaskScheduler | str = "gradient", **options: Any) -> TaskScheduler:
-        """A task scheduler itself, `gradient` or `round-robin`. Raises `NameLookupError`."""
+        """Return `kind` if it is a scheduler, or a new `gradient` or `round-robin` one. Raises `NameLookupError`."""
         if isinstance(kind, TaskScheduler):
             return kind
         kinds = {"gradient": GradientBased, "round-robin": RoundRobin}
@@ -80,16 +82,16 @@ class TaskScheduler:
         return kinds[kind](**options)
 
     def next_task_id(self) -> int | None:
-        """The task that is next, None where all are done."""
+        """Return the task to continue with, or None if all are done."""
         raise NotImplementedError(type(self).__name__)
 
     @property
     def trials(self) -> int:
-        """The trials of all tasks."""
+        """The number of trials of all tasks."""
         return sum(task.trials for task in self.tasks)
 
     def watch(self, watcher: Callable[[str], None]) -> None:
-        """Call `watcher(phase)` whenever something has changed."""
+        """Register `watcher(phase)` to be called on every change of state."""
         self._watchers.append(watcher)
 
     def tune(
@@ -105,7 +107,7 @@ class TaskScheduler:
         database: Database | None = None,
         cost_model: Any = None,
     ) -> None:
-        """Tune until there are no more trials, or no task has candidates left."""
+        """Tune until the trials are used up, or no task has candidates left."""
         if len(tasks) != len(task_weights):
             raise TiraxError("each task has a weight", expected=len(tasks), found=len(task_weights))
         self.database, self.cost_model, self.max_trials = database, cost_model, max_trials_global
@@ -243,14 +245,14 @@ def _run_result(build: BuilderResult, running: Any) -> RunnerResult:
 
 
 class RoundRobin(TaskScheduler):
-    """One task after the other."""
+    """Selects tasks in turn."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last = -1
 
     def next_task_id(self) -> int | None:
-        """As `TaskScheduler.next_task_id`."""
+        """Same as `TaskScheduler.next_task_id`."""
         count = len(self.tasks)
         for step in range(1, count + 1):
             at = (self._last + step) % count
@@ -261,20 +263,21 @@ class RoundRobin(TaskScheduler):
 
 
 class GradientBased(TaskScheduler):
-    """The task from which the most is to be gained (Zheng et al., Ansor, OSDI 2020, section 6).
+    """Selects the task with the largest expected gain (Zheng et al., Ansor, OSDI 2020, section 6).
 
-    After one round for each, the gain of a task is `alpha` times what its last `window_size` rounds gained, and
-    1 - `alpha` times what is left if gains go on as 1/n, times its weight.
+    After one round for each task, the expected gain is `alpha` times the gain of its last `window_size` rounds
+    plus
+    1 - `alpha` times the remaining gain if gains continue as 1/n, times the task's weight.
     """
 
     def __init__(self, *, alpha: float = 0.2, window_size: int = 3, seed: int = -1):
-        """`seed` is accepted for TVM's sake: nothing is drawn."""
+        """`seed` is accepted for compatibility with TVM: nothing is random."""
         super().__init__()
         self.alpha = alpha
         self.window_size = window_size
 
     def next_task_id(self) -> int | None:
-        """As `TaskScheduler.next_task_id`."""
+        """Same as `TaskScheduler.next_task_id`."""
         left = [k for k, task in enumerate(self.tasks) if not task.terminated]
         if not left:
             return None
@@ -293,12 +296,12 @@ class GradientBased(TaskScheduler):
         return task.weight * (self.alpha * recent + (1 - self.alpha) * last / rounds)
 
 
-# What happens with measurements: they are stored, the cost model learns, files are removed, the user is told.
+# Callbacks for measurements: store them, train the cost model, remove files, report progress.
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Candidates of one task that were measured together; the sequences are of one length."""
+    """The measured candidates of one task; all sequences have the same length."""
 
     scheduler: TaskScheduler
     task_id: int
@@ -308,15 +311,15 @@ class Batch:
 
     @property
     def task(self) -> TaskRecord:
-        """The task that the candidates are of."""
+        """The task of the candidates."""
         return self.scheduler.tasks[self.task_id]
 
 
 class MeasureCallback:
-    """A listener for batches of measurements: override `apply` or `on_batch`, or `on_result` to be called at once."""
+    """Receives measurements. Override `apply` or `on_batch` for batches, or `on_result` to be called at once."""
 
     def on_result(self, batch: Batch) -> None:
-        """Called with each measurement by itself, as soon as it is there and before the batch that it is in."""
+        """Handle a single measurement as soon as it is available, before its batch."""
 
     def apply(
         self,
@@ -326,16 +329,18 @@ class MeasureCallback:
         builder_results: Sequence[BuilderResult],
         runner_results: Sequence[RunnerResult],
     ) -> None:
-        """Called after a batch, with what `Batch` has."""
+        """Handle a batch; TVM's interface, which calls `on_batch`."""
         self.on_batch(Batch(task_scheduler, task_id, measure_candidates, builder_results, runner_results))
 
     def on_batch(self, batch: Batch) -> None:
-        """Called by `apply`."""
+        """Handle a batch of measurements; called by `apply`."""
         raise NotImplementedError(type(self).__name__)
 
     @staticmethod
     def create(kind: Any = "default") -> list[MeasureCallback]:
-        """Callbacks themselves, or `default`: `AddToDatabase`, `RemoveBuildArtifact`, `UpdateCostModel`."""
+        """Return callbacks as a list, or those of `default`: `AddToDatabase`, `RemoveBuildArtifact`,
+        `UpdateCostModel`.
+        """
         if isinstance(kind, MeasureCallback):
             return [kind]
         if not isinstance(kind, str):
@@ -349,7 +354,7 @@ PyMeasureCallback = MeasureCallback
 
 
 class AddToDatabase(MeasureCallback):
-    """Store each measurement at once, failures too: they need not be tried again."""
+    """Store each measurement at once, including failures, so that they are not tried again."""
 
     def on_result(self, batch: Batch) -> None:
         self.on_batch(batch)
@@ -374,7 +379,7 @@ class RemoveBuildArtifact(MeasureCallback):
 
 
 class UpdateCostModel(MeasureCallback):
-    """Let the cost model learn from what could be built."""
+    """Train the cost model on the candidates that were built."""
 
     def on_batch(self, batch: Batch) -> None:
         model = batch.scheduler.cost_model
@@ -385,7 +390,7 @@ class UpdateCostModel(MeasureCallback):
 
 
 class TrialLog(MeasureCallback):
-    """One line of JSON for each trial: task, seconds (null for a failure), error, and when."""
+    """Writes a line of JSON for each trial: task, seconds (null for a failure), error, and time."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)
@@ -405,7 +410,7 @@ _LONGEST_LINE = 1 << 20
 
 
 def _add_lines(file: FileIO, data: bytes) -> None:
-    """Add lines to a file, all or none; an incomplete line of a writer that was stopped is removed."""
+    """Append lines to a file, all or none, after removing an incomplete line of a killed writer."""
     size = file.seek(0, os.SEEK_END)
     start = file.seek(max(0, size - _LONGEST_LINE))
     end = start + file.read().rfind(b"\n") + 1

@@ -1,4 +1,4 @@
-"""Tuning of tensor functions: `tune_tir`, and `compile_tir` with what was found."""
+"""Tuning of tensor functions: `tune_tir`, and `compile_tir` to use the results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MAIN = "main"
 
 
 def workload_of(func: tir.FuncOp) -> IRModule:
-    """The module that stands for a function in tuning: it alone, public, as `main`.
+    """Return the workload of a function: a module with the function alone, public and named `main`.
 
-    So the same function is the same workload, whatever it is called.
+    So equal functions are the same workload, whatever their names are.
     """
     alone = func.clone()
     alone.properties["sym_name"] = StringAttr(MAIN)
@@ -38,9 +38,9 @@ def workload_of(func: tir.FuncOp) -> IRModule:
 
 
 def tunable_functions(mod: Any) -> list[tir.FuncOp]:
-    """The tensor functions of a module that can be tuned; a function stands for itself.
+    """Return the tensor functions of a module that can be tuned; a function is returned itself.
 
-    They take buffers of known shapes only, and are not scheduled yet. Raises `TiraxError` for another thing.
+    They take only buffers of static shape, and are not scheduled yet. Raises `TiraxError` for other objects.
     """
     if isinstance(mod, PrimFunc):
         return [mod.op] if _is_tunable(mod.op) else []
@@ -57,7 +57,7 @@ def _is_tunable(func: tir.FuncOp) -> bool:
 
 
 def space_of(space: Any) -> SpaceGenerator:
-    """A space generator for one task: a copy of `given`, or what `SpaceGenerator.create` makes of it."""
+    """Return a space generator for one task: a copy of `space`, or a new one from `SpaceGenerator.create`."""
     return copy.copy(SpaceGenerator.create(space))
 
 
@@ -76,10 +76,11 @@ def tune_tir(
     task_name: str = MAIN,
     **options: Unpack[TuneOptions],
 ) -> Database:
-    """Tune each tensor function of a module; gives the database with what was found.
+    """Tune each tensor function of a module, and return the database with the results.
 
-    `special_space` gives design spaces for functions by name. `num_tuning_cores` and `module_equality` are accepted
-    for TVM's sake. `options` are those of `tune_tasks`. Raises `TiraxError`.
+    `special_space` maps function names to design spaces. `num_tuning_cores` and `module_equality` are accepted
+    for
+    compatibility with TVM. `options` are those of `tune_tasks`. Raises `TiraxError`.
     """
     machine = Target(target) if isinstance(target, str) else target
     seeds = Random(seed)
@@ -106,9 +107,10 @@ def tune_tir(
 
 
 def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | str) -> Schedule | None:
-    """The fastest schedule of a module that the database has for a target; None where it has none.
+    """Return the fastest schedule of a module that the database has for a target, or None if it has none.
 
-    A module of one function `main` is scheduled by its trace; in others each function that the database knows is
+    A module with a single function `main` is scheduled by its trace; in other modules each function with a
+    record is
     replaced.
     """
     module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
@@ -120,9 +122,9 @@ def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | s
 
 
 def apply_database(mod: IRModule, database: Database, target: Target | str, warn: bool = False) -> int:
-    """Schedule the functions of `mod`, in place, as the database knows them, and mark them; how many there were.
+    """Schedule the functions of `mod` that have records, in place, mark them, and return their number.
 
-    `warn` names those that it does not know in the log.
+    `warn` logs the names of functions without a record.
     """
     count = 0
     for func in tunable_functions(mod):
@@ -137,7 +139,7 @@ def apply_database(mod: IRModule, database: Database, target: Target | str, warn
 
 
 def _replace(func: tir.FuncOp, new: tir.FuncOp) -> None:
-    """Put a scheduled function in place of one, under its name."""
+    """Replace a function by a scheduled one, under the same name."""
     for key in ("sym_name", "sym_visibility"):
         if key in func.properties:
             new.properties[key] = func.properties[key]

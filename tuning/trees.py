@@ -1,7 +1,8 @@
 """Gradient boosted regression trees with numpy (Friedman, 2001; histograms as in LightGBM, Ke et al., 2017).
 
-They are what the default cost model learns with: it has to do without xgboost, which is an optional package that TVM's
-users ask for by name (`cost_model.XGBModel`, kind `xgb`).
+The default cost model uses them because xgboost is an optional package, which TVM's users can select
+explicitly
+(`cost_model.XGBModel`, kind `xgb`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ Array = np.ndarray
 
 @dataclass
 class _Tree:
-    """A complete binary tree in level order: node k has the children 2k + 1 and 2k + 2; the last level has values."""
+    """A complete binary tree in level order: node k has the children 2k + 1 and 2k + 2, and leaves hold the
+    values.
+    """
 
     feature: Array
     threshold: Array
@@ -31,10 +34,12 @@ class _Tree:
 
 @dataclass
 class BoostedTrees:
-    """Least-squares boosting: each of `rounds` trees of `depth` levels is fitted to what those before leave open.
+    """Least-squares boosting: each of `rounds` trees of `depth` levels is fitted to the residuals of the previous
+    ones.
 
-    Features are cut into at most `bins` intervals, with as many samples in each. `shrinkage` is the part of each tree
-    that is taken, `smoothing` what is added to the count of samples in a leaf.
+    Features are quantized into at most `bins` intervals of equal sample counts. `shrinkage` is the learning
+    rate;
+    `smoothing` is added to the number of samples in a leaf.
     """
 
     rounds: int = 120
@@ -46,7 +51,7 @@ class BoostedTrees:
     _trees: list[_Tree] = field(default_factory=list[_Tree])
 
     def fit(self, x: Array, y: Array) -> None:
-        """Learn from samples `x` (n, features) with the labels `y` (n)."""
+        """Fit the trees to samples `x` (n, features) with labels `y` (n)."""
         self._mean, self._trees = float(y.mean()), []
         columns = _distinct(x)
         if not len(columns):
@@ -64,14 +69,14 @@ class BoostedTrees:
             self._trees.append(tree)
 
     def predict(self, x: Array) -> Array:
-        """The labels of samples (n, features)."""
+        """Predict the labels of samples (n, features)."""
         out = np.full(len(x), self._mean)
         for tree in self._trees:
             out += tree(x)
         return out
 
     def _cuts(self, column: Array) -> Array:
-        """Where a feature is cut: a sample is in interval k where it is above k of them."""
+        """Return the thresholds of a feature: a sample is in interval k if it exceeds k of them."""
         values = np.unique(column)
         if len(values) > self.bins:
             values = np.unique(np.quantile(column, np.linspace(0, 1, self.bins), method="lower"))
@@ -79,7 +84,7 @@ class BoostedTrees:
 
 
 def _distinct(x: Array) -> list[int]:
-    """The columns that are not constant, each of the equal ones once."""
+    """Return the columns that are not constant, without duplicates."""
     moving = np.flatnonzero(x.max(axis=0) > x.min(axis=0))
     seen: dict[bytes, int] = {}
     for c in moving.tolist():
@@ -89,7 +94,7 @@ def _distinct(x: Array) -> list[int]:
 
 @dataclass
 class _Grower:
-    """Fits trees to other and other labels of the same samples."""
+    """Fits trees to varying labels of the same samples."""
 
     binned: Array
     columns: list[int]
@@ -99,7 +104,7 @@ class _Grower:
     smoothing: float
 
     def grow(self, y: Array) -> tuple[_Tree, Array]:
-        """A tree, and the leaf of each sample."""
+        """Return a tree and the leaf of each sample."""
         inner = 2**self.depth - 1
         tree = _Tree(np.zeros(inner, dtype=np.int64), np.full(inner, np.inf), np.zeros(2**self.depth))
         node = np.zeros(len(y), dtype=np.int64)
@@ -118,7 +123,7 @@ class _Grower:
         return tree, node
 
     def _splits(self, y: Array, node: Array, count: int) -> tuple[Array, Array, Array]:
-        """For each of `count` nodes the best column and cut, and whether that is of any use."""
+        """Return the best column and threshold for each of `count` nodes, and whether the split is useful."""
         width = len(self.columns)
         place = (node[:, None] * width + np.arange(width)) * self.bins + self.binned
         shape = (count, width, self.bins)

@@ -1,4 +1,4 @@
-"""`tune_tasks`: what all ways to tune come down to."""
+"""`tune_tasks`, the common implementation of all tuning entry points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOG_FILE = "tuning.log"
 
 
 class TuneOptions(TypedDict, total=False):
-    """What all ways to tune take by name and hand on to `tune_tasks`, which has the defaults."""
+    """The options that all tuning entry points pass on to `tune_tasks`, which has the defaults."""
 
     max_trials_per_task: int | None
     num_trials_per_iter: int
@@ -61,12 +61,15 @@ def tune_tasks(
     executor: Executor | None = None,
     progress: bool = True,
 ) -> Database:
-    """Tune tasks, with at most `max_trials_global` further measurements; gives the database with what was found.
+    """Tune tasks with at most `max_trials_global` new measurements, and return the database with the results.
 
-    `work_dir` keeps the database (`sqlite`, or `json` as TVM has it), a log and the trials; a second run goes on from
-    there, with as many measurements once more. Each is stored as soon as it was taken; where Ctrl-C ends tuning,
-    `TuningInterrupted` is raised. Without it the database is in memory. `executor` runs builds and measurements (by
-    default, processes of this machine).
+    `work_dir` stores the database (`sqlite`, or `json` in TVM's format), a log and the trials; another run
+    continues
+    from there with as many new measurements. Each measurement is stored at once; on Ctrl-C `TuningInterrupted`
+    is raised.
+    Without `work_dir` the database is in memory. `executor` runs builds and measurements (default: subprocesses
+    of this
+    machine).
     """
     folder = None if work_dir is None else Path(work_dir)
     store = Database.in_folder(folder, database)
@@ -102,14 +105,14 @@ def tune_tasks(
 
 
 class TuningInterrupted(KeyboardInterrupt, SystemExit):
-    """Ctrl-C while tuning. Where nobody catches it, the program ends with exit code 130, without a traceback."""
+    """Raised on Ctrl-C during tuning. If uncaught, the program exits with code 130 and without a traceback."""
 
     code = 130
 
 
 @contextmanager
 def _interruptible(folder: Path | None, scheduler: TaskScheduler) -> Generator[None]:
-    """Say what there is when tuning is interrupted, or cannot go on as a disk is full or a file not to be written."""
+    """Report the results so far if tuning is interrupted, or stops because a file cannot be written."""
 
     def state() -> str:
         best = best_text(scheduler.tasks) or "; nothing was measured"
@@ -132,13 +135,13 @@ def _cores(tasks: Sequence[TuneContext]) -> int:
 
 
 def strategy_of(strategy: SearchStrategy | str) -> SearchStrategy:
-    """A search strategy for one task: a copy of `given`, or one of that kind."""
+    """Return a search strategy for one task: a copy of `strategy`, or a new one of that kind."""
     return SearchStrategy.create(strategy).clone()
 
 
 @contextmanager
 def _logs(folder: Path | None) -> Generator[Path | None]:
-    """The folder for logs below `folder`, where what is logged goes meanwhile."""
+    """Redirect log output to a folder below `folder`, and yield that folder."""
     if folder is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What the parts of tuning give each other: candidates, builds, measurements, records."""
+"""Data exchanged between the parts of tuning: candidates, builds, measurements, records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..untrusted import brief, checked_shape
 
 
 class Task(Protocol):
-    """What the parts of tuning (rules, searches, cost models, …) know of the `TuneContext` that they work for."""
+    """The interface of `TuneContext` that rules, searches and cost models use."""
 
     mod: IRModule | None
     target: Target | str | None
@@ -37,32 +37,32 @@ class Task(Protocol):
         ...
 
     def generate_design_space(self) -> list[Any]:
-        """The schedules that the space generator makes of the module."""
+        """Return the schedules that the space generator creates for the module."""
         ...
 
 
 class ArgInfo:
-    """An argument of a function that is measured."""
+    """An argument of a measured function."""
 
     @staticmethod
     def from_json(json_obj: Sequence[Any]) -> TensorInfo:
-        """The argument of `["TENSOR", dtype, shape]`."""
+        """Parse `["TENSOR", dtype, shape]`."""
         return TensorInfo(str(json_obj[1]), checked_shape(json_obj[2], 8, "the argument of a record", TiraxError))
 
     @staticmethod
     def from_prim_func(func: Any) -> list[TensorInfo]:
-        """The arguments of a tensor function. Raises `TiraxError` for such that are no tensors, and unknown sizes."""
+        """Return the arguments of a tensor function. Raises `TiraxError` for non-tensors and symbolic shapes."""
         return args_info(IRModule({"main": func}))
 
     @staticmethod
     def from_entry_func(mod: IRModule, remove_preproc: bool = True) -> list[TensorInfo]:
-        """The arguments of a module's entry; `remove_preproc` is accepted for TVM's sake."""
+        """Return the arguments of the entry function; `remove_preproc` is accepted for compatibility with TVM."""
         return args_info(mod)
 
 
 @dataclass(frozen=True)
 class TensorInfo(ArgInfo):
-    """An argument of a function that is measured: a tensor's dtype and shape."""
+    """The dtype and shape of a tensor argument."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -74,13 +74,13 @@ class TensorInfo(ArgInfo):
         return f'TensorInfo("{self.dtype}", {list(self.shape)})'
 
     def as_json(self) -> list[Any]:
-        """TVM's form: `["TENSOR", dtype, shape]`."""
+        """Return TVM's form: `["TENSOR", dtype, shape]`."""
         return ["TENSOR", self.dtype, list(self.shape)]
 
 
 @dataclass
 class MeasureCandidate:
-    """A schedule that is to be measured, and the arguments of its function."""
+    """A schedule to measure, and the arguments of its function."""
 
     sch: Schedule
     args_info: list[TensorInfo]
@@ -97,7 +97,7 @@ class BuilderInput:
 
 @dataclass
 class BuilderResult:
-    """What a build gave: something that a runner can load, or why there is nothing."""
+    """The result of a build: an artifact that a runner can load, or an error message."""
 
     artifact_path: str | None
     error_msg: str | None
@@ -105,7 +105,7 @@ class BuilderResult:
 
 @dataclass
 class RunnerInput:
-    """A built module to measure; `reference_path` is the unscheduled one that its results are compared with."""
+    """An artifact to measure; `reference_path` is the unscheduled one that its results are compared with."""
 
     artifact_path: str
     device_type: str
@@ -115,7 +115,7 @@ class RunnerInput:
 
 @dataclass
 class RunnerResult:
-    """Seconds of each run, or why there are none."""
+    """The seconds of each run, or an error message."""
 
     run_secs: list[float] | None
     error_msg: str | None
@@ -123,27 +123,27 @@ class RunnerResult:
 
 @dataclass
 class RunnerFuture:
-    """A measurement that may still run."""
+    """A pending measurement."""
 
     done: Callable[[], bool]
     result: Callable[[], RunnerResult]
     cancel: Callable[[], object] = lambda: False
-    """Called where nobody waits for it any more: a measurement that has not begun need not begin."""
+    """Cancels the measurement if it has not begun; called when its result is no longer needed."""
 
 
 class PyRunnerFuture:
-    """What a runner of one's own may give in place of a `RunnerFuture`: it says the same by methods."""
+    """Base class for futures of user-defined runners, with the methods of `RunnerFuture`."""
 
     def done(self) -> bool:
-        """Whether there is a result."""
+        """Return whether the result is available."""
         raise NotImplementedError(type(self).__name__)
 
     def result(self) -> RunnerResult:
-        """The result; waits for it."""
+        """Wait for the result and return it."""
         raise NotImplementedError(type(self).__name__)
 
     def cancel(self) -> object:
-        """Called where nobody waits for it any more."""
+        """Cancel the measurement; called when its result is no longer needed."""
         return False
 
 
@@ -159,11 +159,11 @@ class Workload:
             object.__setattr__(self, "shash", stable_hash(self.mod))
 
 
-# Hashes of structure that other processes, other days and other machines find again.
+# Structural hashes that are stable across processes and machines.
 
 
 def stable_hash(mod: IRModule) -> str:
-    """A hash that structurally equal modules share, in hexadecimal."""
+    """Return a hexadecimal hash that structurally equal modules share."""
     digest = hashlib.sha256()
     _update_digest(digest, fingerprint(mod.op))
     return digest.hexdigest()[:32]
@@ -181,11 +181,11 @@ def _update_digest(digest: Any, item: Any) -> None:
 
 
 class Seconds(float):
-    """A number of seconds, which knows itself as its value, as TVM's numbers do."""
+    """A number of seconds with the attribute `value`, like TVM's numbers."""
 
     @property
     def value(self) -> float:
-        """The number."""
+        """The number itself."""
         return float(self)
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class Seconds(float):
 
 
 def checked_seconds(seconds: Any) -> list[float] | None:
-    """The seconds in a record: numbers from 0, or None. Raises `TiraxError` for anything else."""
+    """Return the seconds of a record: non-negative numbers, or None. Raises `TiraxError` for anything else."""
     wrong = not isinstance(seconds, list) or not all(type(s) in (int, float) and s >= 0 for s in seconds)
     if seconds is not None and wrong:
         raise TiraxError("the seconds of a record are no numbers from 0", found=brief(seconds))
@@ -201,12 +201,12 @@ def checked_seconds(seconds: Any) -> list[float] | None:
 
 
 NEVER = 1e10
-"""The seconds of a failure, as TVM writes them."""
+"""The seconds that TVM records for a failure."""
 
 
 @dataclass
 class TuningRecord:
-    """What was measured: how a workload was scheduled, for which target, and the seconds of each run."""
+    """A measurement: the schedule of a workload, its target, and the seconds of each run."""
 
     trace: Trace
     workload: Workload
@@ -220,11 +220,11 @@ class TuningRecord:
 
     @property
     def valid(self) -> bool:
-        """Whether it was measured, and did not fail."""
+        """Return whether the record was measured and did not fail."""
         return bool(self.run_secs) and min(self.run_secs or ()) < NEVER
 
     def as_json(self) -> list[Any]:
-        """TVM's form: the trace, the seconds, the target and the arguments."""
+        """Return TVM's form: the trace, the seconds, the target and the arguments."""
         return [
             self.trace.as_json(),
             self.run_secs or [NEVER],
@@ -234,7 +234,7 @@ class TuningRecord:
 
     @staticmethod
     def from_json(json_obj: Sequence[Any], workload: Workload) -> TuningRecord:
-        """The record of a workload that `as_json` has written."""
+        """Return the record of a workload from the result of `as_json`."""
         trace, seconds, config, args = json_obj
         checked_seconds(seconds)
         failed = not seconds or min(seconds) >= NEVER
@@ -244,26 +244,26 @@ class TuningRecord:
 
     @property
     def mean(self) -> float:
-        """The mean of the seconds, infinite where there are none."""
+        """The mean of the seconds, infinite if there are none."""
         return sum(self.run_secs) / len(self.run_secs) if self.run_secs else float("inf")
 
     @property
     def median(self) -> float:
-        """The median of the seconds, infinite where there are none."""
+        """The median of the seconds, infinite if there are none."""
         return statistics.median(self.run_secs) if self.run_secs else float("inf")
 
     def as_measure_candidate(self) -> MeasureCandidate:
-        """The record's trace applied to its workload. Raises `ScheduleError` where it does not fit."""
+        """Apply the record's trace to its workload. Raises `ScheduleError` if it does not apply."""
         sch = Schedule(self.workload.mod)
         self.trace.apply_to_schedule(sch)
         return MeasureCandidate(sch, self.args_info)
 
 
-# The arguments of what is measured.
+# Arguments of measured functions.
 
 
 def entry_of(mod: IRModule) -> tir.FuncOp:
-    """The function that is tuned: `main`, or the only one. Raises `TiraxError` where neither is there."""
+    """Return the function to tune: `main`, or the only one. Raises `TiraxError` if there is neither."""
     by_name = {f.sym_name.data: f for f in functions(mod.op)}
     if "main" in by_name:
         return by_name["main"]
@@ -273,7 +273,9 @@ def entry_of(mod: IRModule) -> tir.FuncOp:
 
 
 def args_info(mod: IRModule) -> list[TensorInfo]:
-    """The tensors that the function of a module takes. Raises `TiraxError` for other arguments, and unknown sizes."""
+    """Return the tensor parameters of a module's function. Raises `TiraxError` for other parameters and symbolic
+    shapes.
+    """
     out: list[TensorInfo] = []
     for value in entry_of(mod).body.block.args:
         kind = value.type

@@ -1,6 +1,6 @@
-"""What runs in the processes of `processes`: building a candidate, and measuring it.
+"""The worker process of `processes`: builds and measures candidates.
 
-Started as `python -m tirax.tuning.worker`; it reads jobs from its standard input until that ends.
+Started as `python -m tirax.tuning.worker`; it reads jobs from standard input until end of file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Payload = Mapping[str, Any]
 
 
 def encode(data: bytes) -> str:
-    """Bytes as text for JSON."""
+    """Encode bytes as text for JSON."""
     return base64.b64encode(data).decode()
 
 
 def decode(text: str) -> bytes:
-    """The inverse of `encode`."""
+    """Decode the result of `encode`."""
     return base64.b64decode(text)
 
 
@@ -39,10 +39,11 @@ def decode(text: str) -> bytes:
 
 
 def build(payload: Payload) -> dict[str, Any]:
-    """Compile `module` (MLIR text) for `target`: `{"artifact": …}`, an executable's file.
+    """Compile `module` (MLIR text) for `target`, and return `{"artifact": …}`, the file of an executable.
 
-    `processor` is what the target means where tuning runs: a worker with another one refuses. Raises what building
-    raises.
+    `processor` is the processor of the target on the tuning machine: a worker with another one refuses the job.
+    Raises
+    the errors of the build.
     """
     from ..driver.build import build as compile_module
     from ..ir.passes.transform import new_context
@@ -63,13 +64,14 @@ def build(payload: Payload) -> dict[str, Any]:
 # measuring
 
 _references: dict[str, tuple[list[np.ndarray], list[np.ndarray]]] = {}
-"""What unscheduled functions were given and made, by the digest of their artifact."""
+"""Inputs and results of unscheduled functions, by the digest of their artifact."""
 
 
 def measure(payload: Payload) -> dict[str, Any]:
-    """Call `artifact` with arguments as `args` says, and take the time: `{"run_secs": […]}`.
+    """Call `artifact` with the arguments described by `args`, and return its time: `{"run_secs": […]}`.
 
-    Where there is a `reference` artifact, the results are compared with its first: `{"error": …, "kind": "wrong"}`.
+    Results are first compared with those of the `reference` artifact, if there is one; if they differ, returns
+    `{"error": …, "kind": "wrong"}`.
     """
     from ..runtime.timing import Evaluator
 
@@ -114,7 +116,7 @@ def _reference(payload: Payload) -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 
 def _arguments(args: list[Any]) -> list[np.ndarray]:
-    """Random arguments, the same for each candidate. Integers are small: they may be indices."""
+    """Return random arguments, the same for each candidate. Integers are small, as they may be indices."""
     from ..runtime.dtypes import to_dtype
     from ..runtime.ndarray import empty
 
@@ -141,7 +143,7 @@ def _copies(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _difference(results: list[np.ndarray], expected: list[np.ndarray], tolerance: float | None) -> str | None:
-    """What is wrong with results, None where nothing is."""
+    """Describe the difference between results and expected ones, or return None if they agree."""
     for k, (a, b) in enumerate(zip(results, expected, strict=True)):
         if np.issubdtype(b.dtype, np.integer) or b.dtype == np.bool_:
             wrong = a != b
@@ -164,14 +166,14 @@ def _epsilon(dtype: np.dtype) -> float:
 
 
 JOBS: dict[str, Callable[[Payload], dict[str, Any]]] = {"build": build, "measure": measure}
-"""What a process can be asked for."""
+"""The jobs of a worker process."""
 
 
 # the process
 
 
 def _limit(memory: int | None, cores: int) -> None:
-    """Bound the address space, and stay on `cores` processors, the last that there are."""
+    """Limit the address space, and pin the process to the last `cores` processors."""
     import resource
 
     if memory is None:
@@ -192,7 +194,7 @@ def _answer(request: Payload) -> dict[str, Any]:
 
 
 def serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Answer jobs until there are no more."""
+    """Answer jobs until the input ends."""
 
     def send(answer: dict[str, Any]) -> None:
         data = json.dumps(answer).encode()
@@ -202,7 +204,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     send({"ready": True})
     while header := source.read(_HEADER):
         request = json.loads(source.read(int.from_bytes(header, "little")))
-        # Whoever asked may be gone: the process ends itself where it hangs.
+        # The parent may be gone: the process ends itself if it hangs.
         faulthandler.dump_traceback_later(request["seconds"] + 5, exit=True)
         answer = _answer(request)
         faulthandler.cancel_dump_traceback_later()
@@ -210,10 +212,10 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve the process that started this one: `worker.py '{"memory": bytes, "cores": count}'`."""
+    """Serve the parent process: `worker.py '{"memory": bytes, "cores": count}'`."""
     options = json.loads(sys.argv[1])
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What candidates print is not to stand between the answers.
+    # Output printed by candidates must not mix with the answers.
     os.dup2(2, 1)
     faulthandler.enable()
     _limit(options["memory"], options["cores"])

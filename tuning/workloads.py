@@ -1,7 +1,10 @@
-"""Tensor programs to try tuning on: products, convolutions and normalizations, each with the sizes of a table.
+"""Example workloads for tuning: products, convolutions and normalizations, each with a table of sizes.
 
-`workload("C2D")` is a function of the first sizes of two-dimensional convolutions. Layouts are in the names, batch
-first: `nhwc` is batch, height, width, channels; weights are kernel, input channels, output channels.
+`workload("C2D")` is the two-dimensional convolution with the first sizes of its table. The function names
+contain
+the layouts, batch first: `nhwc` is batch, height, width, channels; weights are kernel, input channels,
+output
+channels.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ Tensors = list[te.Tensor]
 def batch_matmul_nkkm(
     batch: int, n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32"
 ) -> Tensors:
-    """Products of `batch` pairs of matrices, [n, k] and [k, m]."""
+    """Return the products of `batch` pairs of matrices, [n, k] and [k, m]."""
     x = te.placeholder((batch, n, k), name="X", dtype=in_dtype)
     y = te.placeholder((batch, k, m), name="Y", dtype=in_dtype)
     r = te.reduce_axis((0, k), name="k")
@@ -36,7 +39,7 @@ def batch_matmul_nkkm(
 
 
 def matmul(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
-    """The product of two matrices, [n, k] and [k, m]."""
+    """Return the product of two matrices, [n, k] and [k, m]."""
     a = te.placeholder((n, k), name="A", dtype=in_dtype)
     b = te.placeholder((k, m), name="B", dtype=in_dtype)
     r = te.reduce_axis((0, k), name="k")
@@ -47,7 +50,7 @@ def matmul(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "
 
 
 def matmul_relu(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
-    """As `matmul`, then the greater of the product and 0."""
+    """Return `max(matmul, 0)` of two matrices, [n, k] and [k, m]."""
     a, b, c = matmul(n, m, k, in_dtype, out_dtype)
     d = te.compute((n, m), lambda i, j: te.max(c[i, j], te.const(0, out_dtype)), name="compute")
     return [a, b, d]
@@ -55,7 +58,7 @@ def matmul_relu(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: st
 
 @dataclass(frozen=True)
 class _Window:
-    """How a kernel of `size` moves over an extent."""
+    """A convolution window in one dimension: kernel size, stride, padding and dilation."""
 
     size: int
     stride: int
@@ -63,23 +66,23 @@ class _Window:
     dilation: int = 1
 
     def steps(self, extent: int) -> int:
-        """The positions of the kernel."""
+        """Return the number of kernel positions."""
         return (extent + 2 * self.padding - self.dilation * (self.size - 1) - 1) // self.stride + 1
 
     def at(self, position: Any, tap: Any) -> Any:
-        """Where a tap of the kernel is, in the padded input."""
+        """Return the index of a kernel tap in the padded input."""
         return position * self.stride + tap * self.dilation
 
 
 def _padded(x: te.Tensor, padding: int, name: str = "PadInput") -> te.Tensor:
-    """Zeros around all dimensions but the first and the last."""
+    """Pad all dimensions but the first and the last with zeros."""
     widths = [0, *[padding] * (len(x.shape) - 2), 0]
     return pad_constant(x, widths, widths, 0.0, name)
 
 
 @dataclass(frozen=True)
 class _Names:
-    """What a convolution, its padded input and the axes between batch and channels are called."""
+    """The names of a convolution, its padded input and its spatial axes."""
 
     output: str
     axes: tuple[str, ...]
@@ -89,14 +92,14 @@ class _Names:
 
     @property
     def taps(self) -> list[str]:
-        """The axes of the kernel: `ry` along `yy`."""
+        """The reduction axes of the kernel: `ry` for `yy`."""
         return [f"r{axis[0]}" for axis in self.axes]
 
 
 def _convolution(
     x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, names: _Names, in_channels: int, out_channels: int
 ) -> te.Tensor:
-    """Any number of dimensions between the batch and the channels; None: the channels are in no groups, not in one."""
+    """Build a convolution with any number of spatial dimensions; `groups` None means ungrouped."""
     spatial = [int(d) for d in x.shape[1:-1]]
     padded = _padded(x, window.padding, names.padded)
     taps = [te.reduce_axis((0, window.size), name=tap) for tap in names.taps]
@@ -114,7 +117,7 @@ def _convolution(
 
 
 _AXES = {1: ("l",), 2: ("h", "w"), 3: ("d", "h", "w")}
-"""What the dimensions between batch and channels are called, by their number."""
+"""The names of the dimensions between batch and channels, by their number."""
 
 
 def _channels_last(
@@ -129,7 +132,7 @@ def conv1d_nlc(
     n: int, length: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
     groups: int = 1, in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A convolution over one dimension."""
+    """Return a one-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
     return _channels_last(n, (length,), ci, co, window, groups, "conv1d_nlc", in_dtype)
 
@@ -138,7 +141,7 @@ def conv2d_nhwc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
     groups: int = 1, in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A convolution over two dimensions."""
+    """Return a two-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
     return _channels_last(n, (h, w), ci, co, window, groups, "conv2d_nhwc", in_dtype)
 
@@ -147,7 +150,7 @@ def conv3d_ndhwc(
     n: int, d: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
     dilation: int = 1, groups: int = 1, in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A convolution over three dimensions."""
+    """Return a three-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
     return _channels_last(n, (d, h, w), ci, co, window, groups, "conv3d_ndhwc", in_dtype)
 
@@ -156,7 +159,7 @@ def depthwise_conv2d_nhwc(
     n: int, h: int, w: int, c: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
     in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A convolution of each channel by itself."""
+    """Return a depthwise convolution: each channel by itself."""
     window = _Window(kernel_size, stride, padding, dilation)
     x = te.placeholder((n, h, w, c), name="placeholder", dtype=in_dtype)
     k = te.placeholder((1, kernel_size, kernel_size, c), name="weight", dtype=in_dtype)
@@ -174,7 +177,7 @@ def conv2d_transpose_nhwc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
     in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A transposed convolution over two dimensions: one in which only each `stride`-th place has an element."""
+    """Return a transposed two-dimensional convolution, whose input is dilated by `stride`."""
     x = te.placeholder((n, h, w, ci), name="inputs", dtype=in_dtype)
     k = te.placeholder((kernel_size, kernel_size, ci, co), name="weight", dtype=in_dtype)
     around = kernel_size - 1 - padding
@@ -198,7 +201,7 @@ def conv2d_capsule_nhwijc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
     capsule_size: int = 4, in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """A convolution whose elements are square matrices of `capsule_size`."""
+    """Return a convolution whose elements are square matrices of `capsule_size`."""
     window = _Window(kernel_size, stride, padding)
     s = capsule_size
     x = te.placeholder((n, h, w, s, s, ci), name="inputs", dtype=in_dtype)
@@ -222,7 +225,7 @@ def conv2d_nhwc_bn_relu(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
     in_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """As `conv2d_nhwc`, then a bias, the scale and offset of a normalization, and the greater of that and 0."""
+    """Return `conv2d_nhwc` followed by a bias, the scale and offset of a normalization, and relu."""
     window = _Window(kernel_size, stride, padding, dilation)
     x = te.placeholder((n, h, w, ci), name="data", dtype=in_dtype)
     k = te.placeholder((kernel_size, kernel_size, ci, co), name="kernel", dtype=in_dtype)
@@ -239,7 +242,7 @@ def conv2d_nhwc_bn_relu(
 
 
 def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dtype: str = "float32") -> Tensors:
-    """The scores of attention: queries and keys of [batch, length, heads, dim], [batch, heads, length, length]."""
+    """Return attention scores: queries and keys [batch, length, heads, dim] to [batch, heads, length, length]."""
     query, value = (
         te.placeholder((batch, length, heads, dim), name=name, dtype=in_dtype) for name in ("query", "value")
     )
@@ -261,7 +264,7 @@ def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dty
 
 
 def norm_bmn(batch: int, m: int, n: int) -> Tensors:
-    """The Euclidean norms of `batch` matrices."""
+    """Return the Euclidean norms of `batch` matrices."""
     a = te.placeholder((batch, m, n), name="A")
     i, j = te.reduce_axis((0, m), name="i"), te.reduce_axis((0, n), name="j")
     c = te.compute((batch,), lambda b: te.sum(a[b, i, j] * a[b, i, j], axis=[i, j]), name="C")
@@ -270,7 +273,7 @@ def norm_bmn(batch: int, m: int, n: int) -> Tensors:
 
 
 def softmax_mn(m: int, n: int, dtype: str = "float32") -> Tensors:
-    """The softmax of rows."""
+    """Return the softmax of rows."""
     a = te.placeholder((m, n), name="A", dtype=dtype)
     return [a, softmax(a, axis=1)]
 
@@ -290,13 +293,13 @@ WORKLOADS: dict[str, tuple[Callable[..., Tensors], tuple[tuple[int, ...], ...]]]
     "CBR": (conv2d_nhwc_bn_relu, ((1, 224, 224, 3, 64, 7, 2, 3), (1, 14, 14, 256, 256, 3, 1, 1))),
     "TBG": (transpose_batch_matmul, ((1, 128, 12, 64), (1, 128, 16, 64))),
 }
-"""Programs and their sizes, by the short names of the literature on tuning (Zheng et al., Ansor, 2020)."""
+"""The programs with their sizes, by their short names in the literature (Zheng et al., Ansor, 2020)."""
 
 
 def workload(name: str, number: int = 0) -> PrimFunc:
-    """The tensor function of a program with the sizes of that number in the table.
+    """Return the tensor function of a program with the given entry of its size table.
 
-    Raises `NameLookupError` for another name, `TiraxError` for another number.
+    Raises `NameLookupError` for an unknown name and `TiraxError` for a number outside the table.
     """
     if name not in WORKLOADS:
         raise unknown_name("workload", name, WORKLOADS)
