@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
-from ..locks import Lock
-from .errors import ArgumentError, RegistryError, unknown_name
+from ..tables import Table
+from .errors import ArgumentError, RegistryError
 
 PackedFunction = Callable[..., Any]
 
@@ -22,8 +22,11 @@ class PackedFunc(Protocol):
         ...
 
 
-_functions: dict[str, PackedFunction] = {}
-_lock = Lock()
+class _FunctionTable(Table[PackedFunction]):
+    error = RegistryError
+
+
+FUNCTIONS = _FunctionTable("packed function")
 
 
 @overload
@@ -48,32 +51,23 @@ def register_func(name: str | PackedFunction, f: PackedFunction | None = None, o
         return lambda function: register_func(name, function, override)
     if not callable(f):
         raise ArgumentError(f"'{name}' cannot be registered", expected="a callable", found=type(f).__name__)
-    with _lock:
-        if name in _functions and not override:
-            raise RegistryError(f"function '{name}' is already registered", hint="pass override=True to replace it")
-        _functions[name] = f
+    FUNCTIONS.add(name, f, override)
     return f
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
     """The function registered under `name`. Where there is none: None if `allow_missing`, else `NameLookupError`."""
-    f = _functions.get(name)
-    if f is None and not allow_missing:
-        raise unknown_name("packed function", name, list_global_func_names())
-    return f
+    return FUNCTIONS.get(name) if allow_missing else FUNCTIONS.find(name)
 
 
 def remove_global_func(name: str) -> None:
     """Forget `name`; executables that are loaded already keep the function. Raises `NameLookupError`."""
-    with _lock:
-        if _functions.pop(name, None) is None:
-            raise unknown_name("packed function", name, list(_functions))
+    FUNCTIONS.remove(name)
 
 
 def list_global_func_names() -> list[str]:
     """The names of all registered functions, sorted."""
-    with _lock:
-        return sorted(_functions)
+    return sorted(FUNCTIONS)
 
 
 def convert(value: Any) -> Any:

@@ -26,6 +26,7 @@ from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.relax.operator import OPERATORS
 from ..dialects.sched import INSTRUCTIONS, Result, Spec, declare, spec_of
+from ..tables import Table
 from .state import ScheduleError
 from .trace import Location
 
@@ -49,7 +50,7 @@ class Primitive:
         return kinds_of(self.function, self.spec.inputs)
 
 
-PRIMITIVES: dict[str, Primitive] = {}
+PRIMITIVES: Table[Primitive] = Table("primitive")
 
 Adapter = Callable[[Any, dict[str, Any]], dict[str, Any]]
 """(schedule, arguments as the user gave them) -> arguments as they are recorded, and as the primitive takes them."""
@@ -80,7 +81,8 @@ def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -
             raise TiraxError(wrong, expected=spec.params, found=sorted(names))
         self = state.replace(name="self", annotation=inspect.Parameter.empty)
         method = signature.replace(parameters=[self, *params])
-        PRIMITIVES[name] = Primitive(spec, function, method, shown_signature(spec, method), adapt, follow)
+        shown = shown_signature(spec, method)
+        PRIMITIVES.add(name, Primitive(spec, function, method, shown, adapt, follow))
         return function
 
     return register

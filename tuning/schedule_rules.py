@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from ..diagnostics import unknown_name
 from ..dialects import tir
 from ..dialects.sym import IndexMapAttr, IndexMapping
 from ..dialects.sym.expr import SymExpr, Var, floordiv, floormod
@@ -19,6 +18,7 @@ from ..ir.affine.values import sym_expr_of
 from ..schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError
 from ..schedule import state as st
 from ..schedule.tensor_intrin import TensorIntrin
+from ..tables import Table
 from ..transforms.layout.attributes import layout_free
 from ..transforms.layout.split_layout_rewrite_preproc import MARK
 from . import analysis
@@ -46,7 +46,7 @@ class ScheduleRule:
 
 # Custom rules named by a block's annotation.
 
-CUSTOM_RULES: dict[str, Callable[[Schedule, BlockRV], list[Schedule] | Schedule]] = {}
+CUSTOM_RULES: Table[Callable[[Schedule, BlockRV], list[Schedule] | Schedule]] = Table("schedule rule")
 """Custom rules by name; the annotation `schedule_rule` of a block selects one."""
 
 
@@ -61,10 +61,9 @@ class ApplyCustomRule(ScheduleRule):
         name = analysis.annotation(op, "schedule_rule") if isinstance(op, tir.BlockOp) else None
         if name is None or name == "None":
             return [sch]
-        if name not in CUSTOM_RULES:
-            raise unknown_name("schedule rule", str(name), CUSTOM_RULES)
+        rule = CUSTOM_RULES.find(str(name))
         sch.unannotate(block, "schedule_rule")
-        result = CUSTOM_RULES[name](sch, block)
+        result = rule(sch, block)
         return [result] if isinstance(result, Schedule) else list(result)
 
 

@@ -48,6 +48,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import ArgumentsError, DTypeError, ShapeError, TiraxError
+from ...tables import Table
 from ..assembly import (
     parse_literal,
     parse_name,
@@ -65,7 +66,7 @@ from ..quick import make
 from ..sym.expr import Const, SymExpr, minimum
 from .devices import device_text
 from .parameters import PARAMETERS, REQUIRED
-from .registry import Registry
+from .plugins import load_plugins
 from .types import OBJECT, PrimType, ShapeType, TensorType, is_base_of, on_device
 
 
@@ -501,7 +502,7 @@ class Operator(IRDLOperation):
         return cls._parse_plain_arg(parser, name)
 
 
-OPERATORS: Registry[Operator] = Registry()
+OPERATORS: Table[type[Operator]] = Table("operator", load_plugins)
 """All operators by name, e.g. `relax.nn.relu`: those of the core and those that plug-ins declare."""
 
 _FIELDS: dict[str, Callable[[], Any]] = {"": operand_def, "*": var_operand_def, "?": opt_operand_def}
@@ -534,8 +535,14 @@ def define_operator(cls: type[Any], name: str, names: tuple[str, ...], specs: Ma
         setattr(cls, field, value)
     defined: type[Operator] = irdl_op_definition(cls)
     defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
-    OPERATORS.declare(name, defined)
+    OPERATORS.add(name, defined, override=_is_declared_in(name, cls.__module__))
     return defined
+
+
+def _is_declared_in(name: str, module: str) -> bool:
+    """Return whether an operator of the name is declared, by this module: it runs again, or its attributes changed."""
+    existing = OPERATORS.declared(name)
+    return existing is not None and existing.__module__ == module
 
 
 def as_dtype(value: str | Attribute | None) -> Attribute | None:

@@ -17,6 +17,7 @@ import numpy as np
 from ...dialects.sym import expr as sym
 from ...dialects.sym.analyzer import Analyzer, is_nonnegative
 from ...dialects.sym.expr import SymExpr, as_expr
+from ...tables import Table
 from .node import Node
 from .tensors import dtype_name
 from .values import MOST_KNOWN, Result, Value
@@ -29,15 +30,8 @@ class _NotFollowed(Exception):
 
 
 _Row = Callable[..., Any]
-_ROWS: dict[str, _Row] = {}
-
-
-def _row(*names: str) -> Callable[[_Row], _Row]:
-    def register(function: _Row) -> _Row:
-        _ROWS.update(dict.fromkeys(names, function))
-        return function
-
-    return register
+_ROWS: Table[_Row] = Table("function of known integers")
+_row = _ROWS.row
 
 
 def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:

@@ -43,8 +43,10 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
+from ...diagnostics import TiraxError
 from ...dialects.relax.operator import OPERATORS
 from ...handles.relax.expr import Expr
+from ...tables import Table
 from .node import Node
 from .values import Value, op
 
@@ -62,7 +64,8 @@ class Row:
     convert: Converter
 
 
-_ROWS: dict[tuple[str, str], list[Row]] = {}
+CONVERTERS: Table[list[Row]] = Table("converter")
+"""The rows of each operator, `Foo` or `domain.Foo`, newest version first."""
 
 
 def converter(*names: str, since: int = 1, domain: str = "") -> Callable[[Converter], Converter]:
@@ -70,12 +73,17 @@ def converter(*names: str, since: int = 1, domain: str = "") -> Callable[[Conver
 
     def register(convert: Converter) -> Converter:
         for name in names:
-            table = _ROWS.setdefault((domain, name), [])
-            table.append(Row(since, convert))
-            table.sort(key=lambda row: -row.since)
+            _add(f"{domain}.{name}" if domain else name, Row(since, convert))
         return convert
 
     return register
+
+
+def _add(name: str, row: Row) -> None:
+    others = [r for r in CONVERTERS.get(name, []) if r.since != row.since]
+    if len(others) < len(CONVERTERS.get(name, [])):
+        raise TiraxError(f"converter '{name}' of version {row.since} is already registered")
+    CONVERTERS.add(name, sorted([*others, row], key=lambda r: -r.since), override=True)
 
 
 def rows(convert: Converter, names: str, since: int = 1, domain: str = "") -> None:
@@ -98,7 +106,7 @@ def lookup(domain: str, name: str, version: int) -> Converter | None:
 
     `operators` fills the table when it is imported, which `graph.py` does.
     """
-    table = _ROWS.get((domain, name), ())
+    table = CONVERTERS.get(f"{domain}.{name}" if domain else name, [])
     return next((row.convert for row in table if row.since <= version), None)
 
 
@@ -134,8 +142,3 @@ class Converters:
     def lookup(self, domain: str, name: str, version: int) -> Converter | None:
         """The converter of an operator in a version of its domain, None where there is none."""
         return self._own.get(f"{domain}.{name}" if domain else name) or lookup(domain, name, version)
-
-
-def converted_operators() -> list[tuple[str, str]]:
-    """The domain and the name of each operator with a row."""
-    return sorted(_ROWS)

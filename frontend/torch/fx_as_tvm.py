@@ -13,6 +13,7 @@ from typing import Any
 
 from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
+from ...tables import Table
 from ..block_builder import BlockBuilder
 from ..importing.relax_operators import R
 from .emitter import axes_of, dtype_of, rank_of, shape_of
@@ -42,12 +43,12 @@ def from_fx(
     return importer.module(input_info, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
-_ROWS: dict[str, tuple[Converter, str]] = {}
+_ROWS: Table[tuple[Converter, str]] = Table("form of TVM")
 
 
 def _row(name: str, difference: str = "") -> Callable[[Converter], Converter]:
     def add(converter: Converter) -> Converter:
-        _ROWS[name] = converter, difference
+        _ROWS.add(name, (converter, difference))
         return converter
 
     return add

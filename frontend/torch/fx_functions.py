@@ -14,6 +14,7 @@ from typing import Any
 
 from ...diagnostics import UnsupportedError
 from ...handles.relax.expr import Expr, ShapeExpr, const
+from ...tables import Table
 from ..block_builder import BlockBuilder
 from ..importing.random_numbers import RandomNumbers, Seed
 from ..importing.relax_operators import R
@@ -69,18 +70,11 @@ _DTYPES = {"float": "float32", "half": "float16", "double": "float64", "int": "i
 _DROPOUTS = frozenset(("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"))
 _ARGUMENT_NAMES = {"input": "x", "self": "x", "tensor": "x"}
 
-_ADAPTERS: dict[str, Adapter] = {}
+_ADAPTERS: Table[Adapter] = Table("adapter")
 
 
-def adapter(*names: str) -> Callable[[Adapter], Adapter]:
-    """The decorator of a function or method by name."""
-
-    def add(function: Adapter) -> Adapter:
-        for name in names:
-            _ADAPTERS[name] = function
-        return function
-
-    return add
+adapter = _ADAPTERS.row
+"""The decorator of an adapter, with the names of its functions or methods."""
 
 
 class FxEmitter(Emitter):
@@ -188,7 +182,7 @@ def _largest(name: str) -> Adapter:
     return call
 
 
-_ADAPTERS["max"], _ADAPTERS["min"] = _largest("max"), _largest("min")
+_ADAPTERS.update({name: _largest(name) for name in ("max", "min")})
 
 
 def _reduced(name: str, with_dim: str) -> Adapter:
@@ -202,9 +196,9 @@ def _reduced(name: str, with_dim: str) -> Adapter:
 
 
 for _name, _with_dim in (("sum", "sum.dim_IntList"), ("mean", "mean.dim"), ("prod", "prod.dim_int")):
-    _ADAPTERS[_name] = _reduced(_name, _with_dim)
+    _ADAPTERS.add(_name, _reduced(_name, _with_dim))
 for _name in ("any", "all"):
-    _ADAPTERS[_name] = _reduced(_name, f"{_name}.dim")
+    _ADAPTERS.add(_name, _reduced(_name, f"{_name}.dim"))
 
 
 def _deviation(name: str) -> Adapter:
@@ -218,7 +212,7 @@ def _deviation(name: str) -> Adapter:
     return call
 
 
-_ADAPTERS["std"], _ADAPTERS["var"] = _deviation("std"), _deviation("var")
+_ADAPTERS.update({name: _deviation(name) for name in ("std", "var")})
 
 
 def _softmax(name: str) -> Adapter:
@@ -228,7 +222,7 @@ def _softmax(name: str) -> Adapter:
     return call
 
 
-_ADAPTERS["softmax"], _ADAPTERS["log_softmax"] = _softmax("softmax"), _softmax("log_softmax")
+_ADAPTERS.update({name: _softmax(name) for name in ("softmax", "log_softmax")})
 
 
 def _implicit_dim(x: Expr) -> int:
@@ -388,7 +382,7 @@ def _losses(name: str, row: str) -> None:
     def call(e: FxEmitter, x: Expr, target: Expr, *args: Any, reduction: str = "mean", **kwargs: Any) -> Any:
         return table_row(e, row, x, target, *args, reduction=_REDUCTIONS[reduction], **_known(kwargs))
 
-    _ADAPTERS[name] = call
+    _ADAPTERS.add(name, call)
 
 
 def _known(kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -468,7 +462,7 @@ def _pool(name: str) -> None:
             raise UnsupportedError("the positions of the maxima are results")
         return table_row(e, name, x, kernel_size, stride or (), padding, dilation, ceil_mode)
 
-    _ADAPTERS[name] = call
+    _ADAPTERS.add(name, call)
 
 
 for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):

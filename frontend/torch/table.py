@@ -32,26 +32,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from ...tables import Table
+
 Converter = Callable[..., Any]
 _Row = TypeVar("_Row", bound=Converter)
 
 IGNORED = frozenset(("layout", "device", "pin_memory", "memory_format", "generator", "non_blocking", "copy"))
 """Arguments that are left out: all tensors are dense, row major and on the CPU, and random numbers have no row."""
 
-_ROWS: dict[str, Converter] = {}
+
+def _load_operators() -> None:
+    from . import operators
+
+    operators.load()
 
 
-def row(*names: str) -> Callable[[_Row], _Row]:
-    """The decorator of a row for operators or overloads called `names`."""
+CONVERTERS: Table[Converter] = Table("converter", _load_operators)
+"""The converter of each operator (`max`) or overload (`max.dim`)."""
 
-    def add(function: _Row) -> _Row:
-        for name in names:
-            if name in _ROWS:
-                raise KeyError(f"the table has a row '{name}' already")
-            _ROWS[name] = function
-        return function
 
-    return add
+row = CONVERTERS.row
+"""The decorator of a converter, with the names of its operators or overloads."""
 
 
 def add_rows(rows: Iterable[tuple[str, Converter]]) -> None:
@@ -60,15 +61,6 @@ def add_rows(rows: Iterable[tuple[str, Converter]]) -> None:
         row(name)(function)
 
 
-def rows() -> dict[str, Converter]:
-    """The whole table, by name."""
-    from . import operators
-
-    operators.load()
-    return _ROWS
-
-
 def lookup(operator: str, overload: str = "default") -> Converter | None:
     """The row for an overload of an operator: `lookup("max", "dim")`; None where there is none."""
-    table = rows()
-    return table.get(f"{operator}.{overload}") or table.get(operator)
+    return CONVERTERS.get(f"{operator}.{overload}") or CONVERTERS.get(operator)

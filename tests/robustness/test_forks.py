@@ -45,11 +45,11 @@ base, loaded, fresh = MemoryDatabase(), compiled(TEXT), compiled(TEXT)
 LOCKS = {
     "an executable": (fresh._lock, lambda: (fresh["main"](x) == x + 1).all()),
     "linking": (jit._lock, lambda: jit.link_native(["checksum"], [])),
-    "packed functions": (registry._lock, lambda: registry.register_func("forks.f", print, True) is print),
+    "packed functions": (registry.FUNCTIONS._lock, lambda: registry.register_func("forks.f", print, True) is print),
     "texts": (python_text._reading, lambda: python_text.python_tree("x")),
     "plug-ins": (OPERATORS._lock, lambda: len(OPERATORS) > 0),
     "recordings": (recorder._lock, lambda: loaded.profile("main", x)),
-    "fusion patterns": (fusion_pattern._lock, lambda: fusion_pattern.get_patterns_with_prefix("none") == []),
+    "fusion patterns": (fusion_pattern.PATTERNS._lock, lambda: fusion_pattern.get_patterns_with_prefix("none") == []),
     "tuning": (base._lock, lambda: base.commit_workload(IRModule(parse(TEXT)))),
 }
 assert all(work() for name, (_, work) in LOCKS.items() if name not in ("an executable", "plug-ins"))

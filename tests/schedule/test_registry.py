@@ -14,7 +14,7 @@ from tirax.schedule.state import State
 
 @pytest.fixture(autouse=True)
 def _tables():
-    tables = (INSTRUCTIONS, OPS, PRIMITIVES)
+    tables = (INSTRUCTIONS, OPS, PRIMITIVES._entries)
     before = [dict(table) for table in tables]
     yield
     for table, rows in zip(tables, before, strict=True):

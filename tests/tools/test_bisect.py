@@ -171,7 +171,7 @@ def test_the_step_of_a_schedule_is_named(cli, tmp_path, monkeypatch):
         right.function(state, loop)
         change_constant(state.module)
 
-    monkeypatch.setitem(PRIMITIVES, "vectorize", dataclasses.replace(right, function=vectorize))
+    monkeypatch.setitem(PRIMITIVES._entries, "vectorize", dataclasses.replace(right, function=vectorize))
     path = tmp_path / "scheduled.mlir"
     path.write_text(SCHEDULED)
     said = cli("bisect", path, "-p", "normalize,apply-schedule", "--sizes", "2").out

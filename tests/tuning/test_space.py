@@ -89,7 +89,7 @@ def test_a_block_asks_for_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
         sch.unroll(sch.get_loops(block)[-1])
         return sch
 
-    monkeypatch.setitem(CUSTOM_RULES, "unrolled", unrolled)
+    monkeypatch.setitem(CUSTOM_RULES._entries, "unrolled", unrolled)
     marked = Schedule(module_of(SMALL))
     marked.annotate(marked.get_block("C"), "schedule_rule", "unrolled")
     space = PostOrderApply(sch_rules=[ApplyCustomRule()], postprocs=(), mutator_probs=None)

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
 from ...handles.relax.expr import Expr, Var, bound_expr, expr_of
-from ...locks import Lock
+from ...tables import Table
 from ..dpl.graph import BlockIndex, consumers
 from ..dpl.matcher import Matches
 from ..dpl.patterns import DFPattern
@@ -87,8 +87,7 @@ def fusion_pattern(given: Any) -> FusionPattern:
 
 # The fusion patterns of libraries and code generators, by name.
 
-_patterns: dict[str, FusionPattern] = {}
-_lock = Lock()
+PATTERNS: Table[FusionPattern] = Table("fusion pattern")
 
 
 def register_patterns(patterns: Iterable[Any]) -> None:
@@ -97,26 +96,21 @@ def register_patterns(patterns: Iterable[Any]) -> None:
     One of a name that is registered already takes its place, with the priority of a new one. Raises `TiraxError` for
     what is no pattern.
     """
-    made = [fusion_pattern(p) for p in patterns]
-    with _lock:
-        for p in made:
-            _patterns.pop(p.name, None)
-            _patterns[p.name] = p
+    for p in [fusion_pattern(p) for p in patterns]:
+        PATTERNS.add(p.name, p, override=True)
 
 
 def get_patterns_with_prefix(prefix: str) -> list[FusionPattern]:
     """The patterns whose names begin with `prefix`, in order of priority: the last registered comes first."""
-    with _lock:
-        return [p for name, p in reversed(_patterns.items()) if name.startswith(prefix)]
+    return [p for name, p in reversed(list(PATTERNS.items())) if name.startswith(prefix)]
 
 
 def get_pattern(name: str) -> FusionPattern | None:
     """The pattern of this name, None where there is none."""
-    return _patterns.get(name)
+    return PATTERNS.get(name)
 
 
 def remove_patterns(prefix: str) -> None:
     """Forget the patterns whose names begin with `prefix`."""
-    with _lock:
-        for name in [n for n in _patterns if n.startswith(prefix)]:
-            del _patterns[name]
+    for name in [n for n in PATTERNS if n.startswith(prefix)]:
+        PATTERNS.remove(name)

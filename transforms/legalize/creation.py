@@ -10,7 +10,7 @@ from ...dialects.relax.operator import Operator
 from .elementwise import full
 from .legalize_rules import RULES, Emit, operand, result_dims, result_tensor, rule
 
-RULES["relax.full_like"] = full
+RULES.add("relax.full_like", full)
 
 
 @rule("relax.arange")

@@ -55,8 +55,8 @@ def binary(function: Callable[..., Any], name: str) -> LegalizeRule:
 RULES.update({f"relax.{n}": _unary(getattr(topi, n), f"tir_{n}") for n in _UNARY.split()})
 RULES.update({f"relax.nn.{n}": _unary(getattr(topi.nn, n), n) for n in _ACTIVATIONS.split()})
 RULES.update({f"relax.{n}": _unary(getattr(special, n), n) for n in _SPECIAL.split()})
-RULES["relax.square"] = _unary(_square, "tir_square")
-RULES["relax.erf"] = _unary(topi.erf, "erf")
+RULES.add("relax.square", _unary(_square, "tir_square"))
+RULES.add("relax.erf", _unary(topi.erf, "erf"))
 RULES.update({f"relax.{n}": binary(getattr(topi, n), n) for n in _BINARY.split()})
 
 
@@ -95,8 +95,8 @@ def _filled(value: int, name: str) -> LegalizeRule:
     return lambda op: Emit(topi.full, (result_dims(op), result_tensor(op).element, value), name)
 
 
-RULES["relax.zeros"] = RULES["relax.zeros_like"] = _filled(0, "zeros")
-RULES["relax.ones"] = RULES["relax.ones_like"] = _filled(1, "ones")
+RULES.row("relax.zeros", "relax.zeros_like")(_filled(0, "zeros"))
+RULES.row("relax.ones", "relax.ones_like")(_filled(1, "ones"))
 
 
 @rule("relax.full")

@@ -109,4 +109,4 @@ def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int)
         param._type = marked  # pyright: ignore[reportPrivateUsage]
 
 
-BUILDERS["relax.layout_transform"] = layout_transform
+BUILDERS.add("relax.layout_transform", layout_transform)

@@ -13,6 +13,7 @@ from ...dialects import relax, tir
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr, const
+from ...tables import Table
 from ...te.emit import TECall
 
 
@@ -60,21 +61,15 @@ class Builder(Protocol):
         ...
 
 
-BUILDERS: dict[str, Callable[[Builder, Operator], SSAValue | None]] = {}
+BUILDERS: Table[Callable[[Builder, Operator], SSAValue | None]] = Table("legalization into operators of")
 """Rules of operators that become other Relax operations, by name: `(builder, op) -> value`; None leaves it as it is."""
 
-RULES: dict[str, LegalizeRule] = {}
+RULES: Table[LegalizeRule] = Table("legalization rule")
 """The rule of each operator, by the operator's name."""
 
 
-def rule(name: str) -> Callable[[LegalizeRule], LegalizeRule]:
-    """Make the decorated function the rule of the operator `name`."""
-
-    def define(function: LegalizeRule) -> LegalizeRule:
-        RULES[name] = function
-        return function
-
-    return define
+rule = RULES.row
+"""The decorator of a rule, with the names of its operators."""
 
 
 def rule_of(op: Operator) -> LegalizeRule | None:

@@ -20,8 +20,8 @@ def _along_axis(function: Callable[..., Any], name: str) -> LegalizeRule:
 
 _REDUCTIONS = "sum prod max min mean std variance argmax argmin"
 RULES.update({f"relax.{n}": _reduction(getattr(topi, n), n) for n in _REDUCTIONS.split()})
-RULES["relax.nn.softmax"] = _along_axis(topi.nn.softmax, "softmax")
-RULES["relax.nn.log_softmax"] = _along_axis(topi.nn.log_softmax, "log_softmax")
+RULES.add("relax.nn.softmax", _along_axis(topi.nn.softmax, "softmax"))
+RULES.add("relax.nn.log_softmax", _along_axis(topi.nn.log_softmax, "log_softmax"))
 
 
 @rule("relax.nn.layer_norm")

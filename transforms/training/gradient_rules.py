@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...handles.relax.expr import Expr, Tuple
+from ...tables import Table
 from .expressions import call, dims, shape, tensor
 
 Gradients = Sequence[Expr | list[Expr] | None]
@@ -77,7 +78,7 @@ class Site:
 
 GradientRule = Callable[[Site], Gradients]
 
-GRADIENTS: dict[str, GradientRule] = {}
+GRADIENTS: Table[GradientRule] = Table("gradient rule")
 """The rule of each operator, by its name without `relax.`."""
 
 CONSTANT: frozenset[str] = frozenset(
@@ -96,11 +97,5 @@ CONSTANT: frozenset[str] = frozenset(
 """Operators through which no gradient flows: what they give does not change with their arguments, or only in steps."""
 
 
-def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
-    """Make the decorated function the rule of operators, named without `relax.`."""
-
-    def define(rule: GradientRule) -> GradientRule:
-        GRADIENTS.update(dict.fromkeys(names, rule))
-        return rule
-
-    return define
+gradient = GRADIENTS.row
+"""The decorator of a rule, with the names of its operators without `relax.`."""

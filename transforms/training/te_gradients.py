@@ -9,20 +9,21 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
 from xdsl.ir import Operation
 
-from ...diagnostics import TiraxError, unknown_name
+from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import from_attr
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr
 from ...ir.functions.lookup import functions
 from ...ir.rewriting.edit import insert_before
+from ...tables import Table
 from ...te.emit import call_te
 from .expressions import Tape
 
 TEGradient = Callable[..., Any]
 """`(output_grad, *inputs, **te_grad_kwargs) -> gradients`: tensors, one for each input."""
 
-_FUNCTIONS: dict[str, TEGradient] = {}
+_FUNCTIONS: Table[TEGradient] = Table("gradient of a tensor function")
 
 
 def register_te_gradient(te_grad_name: str, te_grad_func: TEGradient | None = None) -> Any:
@@ -32,10 +33,7 @@ def register_te_gradient(te_grad_name: str, te_grad_func: TEGradient | None = No
     tensor function and `te_grad_kwargs`, and gives a tensor for each argument.
     """
 
-    def define(function: TEGradient) -> TEGradient:
-        _FUNCTIONS[te_grad_name] = function
-        return function
-
+    define = _FUNCTIONS.row(te_grad_name, override=True)
     return define if te_grad_func is None else define(te_grad_func)
 
 
@@ -46,12 +44,11 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
     """
     assert op.te_grad_name is not None
     name = op.te_grad_name.data
-    if name not in _FUNCTIONS:
-        raise unknown_name("gradient of a tensor function", name, _FUNCTIONS)
+    function = _FUNCTIONS.find(name)
     given: dict[str, Any] = {}
     if op.te_grad_kwargs is not None:
         given = {k: from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
-    made = call_te(_FUNCTIONS[name], grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
+    made = call_te(function, grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
     out = made.out_type
     if isinstance(out, TupleType) and len(out.types) == 1:
         made = replace(made, out_type=out.types.data[0])  # a list of one tensor is this tensor, as in TVM

@@ -6,7 +6,7 @@ import pytest
 from tirax.driver.build import build
 from tirax.frontend.importing.errors import UnsupportedOperators
 from tirax.frontend.onnx import converter, converter_stub, from_onnx, op
-from tirax.frontend.onnx.table import _ROWS
+from tirax.frontend.onnx.table import CONVERTERS
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 helper = onnx.helper
@@ -40,11 +40,11 @@ def test_it_comes_before_that_of_the_table():
     np.testing.assert_array_equal(build(from_onnx(relu))["main"](-X), X * 0)
 
 
-def test_rows_of_plugins_are_in_the_table(monkeypatch):
-    monkeypatch.setitem(_ROWS, ("my", "Scale"), [])
-    converter("Scale", domain="my")(scaled)
+def test_rows_of_plugins_are_in_the_table():
     mine = model(helper.make_node("Scale", ["x"], ["y"], domain="my"))
-    np.testing.assert_array_equal(build(from_onnx(mine))["main"](X), X * 3)
+    with CONVERTERS.added("my.Scale", []):
+        converter("Scale", domain="my")(scaled)
+        np.testing.assert_array_equal(build(from_onnx(mine))["main"](X), X * 3)
 
 
 def test_a_stub_names_what_onnx_knows():

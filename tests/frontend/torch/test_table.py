@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tirax.frontend.torch.arguments import operator_name
-from tirax.frontend.torch.table import IGNORED, lookup, rows
+from tirax.frontend.torch.table import CONVERTERS, IGNORED, lookup
 
 torch = pytest.importorskip("torch", reason="the schemas of operators are PyTorch's")
 pytest.importorskip("torch.ao.quantization.fx._decomposed", reason="it registers `quantized_decomposed`")
@@ -20,7 +20,7 @@ def overloads_of(name: str) -> list[Any]:
     operator, _, overload = operator.partition(".")
     packet = getattr(getattr(torch.ops, namespace or "aten"), operator)
     overloads = [getattr(packet, n) for n in ([overload] if overload else packet.overloads())]
-    return [o for o in overloads if lookup(*operator_name(o)) is rows()[name] and _is_of_tensors(o._schema)]
+    return [o for o in overloads if lookup(*operator_name(o)) is CONVERTERS[name] and _is_of_tensors(o._schema)]
 
 
 def _is_of_tensors(schema: Any) -> bool:
@@ -28,9 +28,9 @@ def _is_of_tensors(schema: Any) -> bool:
     return any("Tensor" in t for t in types) and not any(a.is_out for a in schema.arguments)
 
 
-@pytest.mark.parametrize("name", sorted(rows()))
+@pytest.mark.parametrize("name", sorted(CONVERTERS))
 def test_rows_take_the_arguments_of_the_schema(name: str) -> None:
-    parameters = list(inspect.signature(rows()[name]).parameters.values())[1:]
+    parameters = list(inspect.signature(CONVERTERS[name]).parameters.values())[1:]
     anything = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     overloads = overloads_of(name)
     assert overloads, f"no overload of {name} is converted by its row"
