@@ -16,49 +16,52 @@ from .document import Document, Expr, PrinterConfig, atom
 from .literals import string
 from .struct_info import struct_info
 from .symbolic import symbolic
-from .tir import TIRPrinter
+from .tir import STATEMENTS, print_axis, print_block_body
 from .tir_expressions import EXPRESSIONS
+from .tir_printer import TIRPrinter
 from .undeclared import undeclared
 
 
-class FragmentPrinter(TIRPrinter):
-    """Prints a part of a tensor function."""
+def _printer(options: dict[str, Any]) -> TIRPrinter:
+    """`and` of vectors is printed as TVM does: the parser takes it for `bitwise_and`, as TVM's."""
+    return TIRPrinter(Document(PrinterConfig(**options)), STATEMENTS, is_read_back=False)
 
-    is_read_back = False  # `and` of vectors is printed as TVM does; the parser takes it for `bitwise_and`, as TVM's
 
-    def statements(self, ops: Sequence[Operation]) -> None:
-        """Print statements that follow each other."""
-        bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
-        self._undeclared = undeclared(inner for body in bodies for inner in body)
-        last: Operation | None = None
-        for op in ops:
-            if isinstance(op, tir.FuncOp):
-                self._root_block(op)
-                last = op
-            elif type(op) not in EXPRESSIONS:
-                last = self._statements((op,)) or last
-        self._end(last, ops)
-
-    def definition(self, op: tir.BlockOp | tir.FuncOp) -> None:
-        """Print a block without the values of its iterators."""
+def _statements(p: TIRPrinter, ops: Sequence[Operation]) -> None:
+    """Print statements that follow each other."""
+    bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
+    p.undeclared = undeclared(inner for body in bodies for inner in body)
+    last: Operation | None = None
+    for op in ops:
         if isinstance(op, tir.FuncOp):
-            self._undeclared = undeclared(op.body.block.ops)
-            self._root_block(op, ", no_realize=True")
-            return
-        self._undeclared = undeclared(op.body.block.ops, op)
-        self.doc.line(f"with {self.doc.tir('block')}({string(op.block_name.data)}, no_realize=True):")
-        with self.doc.indented():
-            for var, kind, least, extent in zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True):
-                self._axis(var, kind, None, least, extent)
-            self._block_body(op)
+            _root_block(p, op)
+            last = op
+        elif type(op) not in EXPRESSIONS:
+            last = p.statements((op,)) or last
+    p.end(last, ops)
 
-    def _root_block(self, func: tir.FuncOp, options: str = "") -> None:
-        """What a function does, which TVM has in a block."""
-        self.doc.line(f'with {self.doc.tir("block")}("root"{options}):')
-        with self.doc.indented():
-            self.doc.line(f"{self.doc.tir('reads')}()")
-            self.doc.line(f"{self.doc.tir('writes')}()")
-            self._statements(func.body.block.ops)
+
+def _definition(p: TIRPrinter, op: tir.BlockOp | tir.FuncOp) -> None:
+    """Print a block without the values of its iterators."""
+    if isinstance(op, tir.FuncOp):
+        p.undeclared = undeclared(op.body.block.ops)
+        _root_block(p, op, ", no_realize=True")
+        return
+    p.undeclared = undeclared(op.body.block.ops, op)
+    p.doc.line(f"with {p.doc.tir('block')}({string(op.block_name.data)}, no_realize=True):")
+    with p.doc.indented():
+        for var, kind, least, extent in zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True):
+            print_axis(p, var, kind, None, least, extent)
+        print_block_body(p, op)
+
+
+def _root_block(p: TIRPrinter, func: tir.FuncOp, options: str = "") -> None:
+    """What a function does, which TVM has in a block."""
+    p.doc.line(f'with {p.doc.tir("block")}("root"{options}):')
+    with p.doc.indented():
+        p.doc.line(f"{p.doc.tir('reads')}()")
+        p.doc.line(f"{p.doc.tir('writes')}()")
+        p.statements(func.body.block.ops)
 
 
 class StructInfoPrinter:
@@ -106,26 +109,24 @@ def print_struct_info(t: Attribute, **options: Any) -> str:
 @nesting_checked()
 def print_expression(value: SSAValue, **options: Any) -> str:
     """The text of an expression, without a declaration of its variables."""
-    return FragmentPrinter(Document(PrinterConfig(**options))).value(value).text
+    return _printer(options).value(value).text
 
 
 @nesting_checked()
 def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
     """The text of a block as a definition, without the values of its iterators and its predicate."""
-    doc = Document(PrinterConfig(**options))
-    printer = FragmentPrinter(doc)
-    printer.definition(op)
-    return _text(doc, printer)
+    printer = _printer(options)
+    _definition(printer, op)
+    return _text(printer)
 
 
 @nesting_checked()
 def print_statements(ops: Sequence[Operation], **options: Any) -> str:
     """The text of statements that follow each other, after the variables and buffers that they take from elsewhere."""
-    doc = Document(PrinterConfig(**options))
-    printer = FragmentPrinter(doc)
-    printer.statements(ops)
-    return _text(doc, printer)
+    printer = _printer(options)
+    _statements(printer, ops)
+    return _text(printer)
 
 
-def _text(doc: Document, printer: FragmentPrinter) -> str:
-    return "\n".join(["# from tvm.script import tir as " + doc.config.tir_prefix, "", *printer.declared, *doc.lines])
+def _text(p: TIRPrinter) -> str:
+    return "\n".join(["# from tvm.script import tir as " + p.doc.config.tir_prefix, "", *p.declared, *p.doc.lines])

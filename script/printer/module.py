@@ -14,8 +14,8 @@ from ...dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
 from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
 from .literals import dictionary, has_form, string
-from .relax import INLINE, RelaxPrinter
-from .tir import TIRPrinter
+from .relax import INLINE, RelaxPrinter, packed_function, print_relax_function
+from .tir import print_tir_function
 from .tir_expressions import EXPRESSIONS
 
 _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.ExternOp, relax.FuncOp)
@@ -113,11 +113,11 @@ def _kind(op: Operation) -> int | None:
 
 def _function(doc: Document, op: Operation) -> None:
     if isinstance(op, tir.FuncOp):
-        TIRPrinter(doc).function(op)
+        print_tir_function(doc, op)
     elif isinstance(op, relax.FuncOp):
-        RelaxPrinter(doc, (op,)).function(op)
+        print_relax_function(RelaxPrinter(doc, (op,)), op)
     elif isinstance(op, relax.ExternOp):
-        text = RelaxPrinter(doc, ()).packed(op.global_symbol.data, op.callable_type)
+        text = packed_function(RelaxPrinter(doc, ()), op.global_symbol.data, op.callable_type)
         doc.line(f"{op.sym_name.data} = {text}", op)
     else:
         raise UnsupportedError(f"{op.name} has no form in TVMScript", expected="a module, relax.func or tir.func")

@@ -1,0 +1,310 @@
+"""Statements and values of a TIR function as text: their names, and the lines that declare buffers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType, NoneAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym.expr import SymExpr, Var, i32
+from ...dialects.tir.types import DEFAULT_ALIGN
+from .document import Document, Expr, atom
+from .literals import parenthesized, string, tir_int
+from .names import NameScope
+from .symbolic import symbolic
+from .tir_expressions import EXPRESSIONS, constant_of, type_name
+
+_MAX_EXPRESSION = 1 << 22
+
+
+StatementPrinter = Callable[["TIRPrinter", Any], None]
+"""Prints a statement of a kind."""
+
+
+class _Values(dict[SSAValue, Expr]):
+    """What values print as; what the program does not define is found out when it is needed."""
+
+    def __init__(self, printer: TIRPrinter):
+        super().__init__()
+        self._printer = printer
+
+    def __missing__(self, value: SSAValue) -> Expr:
+        owner = value.owner
+        printed = EXPRESSIONS.get(type(owner)) if isinstance(owner, Operation) else None
+        if printed is None:
+            return self._printer.free(value)
+        self[value] = printed(self._printer, owner)
+        return self[value]
+
+
+class TIRPrinter:
+    """What is known of a TIR function while it is printed; `declared` are the lines for what it does not define.
+
+    `printers` has a function for each kind of statement. Text of a program `is_read_back`, of a part of one it is not.
+    """
+
+    def __init__(
+        self, doc: Document, printers: Mapping[type[Operation], StatementPrinter], *, is_read_back: bool = True
+    ):
+        config = doc.config
+        self.doc = doc
+        self.is_read_back = is_read_back
+        self.names = NameScope("_", (config.tir_prefix, config.ir_prefix, config.relax_prefix, "range"))
+        self.values: dict[SSAValue, Expr] = _Values(self)
+        self.symbols: dict[str | SSAValue, Expr] = {}
+        self.of_strides: set[str | SSAValue] = set()
+        self.declared: list[str] = []
+        self.depth = doc.depth
+        self.foreign: set[SSAValue] = set()
+        self.undeclared: Mapping[Operation, list[SSAValue]] = {}
+        self._printers = printers
+
+    def value(self, value: SSAValue) -> Expr:
+        return self.values[value]
+
+    def free(self, value: SSAValue) -> Expr:
+        """A variable or buffer from elsewhere."""
+        with self.doc.collecting(self.declared):
+            inner, self.doc.depth = self.doc.depth, self.depth
+            self._free(value)
+            self.doc.depth = inner
+        return self.values[value]
+
+    def _free(self, value: SSAValue) -> None:
+        if value in self.values:
+            return
+        name = self.names.define(name_of(value) or "v")
+        self.values[value] = atom(name)
+        self.foreign.add(value)
+        t = value.type
+        text = buffer_text(self, "Buffer", t, []) if isinstance(t, tir.BufferType) else _called(self.dtype(t))
+        _define_strides(self, value, name)
+        self.doc.line(f"{name} = {text}")
+
+    def literal(self, value: int, dtype: Attribute) -> Expr:
+        return tir_int(self.doc, value, dtype)
+
+    def symbol(self, var: Var) -> Expr:
+        found = self.symbols.get(var.name)
+        if found is None and var.value is not None:
+            return self.values[var.value]
+        if found is None:
+            self.doc.line(f"{self.define_symbol(var)} = {self.dtype(var.dtype)}()")
+        return found or self.symbols[var.name]
+
+    def define_symbol(self, var: Var) -> str:
+        name = self.names.define(str(var.name))
+        self.symbols[var.name] = atom(name)
+        return name
+
+    def expression_block(self, block: Block) -> Expr:
+        """Print the expressions of a block; its value is what it yields."""
+        self.statements(block.ops)
+        return self.values[cast(tir.YieldOp, block.last_op).value]
+
+    def dtype(self, t: Attribute) -> str:
+        if not isinstance(t, tir.HandleType):
+            return self.doc.tir(dtype_name(t))
+        name = self.doc.tir("handle")
+        if t.element is None:
+            return name
+        return f"{name}({string(type_name(t.element))}, {string(t.scope.data)})"
+
+    def define(self, value: SSAValue, fallback: str) -> str:
+        name = self.names.define(name_of(value) or fallback)
+        self.values[value] = atom(name)
+        return name
+
+    def name(self, value: SSAValue, text: str) -> None:
+        """Let a value be called `text`."""
+        self.values[value] = atom(text)
+
+    def declare(self, value: SSAValue, fallback: str) -> str:
+        """Give a value a name, declared on a line of its own."""
+        name = self.define(value, fallback)
+        self.doc.line(f"{name} = {_called(self.dtype(value.type))}")
+        return name
+
+    def sequence(self, ops: Iterable[Operation]) -> None:
+        """Statements that follow each other."""
+        self.end(self.statements(ops), ops)
+
+    def end(self, last: Operation | None, ops: Iterable[Operation]) -> None:
+        """Where nothing was printed, or nothing after what holds for all that follows, the statement that does so."""
+        if last is None or _opens_scope(last):
+            zeros = [self.values[op.value].text for op in ops if isinstance(op, tir.EvaluateOp) and does_nothing(op)]
+            text = zeros[-1] if zeros else "0"
+            self.doc.line(f"{self.doc.tir('evaluate')}({text})")
+
+    def statements(self, ops: Iterable[Operation]) -> Operation | None:
+        """Print operations; gives the last of them that has a line."""
+        last = None
+        for op in ops:
+            self.declare_used(op)
+            expression = EXPRESSIONS.get(type(op))
+            if expression is not None:
+                self.values[op.results[0]] = _bounded(op, expression(self, op))
+            elif not isinstance(op, tir.YieldOp):
+                before = len(self.doc.lines)
+                self._statement(op)
+                last = op if len(self.doc.lines) > before else last
+        return last
+
+    def _statement(self, op: Operation) -> None:
+        statement = self._printers.get(type(op))
+        if statement is None:
+            raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
+        statement(self, op)
+
+    def declare_used(self, op: Operation) -> None:
+        """Declare what has its first use here, and no declaration of its own."""
+        for value in self.undeclared.get(op, ()):
+            if isinstance(value.owner, tir.DeclBufferOp):
+                print_declaration(self, value.owner, "Buffer", self.values[value.owner.data].text)
+            else:
+                self._free(value)
+
+    @contextmanager
+    def frame(self) -> Iterator[None]:
+        """A scope: names, and what strides of its buffers define, end with it."""
+        outer = set(self.of_strides)
+        with self.names.frame():
+            yield
+        for name in self.of_strides - outer:
+            del self.symbols[name]
+        self.of_strides = outer
+
+    def body(self, block: Block) -> None:
+        with self.doc.indented(), self.frame():
+            self.sequence(block.ops)
+
+
+def _called(dtype: str) -> str:
+    return dtype if dtype.endswith(")") else dtype + "()"
+
+
+def _bounded(op: Operation, text: Expr) -> Expr:
+    """Refuses values that are shared so often that as a tree they have millions of characters."""
+    if len(text.text) > _MAX_EXPRESSION:
+        raise UnsupportedError(
+            f"{op.name}: as a tree the expression has more than {_MAX_EXPRESSION} characters",
+            hint="give what is used often a name with tir.let",
+        )
+    return text
+
+
+_SCOPES = (tir.LetOp, tir.AllocateOp, tir.AllocConstOp, tir.DeclBufferOp, tir.AllocBufferOp, tir.AssertOp)
+
+
+def _opens_scope(op: Operation) -> bool:
+    """Whether what follows a statement is inside of it for TVM."""
+    return isinstance(op, _SCOPES) and not belongs_to_block(op)
+
+
+def does_nothing(op: tir.EvaluateOp) -> bool:
+    return isinstance(op.value.type, IntegerType) and constant_of(op.value) == 0
+
+
+def belongs_to_block(op: Operation) -> bool:
+    """Whether an op is memory that a block, or the function as one, allocates."""
+    in_block = isinstance(op.parent_op(), tir.BlockOp | tir.FuncOp | None)
+    return isinstance(op, tir.AllocBufferOp) and in_block and not op.declared
+
+
+# Buffers
+
+
+def _declare_sizes(p: TIRPrinter, dims: Iterable[SymExpr]) -> None:
+    """Declare the variables that a buffer is the first to have as dimensions on one line: `n, m = T.int64(), …`."""
+    names: list[str] = []
+    types: list[str] = []
+    for dim in dims:
+        if not isinstance(dim, Var):
+            symbolic(p, dim)  # declares what it mentions, each on a line before
+        elif dim.value is None and dim.name not in p.symbols:
+            names.append(p.define_symbol(dim))
+            types.append(_called(p.dtype(dim.dtype)))
+    if names:
+        p.doc.line(f"{', '.join(names)} = {', '.join(types)}")
+
+
+def buffer_line(
+    p: TIRPrinter, value: SSAValue, name: str, args: list[str], op: Operation | None = None, **given: Any
+) -> None:
+    """`A = T.match_buffer(a, (n,))`: the buffer, and what its strides define, have a name from here on."""
+    text = buffer_text(p, name, cast(tir.BufferType, value.type), args, **given)
+    own = p.define(value, "buffer")
+    _define_strides(p, value, own)
+    p.doc.line(f"{own} = {text}", op)
+
+
+def _define_strides(p: TIRPrinter, value: SSAValue, name: str) -> None:
+    if isinstance(value.type, tir.BufferType):
+        for axis, var in _defined_strides(p, value.type).items():
+            p.symbols[var.name] = atom(f"{name}.strides[{axis}]")
+            p.of_strides.add(var.name)
+
+
+def _defined_strides(p: TIRPrinter, t: tir.BufferType) -> dict[int, Var]:
+    """The strides that are variables of which nothing else says what they are."""
+    uses = Counter(v for e in t.exprs() for v in e.free_vars())
+    width = t.dims[0].dtype if t.dims else i32
+    return {
+        i: s
+        for i, s in enumerate(t.explicit_strides or ())
+        if isinstance(s, Var) and s.value is None and uses[s] == 1 and s.dtype == width and s.name not in p.symbols
+    }
+
+
+def _strides(p: TIRPrinter, t: tir.BufferType, strides: Iterable[SymExpr]) -> str:
+    """`(A_s0, 1)`; one that is defined by it is a string: `("A_s0", 1)`."""
+    own = _defined_strides(p, t)
+    texts = [string(str(own[i].name)) if i in own else symbolic(p, s).text for i, s in enumerate(strides)]
+    return parenthesized(texts)
+
+
+def _dims(p: TIRPrinter, dims: Iterable[SymExpr]) -> str:
+    return parenthesized([symbolic(p, d).text for d in dims])
+
+
+def buffer_text(
+    p: TIRPrinter,
+    name: str,
+    t: tir.BufferType,
+    args: list[str],
+    *,
+    with_dtype: bool = False,
+    data: str | None = None,
+    annotations: str | None = None,
+) -> str:
+    """`T.match_buffer(x, (n, 4), "float16", strides=(8, 1))`: what is not the default."""
+    dtype = dtype_name(t.dtype)
+    _declare_sizes(p, t.dims)
+    shown = [*args, _dims(p, t.dims)]
+    if with_dtype or dtype != "float32":
+        shown.append(string(dtype))
+    extras = {
+        "data": data,
+        "strides": None if t.explicit_strides is None else _strides(p, t, t.explicit_strides),
+        "elem_offset": None if isinstance(t.offset, NoneAttr) else symbolic(p, t.offset.data).text,
+        "scope": None if t.scope.data == "global" else string(t.scope.data),
+        "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
+        "offset_factor": str(t.offset_factor.data) if t.offset_factor.data else None,
+        "buffer_type": string("auto") if t.is_broadcast else None,
+        "axis_separators": f"[{', '.join(str(s.data) for s in t.separators)}]" if t.separators.data else None,
+        "annotations": annotations,
+    }
+    shown += [f"{k}={v}" for k, v in extras.items() if v is not None]
+    return f"{p.doc.tir(name)}({', '.join(shown)})"
+
+
+def print_declaration(p: TIRPrinter, op: tir.DeclBufferOp, name: str, data: str | None) -> None:
+    buffer_line(p, op.result, name, [], op, data=data)
