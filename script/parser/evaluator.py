@@ -23,7 +23,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
 from .captured import NotSimpleError, bound, lambda_text, result, surroundings, text_of
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
-from .scope import Scope, is_missing, names_in, script_value, undefined_names
+from .scope import BUILTIN_FUNCTIONS, Scope, is_missing, names_in, script_value, undefined_names
 from .source import ScriptError, Source
 from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, ModuleRef, Ref, Slice, Unusable, describe
 
@@ -31,17 +31,6 @@ State = TypeVar("State")
 Reader = Callable[[Any, Any], Any]
 """What reads a node for an evaluator."""
 
-_BUILTINS: dict[str, Callable[..., Any]] = {
-    "len": len,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "tuple": tuple,
-    "list": list,
-}
 _PLAIN_ATTRIBUTES = ("shape", "dtype", "ndim", "size", "name", "itemsize")
 
 
@@ -241,6 +230,8 @@ class Evaluator(Generic[State]):
         """Read a statement; gives what its reader gives."""
         read = self.language.statements.get(type(node))
         if read is None:
+            if isinstance(node, ast.Pass | ast.Nonlocal):  # `nonlocal n` captures a name, which is captured anyway
+                return None
             raise refuse(self.source, node, self.language.where)
         return self.policy.statement(self, read, node)
 
@@ -515,7 +506,7 @@ def _call(p: Evaluator[Any], node: ast.Call) -> Any:
 
 
 def _call_builtin(p: Evaluator[Any], target: Builtin, site: CallSite) -> Any:
-    function = _BUILTINS.get(target.name)
+    function = None if target.name == "range" else BUILTIN_FUNCTIONS[target.name]
     sized = target.name in ("len", "tuple", "list") and all(isinstance(a, tuple | list) for a in site.args)
     if function is None or site.kwargs or not (sized or all(is_constant(a) for a in site.args)):
         return p.language.call_builtin(p, target.name, site)

@@ -192,12 +192,18 @@ def _make_closure(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.emit(relax.ClosureOp(Region(block), result, pure=t.pure), site.node)
 
 
-def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
-    func, args, sinfo = site.bind("func args out_sinfo")
+def _packed_name(site: CallSite, func: Any) -> str:
+    """The name of a packed function that a call has as a string or as `R.ExternFunc`."""
     if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
         func = func.owner.global_symbol.data
     if not isinstance(func, str):
         raise site.error("the first argument must be the name of a packed function", found=describe(func))
+    return func
+
+
+def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
+    func, args, sinfo = site.bind("func args out_sinfo")
+    func = _packed_name(site, func)
     values = _call_args(p, site, args)
     return p.emit(relax.CallDPSPackedOp(func, values, _out_sinfo(p, site, sinfo, any_dtype=True)), site.node)
 
@@ -209,10 +215,7 @@ def _packed(
         if not site.args:
             raise site.error("the name of the packed function is missing")
         func, *rest = site.args
-        if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
-            func = func.owner.global_symbol.data
-        if not isinstance(func, str):
-            raise site.error("the first argument must be the name of a packed function", found=describe(func))
+        func = _packed_name(site, func)
         attrs = dict(site.kwargs)
         sinfo = attrs.pop("sinfo_args", None)
         values = [as_value(p, a, site.node) for a in rest]

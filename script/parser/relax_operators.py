@@ -85,11 +85,11 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
     if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
         return as_dtype(p, value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
-        return _taken_string(value.op)
+        return _taken(value.op)
     if isinstance(value := p.index_mapping(value), IndexMapping):
         return IndexMapAttr(value)
     if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
-        value = _taken_number(value.op)
+        value = _taken(value.op)
     value = plain_value(value)
     if name == "dst_vdevice" and cls.ATTR_SPECS[name].kind is not Kind.DEVICE:
         device = vdevice_of(p, value)
@@ -104,24 +104,13 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
     raise site.error(f"attribute '{name}' must be a constant", found=describe(value))
 
 
-def _taken_string(op: relax.StringOp) -> str:
-    """The text of `R.str("…")` that was written for an attribute: the op itself goes where nothing else uses it."""
-    value = op.value.data
-    _drop_unused(op)
-    return value
-
-
-def _taken_number(op: relax.PrimValueOp) -> Any:
-    """The number of `R.prim_value(…)` that was written for an attribute."""
+def _taken(op: relax.StringOp | relax.PrimValueOp) -> Any:
+    """What `R.str(…)` or `R.prim_value(…)` for an attribute holds; the op itself goes where nothing else uses it."""
     value = op.value.value.data if isinstance(op.value, FloatAttr) else op.value.data
-    _drop_unused(op)
-    return value
-
-
-def _drop_unused(op: relax.StringOp | relax.PrimValueOp) -> None:
     if op.result.first_use is None and name_of(op.result) is None:
         op.detach()
         op.erase()
+    return value
 
 
 _LISTS = ("relax.permute_dims", "relax.expand_dims", "relax.squeeze", "relax.nn.layer_norm", "relax.nn.rms_norm")

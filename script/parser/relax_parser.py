@@ -66,25 +66,19 @@ def _function_body(
     block = Block(arg_types=signature.params)
     outer, p.state.function = p.state.function, FunctionFrame()
     try:
-        return _read_function(p, block, function, signature)
+        with p.into(block):
+            for name, value, arg in zip(signature.names, block.args, function.args.args, strict=True):
+                set_name(value, name)
+                value.location = p.source.attr(arg)
+                p.scope.define(name, value)
+            read_body(p, function.body)
+        last = block.last_op
+        if not isinstance(last, relax.ReturnOp):
+            raise p.error(function, f"function '{function.name}' does not return a value", expected="return …")
+        result = _result_type(p, last, signature, function)
+        return Region(block), result, without_symbol(p.state.function.attrs, function.name)
     finally:
         p.state.function = outer
-
-
-def _read_function(
-    p: RelaxParser, block: Block, function: ast.FunctionDef, signature: Signature
-) -> tuple[Region, Attribute, DictionaryAttr | None]:
-    with p.into(block):
-        for name, value, arg in zip(signature.names, block.args, function.args.args, strict=True):
-            set_name(value, name)
-            value.location = p.source.attr(arg)
-            p.scope.define(name, value)
-        read_body(p, function.body)
-    last = block.last_op
-    if not isinstance(last, relax.ReturnOp):
-        raise p.error(function, f"function '{function.name}' does not return a value", expected="return …")
-    result = _result_type(p, last, signature, function)
-    return Region(block), result, without_symbol(p.state.function.attrs, function.name)
 
 
 def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, function: ast.FunctionDef) -> Attribute:

@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ...dialects import relax, tir
-from ...dialects.relax import CallableType
 from .evaluator import Evaluator
-from .values import CallSite, GlobalRef
-
-
-class ModuleContext(Protocol):
-    """What a function sees of its module."""
-
-    @property
-    def vdevices(self) -> list[str]:
-        """The virtual devices that the module lists."""
-        ...
-
-    def has_function(self, name: str) -> bool: ...
-
-    def function_names(self) -> list[str]: ...
-
-    def parameter_count(self, name: str) -> int | None:
-        """The number of parameters of a prim_func, None for what is none."""
-        ...
-
-    def scalar_result(self, name: str) -> Attribute | None:
-        """The type of the number that a prim_func returns, None where it returns nothing."""
-        ...
-
-    def callable_type(self, name: str) -> CallableType | None:
-        """The signature of a Relax function, None for what is none."""
-        ...
-
-    def packed(self, name: str) -> relax.ExternOp | None:
-        """A packed function that is a member of the module."""
-        ...
-
-    def add_tensor_function(self, func: tir.FuncOp) -> str:
-        """Take a function into the module, under its name or a new one like it; gives that."""
-        ...
-
-    def imported(self, value: Any) -> GlobalRef | None:
-        """A function that was captured from outside, taken into the module; None for what is none."""
-        ...
+from .tir_state import ModuleContext
+from .values import CallSite
 
 
 @dataclass(frozen=True)
@@ -68,7 +29,7 @@ class DataflowFrame:
     """A dataflow block that is being read."""
 
     block: Block
-    outputs: list[tuple[str, SSAValue, ast.AST]] | None = None
+    outputs: list[tuple[str, SSAValue]] | None = None
     names: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

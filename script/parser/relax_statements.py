@@ -50,10 +50,6 @@ def read_body(p: RelaxParser, statements: Sequence[ast.stmt]) -> str | None:
     return bound
 
 
-def _pass(p: RelaxParser, node: ast.Pass | ast.Nonlocal) -> None:
-    """Nothing; `nonlocal n` captures a name for Python, which is captured anyway."""
-
-
 def _assign(p: RelaxParser, node: ast.Assign) -> str | None:
     if len(node.targets) != 1:
         raise p.error(node, "only one target may be assigned")
@@ -193,14 +189,13 @@ def _with(p: RelaxParser, node: ast.With) -> str | None:
 
 def _output_result(p: RelaxParser, frame: DataflowFrame, node: ast.Return) -> None:
     """A block that ends with a return and says no outputs gives the names that are returned."""
-    names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}
-    values = [(name, p.scope.innermost(name), n) for name, n in names.items()]
-    frame.outputs = [(name, value, n) for name, value, n in values if isinstance(value, SSAValue)]
+    names = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    values = [(name, p.scope.innermost(name)) for name in names]
+    frame.outputs = [(name, value) for name, value in values if isinstance(value, SSAValue)]
 
 
 def _close_dataflow(p: RelaxParser, frame: DataflowFrame, node: ast.With) -> str | None:
-    outputs = [(name, value) for name, value, _ in frame.outputs or []]
-    outputs = _without_trailing_binds(frame.block, outputs)
+    outputs = _without_trailing_binds(frame.block, frame.outputs or [])
     end = relax.OutputOp([value for _, value in outputs])
     end.location = p.source.attr(node)
     frame.block.add_op(end)
@@ -235,7 +230,7 @@ def output(p: RelaxParser, node: ast.Call) -> None:
         value = p.visit(arg)
         if not isinstance(arg, ast.Name) or not isinstance(value, SSAValue):
             raise p.error(arg, "an output is the name of a value", found=describe(value))
-        frame.outputs.append((arg.id, value, arg))
+        frame.outputs.append((arg.id, value))
 
 
 def _func_attr(p: RelaxParser, site: CallSite) -> None:
@@ -333,8 +328,6 @@ def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[RelaxParser, Any], str | None]] = {
-    ast.Pass: _pass,
-    ast.Nonlocal: _pass,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.Expr: _expression,

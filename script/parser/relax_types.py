@@ -17,11 +17,12 @@ from ...dialects.relax.devices import listed_vdevice
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
 from ...ir.python_text import python_tree
+from .attributes import plain_value
 from .folding import as_sym, fold_symbolic
 from .relax_state import RelaxParser
 from .scope import Scope, is_missing
 from .source import ScriptError
-from .tir_values import convert, dtype_by_name, imm_of
+from .tir_values import convert, dtype_by_name, dtype_text, imm_of
 from .values import CallSite, FreshVar, Imm, Ref, Unknown, describe
 
 
@@ -99,14 +100,9 @@ def _text_dim(p: RelaxParser, text: str, node: ast.AST) -> SymExpr:
 
 def as_dtype(p: RelaxParser, value: Any, node: ast.AST) -> Attribute | None:
     """A data type by name; None and `void` say nothing."""
-    if isinstance(value, Ref) and value.dialect == "tir":
-        value = value.path
-    name = value if isinstance(value, str) or value is None else getattr(value, "name", None)
-    name = getattr(value, "__name__", None) if name is None and value is not None else name
-    if name is None and value is None or name in ("void", ""):
+    name = "" if value is None else dtype_text(p, value, node)
+    if name in ("void", ""):
         return None
-    if not isinstance(name, str):
-        raise p.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
     with p.source.located(node):
         return dtype_of(name)
 
@@ -170,11 +166,7 @@ def _callable(p: RelaxParser, site: CallSite) -> Attribute:
         items = cast("list[Any]", list(params)) if isinstance(params, tuple | list) else [params]
         types = [as_struct_info(p, v, site.node) for v in items]
     result = OBJECT if ret is None else as_struct_info(p, ret, site.node)
-    return CallableType.of(types, result, params is not None if purity is None else bool(_plain(purity)))
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Imm) else value
+    return CallableType.of(types, result, params is not None if purity is None else bool(plain_value(purity)))
 
 
 def _object(p: RelaxParser, site: CallSite) -> Attribute:

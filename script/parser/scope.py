@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
@@ -43,7 +43,10 @@ CONVENTIONAL = {
     "tvm": Ref("tvm"),
     "tirax": Ref("tvm"),
 }
-BUILTINS = {n: Builtin(n) for n in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list")}
+BUILTIN_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (range, len, int, float, bool, min, max, abs, tuple, list)
+}
+BUILTINS = {name: Builtin(name) for name in BUILTIN_FUNCTIONS}
 _HEADER = re.compile(r"^#\s*from\s+[\w.]+\s+import\s+(ir|tir|relax)(?:\s+as\s+(\w+))?\s*$", re.MULTILINE)
 _MISSING = object()
 
@@ -92,8 +95,8 @@ def script_value(value: Any) -> Any:
     mark = getattr(value, MARK, None) if isinstance(value, ModuleType) or hasattr(type(value), MARK) else None
     if isinstance(mark, str):
         return Ref(mark)
-    for name in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list"):
-        if value is getattr(builtins, name):
+    for name, function in BUILTIN_FUNCTIONS.items():
+        if value is function:
             return Builtin(name)
     convert = getattr(type(value), SCRIPT_VALUE, None)
     if convert is not None:

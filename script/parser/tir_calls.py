@@ -60,17 +60,12 @@ def _rounding(intrinsic: str) -> Builder:
     return build
 
 
-def _binary(intrinsic: str) -> Builder:
+def _matched(intrinsic: str, spec: str = "a b") -> Builder:
     def build(p: TirParser, site: CallSite) -> SSAValue:
-        a, b = match_types(p, site.bind("a b"), site.node)
-        return p.emit(tir.CallIntrinOp(intrinsic, [a, b], a.type), site.node)
+        values = match_types(p, site.bind(spec), site.node)
+        return p.emit(tir.CallIntrinOp(intrinsic, values, values[0].type), site.node)
 
     return build
-
-
-def _fma(p: TirParser, site: CallSite) -> SSAValue:
-    values = match_types(p, site.bind("x y z"), site.node)
-    return p.emit(tir.CallIntrinOp("fma", values, values[0].type), site.node)
 
 
 def _operator(kind: str) -> Builder:
@@ -107,14 +102,6 @@ def _reduce(kind: str) -> Builder:
         return result
 
     return build
-
-
-def _not(p: TirParser, site: CallSite) -> Any:
-    return unary(p, "not", site.bind("a")[0], site.node)
-
-
-def _bitwise_not(p: TirParser, site: CallSite) -> Any:
-    return unary(p, "bitwise_not", site.bind("x")[0], site.node)
 
 
 def _abs(p: TirParser, site: CallSite) -> SSAValue:
@@ -344,10 +331,6 @@ def _config(value: Any) -> Any:
     return plain_value(value)
 
 
-def _meta_var(p: TirParser, site: CallSite) -> MetaVar:
-    return MetaVar(site.bind("value")[0])
-
-
 def _fresh(p: TirParser, site: CallSite) -> FreshVar:
     """`T.Var("n", "int64")`, and with one argument `T.var("int64")` or `te.var("n")`."""
     single = site.args[0] if len(site.args) == 1 and not site.kwargs else None
@@ -453,15 +436,15 @@ CALLS: dict[str, Builder] = {
     **{name: _rounding(name) for name in tir.ROUNDING},
     **{name: _unary(name, i1) for name in tir.CLASSIFYING},
     **{name: _unary(name, i32) for name in tir.COUNTING},
-    **{name: _binary(name) for name in (*tir.BINARY_INTRINSICS, "strict_multiply")},
+    **{name: _matched(name) for name in (*tir.BINARY_INTRINSICS, "strict_multiply")},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
     **{name: _node("truncdiv" if kind == "div" else kind) for kind, name in tir.NODE_NAMES.items()},
     **dict.fromkeys(("pow", "power"), _node("pow")),
-    "fma": _fma,
+    "fma": _matched("fma", "x y z"),
     "any": _reduce("or"),
     "all": _reduce("and"),
-    "Not": _not,
-    "bitwise_not": _bitwise_not,
+    "Not": lambda p, site: unary(p, "not", site.bind("a")[0], site.node),
+    "bitwise_not": lambda p, site: unary(p, "bitwise_not", site.bind("x")[0], site.node),
     "abs": _abs,
     "ceildiv": _ceildiv,
     "Select": _select,
@@ -478,7 +461,7 @@ CALLS: dict[str, Builder] = {
     "address_of": _address_of,
     "type_annotation": _type_annotation,
     **dict.fromkeys(("IntImm", "FloatImm", "const"), _number),
-    "meta_var": _meta_var,
+    "meta_var": lambda p, site: MetaVar(site.bind("value")[0]),
     **dict.fromkeys(("target", "Target"), _target),
     "handle": _handle,
     "var": _fresh,

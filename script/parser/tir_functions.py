@@ -43,10 +43,9 @@ class Macro:
 
 def member(p: TirParser, name: str, node: ast.AST) -> Any:
     """`cls.f`: a function of the module."""
-    module = p.state.module
-    if module is None or not module.has_function(name):
-        known = [] if module is None else module.function_names()
-        raise p.error(node, f"the module has no function '{name}'", hint=suggestion(name, known))
+    if not p.state.module.has_function(name):
+        hint = suggestion(name, p.state.module.function_names())
+        raise p.error(node, f"the module has no function '{name}'", hint=hint)
     return GlobalRef(name)
 
 
@@ -57,14 +56,13 @@ def call_value(p: TirParser, target: Any, site: CallSite) -> Any:
         return None
     if isinstance(target, Method) and target.name in METHODS:
         return METHODS[target.name](p, target.value, site)
-    found = None if p.state.module is None else p.state.module.imported(target)
+    found = p.state.module.imported(target)
     if found is not None:
         return call_function(p, found.name, site)
     return inlined(p, target, site)
 
 
 def call_function(p: TirParser, name: str, site: CallSite) -> SSAValue:
-    assert p.state.module is not None
     callee = p.state.module.tensor_function(name, site)
     if site.kwargs or len(site.args) != len(callee.params):
         names = ", ".join(name_of(v) or "" for v in callee.params)

@@ -60,9 +60,7 @@ def _loops(p: TirParser, target: Any, site: CallSite) -> list[Loop]:
             raise site.error("T.grid takes extents only")
         return [_loop(p, *pair_of(extent), site) for extent in site.args]
     if target == Builtin("range"):
-        start, stop, notes = site.bind("start stop= annotations=")
-        annotations = attribute_dict(p.source, site.node, notes) if notes else None
-        return [_loop(p, start, stop, site, annotations=annotations)]
+        target = Ref("tir", "serial")
     kind = _LOOPS.get(target.path) if isinstance(target, Ref) and target.dialect == "tir" else None
     if kind is None:
         raise site.error("a loop cannot run over this", expected=f"range, T.grid, T.{', T.'.join(_LOOPS)}")

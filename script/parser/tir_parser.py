@@ -28,16 +28,14 @@ from .tir_calls import CALLS, FORMS, typed
 from .tir_foreign import DEVICE_NAMES, FOREIGN_CALLS
 from .tir_functions import call_builtin, call_function, call_value, member
 from .tir_operators import binary, unary
-from .tir_state import Builder, TirModule, TirParser, TirState
+from .tir_state import Builder, ModuleContext, TirParser, TirState
 from .tir_statements import CALLED, STATEMENTS
 from .tir_unsupported import unsupported
 from .tir_values import dtype_by_name
 from .values import Access, CallSite, FreshVar, GlobalRef, Imm, Ref
 
 
-def tir_parser(
-    source: Source, environment: Environment, module: TirModule | None = None, policy: Policy = RAISE
-) -> TirParser:
+def tir_parser(source: Source, environment: Environment, module: ModuleContext, policy: Policy = RAISE) -> TirParser:
     """What reads one prim_func of a module."""
     entry = Block()
     return TirParser(source, Scope(environment), TIR, TirState(entry, module), block=entry, policy=policy)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ...dialects import tir
+from ...dialects import relax, tir
+from ...dialects.relax import CallableType
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import IterKind
 from .evaluator import Evaluator
@@ -34,18 +35,45 @@ class Callee(NamedTuple):
         return Callee(func.sym_name.data, func.params, func.ret_type)
 
 
-class TirModule(Protocol):
-    """What a prim_func sees of its module."""
+class ModuleContext(Protocol):
+    """What a function sees of its module."""
 
-    def tensor_function(self, name: str, site: CallSite) -> Callee:
-        """The function `name`; raises a located error where there is none."""
+    @property
+    def vdevices(self) -> list[str]:
+        """The virtual devices that the module lists."""
         ...
 
     def has_function(self, name: str) -> bool: ...
 
     def function_names(self) -> list[str]: ...
 
-    def imported(self, value: Any) -> GlobalRef | None: ...
+    def parameter_count(self, name: str) -> int | None:
+        """The number of parameters of a prim_func, None for what is none."""
+        ...
+
+    def tensor_function(self, name: str, site: CallSite) -> Callee:
+        """The prim_func `name`; raises a located error where there is none."""
+        ...
+
+    def scalar_result(self, name: str) -> Attribute | None:
+        """The type of the number that a prim_func returns, None where it returns nothing."""
+        ...
+
+    def callable_type(self, name: str) -> CallableType | None:
+        """The signature of a Relax function, None for what is none."""
+        ...
+
+    def packed(self, name: str) -> relax.ExternOp | None:
+        """A packed function that is a member of the module."""
+        ...
+
+    def add_tensor_function(self, func: tir.FuncOp) -> str:
+        """Take a function into the module, under its name or a new one like it; gives that."""
+        ...
+
+    def imported(self, value: Any) -> GlobalRef | None:
+        """A function that was captured from outside, taken into the module; None for what is none."""
+        ...
 
 
 @dataclass
@@ -70,7 +98,7 @@ class TirState:
     """What has been read of a prim_func so far."""
 
     entry: Block
-    module: TirModule | None = None
+    module: ModuleContext
     function: ast.FunctionDef | None = None
     """What is read."""
     scalars: dict[Var, SSAValue] = field(default_factory=dict[Var, SSAValue])

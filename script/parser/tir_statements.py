@@ -297,10 +297,6 @@ def _ret(p: TirParser, site: CallSite) -> None:
     _emit_return(p, site.bind("value")[0], site.node)
 
 
-def _pass(p: TirParser, node: ast.stmt) -> None:
-    """Nothing; `nonlocal n` captures a name for Python, which is captured anyway."""
-
-
 def _func_attr(p: TirParser, site: CallSite) -> None:
     if p.state.attrs is not None:
         raise site.error("the attributes of a function are given once")
@@ -326,8 +322,6 @@ CALLED: dict[str, Builder] = {
 }
 """Functions of `T` that are statements, by name."""
 STATEMENTS: dict[type[ast.stmt], Callable[[TirParser, Any], None]] = {
-    ast.Pass: _pass,
-    ast.Nonlocal: _pass,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,

@@ -16,6 +16,7 @@ from ...dialects.dtypes import DTYPES, bit_width, dtype_name, dtype_of, float_at
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...ir.affine.values import Materializer, sym_expr_of
+from .evaluator import Evaluator
 from .folding import SYMBOLS, as_sym
 from .tir_state import TirParser
 from .values import Access, FreshVar, Imm, Ref, Slice, describe
@@ -80,15 +81,21 @@ def dtype_by_name(name: str) -> Attribute | None:
     return dtype_of(name) if base in DTYPES and (name in DTYPES or name.rpartition("x")[2].isdigit()) else None
 
 
-def as_dtype(p: TirParser, value: Any, node: ast.AST, default: str | None = None) -> Attribute:
-    """A data type given by name, as `T.float32`, or as numpy's."""
-    if value is None and default is not None:
-        return dtype_of(default)
+def dtype_text(p: Evaluator[Any], value: Any, node: ast.AST) -> str:
+    """The name of a data type that is given by name, as `T.float32`, or as numpy's."""
     if isinstance(value, Ref) and value.dialect == "tir":
         value = value.path
     name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", None))
     if not isinstance(name, str):
         raise p.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
+    return name
+
+
+def as_dtype(p: TirParser, value: Any, node: ast.AST, default: str | None = None) -> Attribute:
+    """A data type given by name, as `T.float32`, or as numpy's."""
+    if value is None and default is not None:
+        return dtype_of(default)
+    name = dtype_text(p, value, node)
     if name == "handle":
         return tir.types.HANDLE
     with p.source.located(node):

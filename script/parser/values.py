@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -172,7 +171,6 @@ class CallSite:
     args: list[Any]
     kwargs: dict[str, Any]
     source: Source
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def error(self, message: str, **details: Any) -> ScriptError:
         return self.source.error(self.node, f"{self.name}: {message}", **details)

@@ -153,16 +153,14 @@ class TIRPrinter:
             if expression is not None:
                 self.values[op.results[0]] = _bounded(op, expression(self, op))
             elif not isinstance(op, tir.YieldOp):
+                printed = self._printers.get(type(op))
+                if printed is None:
+                    found = str(op).split("\n", 1)[0]
+                    raise UnsupportedError(f"{op.name} has no form in TVMScript", found=found)
                 before = len(self.doc.lines)
-                self._statement(op)
+                printed(self, op)
                 last = op if len(self.doc.lines) > before else last
         return last
-
-    def _statement(self, op: Operation) -> None:
-        statement = self._printers.get(type(op))
-        if statement is None:
-            raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
-        statement(self, op)
 
     def declare_used(self, op: Operation) -> None:
         """Declare what has its first use here, and no declaration of its own."""
