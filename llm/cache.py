@@ -61,9 +61,7 @@ class CacheLayout:
             raise ArgumentError("sizes of a cache are positive", found=sizes)
 
     def shape(self, pages: int) -> tuple[int, int, int, int, int]:
-        """Return the shape of the pool of keys and of the pool of values: (layers, pages, heads, page size, head
-        size).
-        """
+        """Return the shape of the pool of keys and of the pool of values: (layers, pages, heads, page size, head size)."""
         return self.layers, pages, self.kv_heads, self.page_size, self.head_size
 
     @property
@@ -177,8 +175,7 @@ class PagedKVCache:
             self.remove_sequence(sequence)
 
     def begin_forward(self, sequences: Sequence[int], append_lengths: Sequence[int]) -> Step:
-        """Reserve pages for the positions that a step appends and return its page table; `end_forward` ends the
-        step.
+        """Reserve pages for the positions that a step appends and return its page table; `end_forward` ends the step.
 
         Raises `CacheFullError` and leaves the cache unchanged if there are too few free pages; `SequenceError` for
         unknown and for repeated sequences; `ArgumentError` for lists of different lengths and inside another step.

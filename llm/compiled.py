@@ -37,8 +37,7 @@ KINDS: dict[str, Callable[[Decoder], dict[str, Any]]] = {
     "decode": lambda decoder: {"decode": decoder.specs("sequences")["decode"]},
     "score": _score,
 }
-"""The functions compiled together: those for one sequence, a step of several sequences, and the logits of
-all tokens.
+"""The functions compiled together: those for one sequence, a step of several sequences, and the logits of all tokens.
 """
 
 

@@ -67,9 +67,7 @@ class Sampler:
         self._random = np.random.default_rng([sampling.seed, number])
 
     def __call__(self, logits: Array) -> int:
-        """Return the next token for the logits `(vocabulary,)`. Raises `SamplingError` if the largest is not
-        finite.
-        """
+        """Return the next token for the logits `(vocabulary,)`. Raises `SamplingError` if the largest is not finite."""
         token = int(np.argmax(logits))
         if not np.isfinite(logits[token]):
             raise SamplingError("the logits are no numbers", hint="the weights, or the cache, are out of range")

@@ -1,5 +1,4 @@
-"""Compile the functions of a language model in a subprocess, which reads the file's metadata but no
-weights.
+"""Compile the functions of a language model in a subprocess, which reads the file's metadata but no weights.
 
     python -m tirax.llm.subprocess_compile FILE KIND < settings, as JSON
 

@@ -21,8 +21,7 @@ _TURNED = tuple(f"attention.{name}." for name in ("query", "key", "query_norm", 
 
 
 def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
-    """Return which weights stay blocks or halves, as the decoder multiplies them directly; all others become
-    float32.
+    """Return which weights stay blocks or halves, as the decoder multiplies them directly; all others become float32.
 
     Rows of blocks are interleaved as the target's kernels read them.
     """

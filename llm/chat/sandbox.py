@@ -25,9 +25,7 @@ _TEXTS = ("capitalize", "e", "escape", "join", "lower", "replace", "safe", "stri
 """Filters that return their argument as text."""
 _SPLITS = ("split", "rsplit", "splitlines")
 _CHARACTERS_OF_A_PART = 6
-"""Characters charged for each part of a split text, since a Python object takes more memory than its
-characters.
-"""
+"""Characters charged for each part of a split text, since a Python object takes more memory than its characters."""
 _COMPARED_IN_A_STEP = 64
 """Characters compared for one step."""
 _MOST_BITS = 256
@@ -42,9 +40,7 @@ _METHODS = frozenset((
     "removesuffix", "upper", "lower", "title", "capitalize", "replace", "join", "find", "rfind", "index", "count",
     "isdigit", "isalpha", "isspace", "isupper", "islower", "get", "items", "keys", "values",
 ))  # fmt: skip
-"""Methods of texts, lists and mappings that return no more text than they are given, besides `replace` and
-`join`.
-"""
+"""Methods of texts, lists and mappings that return no more text than they are given, besides `replace` and `join`."""
 _REFUSED = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport, nodes.Block)
 
 
@@ -74,9 +70,7 @@ _GROWTH: dict[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
 
 
 def _bounded(name: str, function: Callable[..., Any], hidden: int) -> Callable[..., Any]:
-    """Wrap a filter so that its arguments and results are charged; its first `hidden` arguments are Jinja's
-    own.
-    """
+    """Wrap a filter so that its arguments and results are charged; its first `hidden` arguments are Jinja's own."""
 
     @functools.wraps(function)
     def bounded(*args: Any, **options: Any) -> Any:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ARCHITECTURES = ("llama", "smollm3", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3")
-"""The supported families. GGUF files of Mistral call themselves `llama`, from which they differ only in the
-window.
-"""
+"""The supported families. GGUF files of Mistral call themselves `llama`, from which they differ only in the window."""
 
 Activation = Literal["silu", "gelu_tanh"]
 RopeOrder = Literal["halves", "pairs"]
@@ -32,15 +30,12 @@ class Rope:
     magnitude: float = 1.0
     """The factor that the rotated numbers are multiplied by (YaRN)."""
     local_theta: float | None = None
-    """The `theta` of layers with a sliding window (Gemma 3), which have no factors and no magnitude; None:
-    `theta`.
-    """
+    """The `theta` of layers with a sliding window (Gemma 3), which have no factors and no magnitude; None: `theta`."""
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """A decoder-only transformer: embedding, `layers` layers of attention and a gated MLP with residuals, norm,
-    output.
+    """A decoder-only transformer: embedding, `layers` layers of attention and a gated MLP with residuals, norm, output.
 
     A layer is `x += post_norm(attention(norm(x)))`, then `x += post_norm(down(activation(gate(h)) * up(h)))`
     with `h = norm(x)`; `post_norm` is the identity unless `post_norms`. Norms are RMS norms: `x /
@@ -80,8 +75,7 @@ class TransformerConfig:
     attention_scale: float | None = None
     """The factor applied to the products of queries and keys; None: head_size**-0.5."""
     sliding_window: int | None = None
-    """In the layers of `sliding_layers`, a position attends to itself and the `sliding_window - 1` positions
-    before it.
+    """In the layers of `sliding_layers`, a position attends to itself and the `sliding_window - 1` positions before it.
     """
     sliding_layers: tuple[bool, ...] = ()
     """For each layer, whether it has the window; empty if the model has none."""

@@ -50,9 +50,7 @@ COMMON = frozenset(
         "partial_rotary_factor", "use_bidirectional_attention",
     }
 )  # fmt: skip
-"""The entries of `config.json` that all families have. Other entries are read if the family's row names
-them.
-"""
+"""The entries of `config.json` that all families have. Other entries are read if the family's row names them."""
 
 _GEMMA = {"activation": "gelu_tanh", "norm_offset": 1.0, "scaled_embedding": True}
 _GEMMA_ENTRIES = {"head_dim": 256, "tie_word_embeddings": True, "attention_bias": False}
@@ -113,9 +111,7 @@ FAMILIES: dict[str, Family] = {
         },
     ),
 }
-"""The rows by family. Defaults of missing entries are those of transformers (each family's
-`configuration_*.py`).
-"""
+"""The rows by family. Defaults of missing entries are those of transformers (each family's `configuration_*.py`)."""
 
 
 def all_but_each(period: int, layers: int) -> tuple[bool, ...]:

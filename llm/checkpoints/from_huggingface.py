@@ -199,9 +199,7 @@ def _fields(name: str, entries: Mapping[str, Any]) -> Fields:
 
 
 def _window(fields: Fields) -> int | None:
-    """Return the size of the sliding window, or None if no layer has one. Qwen's files name one that is not
-    used.
-    """
+    """Return the size of the sliding window, or None if no layer has one. Qwen's files name one that is not used."""
     return fields.integer("sliding_window", None) if fields.flag("use_sliding_window", True) else None
 
 

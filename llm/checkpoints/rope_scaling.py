@@ -16,9 +16,7 @@ _UNTURNED = 1e-3
 
 @dataclass(frozen=True)
 class Stretch:
-    """The divisor of the frequency of each of the size / 2 planes (None: 1), and the factor of the rotated
-    numbers.
-    """
+    """The divisor of the frequency of each of the size / 2 planes (None: 1), and the factor of the rotated numbers."""
 
     factors: tuple[float, ...] | None = None
     magnitude: float = 1.0

@@ -14,9 +14,7 @@ _MOST_JSON = 1 << 24
 
 
 def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
-    """Return the JSON object in a file. Raises `FileError`; `ModelError` if it is none or larger than `most`
-    bytes.
-    """
+    """Return the JSON object in a file. Raises `FileError`; `ModelError` if it is none or larger than `most` bytes."""
     value = read_json(read_text(path, most), f"'{brief(os.fspath(path))}'", ModelError, halves=True)
     if not isinstance(value, dict):
         raise ModelError(f"'{path}' is no JSON object")
@@ -24,9 +22,7 @@ def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
 
 
 def read_text(path: Path, most: int = _MOST_JSON) -> str:
-    """Return the text of a file. Raises `FileError`; `ModelError` if it is not UTF-8 or larger than `most`
-    bytes.
-    """
+    """Return the text of a file. Raises `FileError`; `ModelError` if it is not UTF-8 or larger than `most` bytes."""
     try:
         return read_file(path, most, ModelError).decode()
     except UnicodeDecodeError as error:

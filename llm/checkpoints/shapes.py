@@ -51,8 +51,7 @@ def _layer_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
 
 
 def check_weights(path: str, config: TransformerConfig, weights: Weights, unknown: Sequence[str] = ()) -> None:
-    """Raise `ModelError` with all weights that are missing, unexpected, or of another shape or format than the
-    model's.
+    """Raise `ModelError` with all weights that are missing, unexpected, or of another shape or format than the model's.
 
     Matrices may have any format except integers; vectors must be plain. `unknown` are tensor names that map to
     no weight.

@@ -105,8 +105,7 @@ def _interleaved(weight: Parameter, rows: int) -> Parameter:
 
 @dataclass(frozen=True)
 class Formats:
-    """The storage format of each weight, by name: a row of `BLOCK_FORMATS` or of `HALVES`; other weights are
-    float32.
+    """The storage format of each weight, by name: a row of `BLOCK_FORMATS` or of `HALVES`; other weights are float32.
 
     With `activation` "int8", operands of products with blocks are first rounded to int8, as in llama.cpp.
     `lanes` rows of blocks are interleaved if the number of rows is a multiple of it.

@@ -53,9 +53,7 @@ class PagedKVCache:
     _functions: dict[Any, PrimFunc] = field(default_factory=dict[Any, PrimFunc])
 
     def attention_with_fused_qkv(self, layer_id: int, qkv: Tensor, num_qo_heads: int, sm_scale: float) -> Tensor:
-        """As `attention`, with queries, keys and values in one tensor (sequences, length, heads of all three,
-        size).
-        """
+        """As `attention`, with queries, keys and values in one tensor (sequences, length, heads of all three, size)."""
         heads = self.layout.kv_heads
         query, key, value = op.split(qkv, [num_qo_heads, num_qo_heads + heads], axis=2)
         return self.attention(layer_id, op.permute(query, [0, 2, 1, 3]), op.permute(key, [0, 2, 1, 3]), value, sm_scale)

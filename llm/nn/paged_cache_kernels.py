@@ -106,9 +106,7 @@ def paged_attention(
 
 
 def _columns(keys: Tensor, table: Tensor) -> tuple[int, SymExpr]:
-    """Return the positions in a page, and the pages of the table. Raises `ShapeError` if the former is not
-    constant.
-    """
+    """Return the positions in a page, and the pages of the table. Raises `ShapeError` if the former is not constant."""
     page = keys.dims[3].constant
     if page is None:
         raise ShapeError("pages are of a known size", found=keys.dims[3])

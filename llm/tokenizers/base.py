@@ -92,9 +92,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def text_of(self, token: int) -> str:
-        """Return the text of a token as the file spells it, for display. Raises `TokenizerError` for an unknown
-        token.
-        """
+        """Return the text of a token as the file spells it, for display. Raises `TokenizerError` for an unknown token."""
 
     @property
     @abstractmethod

@@ -1,6 +1,4 @@
-"""Byte-level byte-pair encoding as in GPT-2: bytes are mapped to printable characters, pairs are merged by
-rank.
-"""
+"""Byte-level byte-pair encoding as in GPT-2: bytes are mapped to printable characters, pairs are merged by rank."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _MOST_KEPT = 1 << 15
 
 
 def byte_characters() -> list[str]:
-    """Return the character of each byte: itself if it is printable in Latin-1, else the next one from U+0100
-    on.
-    """
+    """Return the character of each byte: itself if it is printable in Latin-1, else the next one from U+0100 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]
@@ -31,8 +27,7 @@ _BYTES = {character: byte for byte, character in enumerate(_CHARACTERS)}
 
 
 class BytePairTokenizer(VocabularyTokenizer):
-    """A byte-level BPE tokenizer. `merges` are pairs "left right" in order of rank; `splitting` cuts texts into
-    words.
+    """A byte-level BPE tokenizer. `merges` are pairs "left right" in order of rank; `splitting` cuts texts into words.
 
     With `ignore_merges`, a word that is a token is not built by merges (Llama 3).
     """

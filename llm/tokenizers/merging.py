@@ -10,9 +10,7 @@ Priority = Callable[[str, str], float | None]
 
 
 def merged(symbols: Sequence[str], priority: Priority) -> list[str]:
-    """Return the symbols after all merges. Among equal pairs the leftmost is merged first. O(n log n) for n
-    symbols.
-    """
+    """Return the symbols after all merges. Among equal pairs the leftmost is merged first. O(n log n) for n symbols."""
     texts = list(symbols)
     after = list(range(1, len(texts) + 1))
     before = list(range(-1, len(texts) - 1))

@@ -66,9 +66,7 @@ SPLITTINGS |= {name: SPLITTINGS[same] for name, same in _SAME.items()}
 
 
 def split(text: str, expressions: tuple[re.Pattern[str], ...]) -> Iterator[str]:
-    """Split a text into the matches of an expression and the text between them, which together are the whole
-    text.
-    """
+    """Split a text into the matches of an expression and the text between them, which together are the whole text."""
     shadow = text if text.isascii() else text.translate(_ALPHABET)
     pieces = [(0, len(text))]
     for expression in expressions:

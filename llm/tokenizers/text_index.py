@@ -10,8 +10,7 @@ import numpy as np
 
 
 class TextIndex:
-    """The positions of texts in a sequence, which is kept; for equal texts the first position, or with `last`
-    the last.
+    """The positions of texts in a sequence, which is kept; for equal texts the first position, or with `last` the last.
 
     A lookup takes a microsecond: a binary search in sorted hashes.
     """

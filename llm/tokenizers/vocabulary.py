@@ -1,6 +1,4 @@
-"""Vocabularies as GGUF files list them, with texts and types, and the common part of tokenizers based on
-them.
-"""
+"""Vocabularies as GGUF files list them, with texts and types, and the common part of tokenizers based on them."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ class Vocabulary:
 
 
 class VocabularyTokenizer(Tokenizer):
-    """A tokenizer with a vocabulary: special tokens are cut out first, the text between them is encoded on its
-    own.
-    """
+    """A tokenizer with a vocabulary: special tokens are cut out first, the text between them is encoded on its own."""
 
     def __init__(self, vocabulary: Vocabulary, special: SpecialTokens):
         self.vocabulary = vocabulary
@@ -64,9 +60,7 @@ class VocabularyTokenizer(Tokenizer):
     """Whether a leading space was added by the tokenizer and is dropped when decoding."""
 
     def bytes_of(self, token: int, special: bool = False) -> bytes:
-        """Return the UTF-8 bytes of a token, possibly part of a character; none for special tokens unless
-        `special`.
-        """
+        """Return the UTF-8 bytes of a token, possibly part of a character; none for special tokens unless `special`."""
         self._check_token(token)
         kind, text = self.vocabulary.kinds[token], self.vocabulary.texts[token]
         if kind in (CONTROL, UNKNOWN, UNUSED):
@@ -98,9 +92,7 @@ class VocabularyTokenizer(Tokenizer):
 
     @abstractmethod
     def _encode_part(self, text: str, begins: bool) -> list[int]:
-        """Return the tokens of text without special tokens; `begins` if it starts the text or follows a special
-        token.
-        """
+        """Return the tokens of text without special tokens; `begins` if it starts the text or follows a special token."""
 
     @abstractmethod
     def _bytes_of(self, token: int, text: str) -> bytes:
@@ -108,9 +100,7 @@ class VocabularyTokenizer(Tokenizer):
 
 
 def _longest_match(texts: Mapping[str, int]) -> re.Pattern[str] | None:
-    """Return a regular expression with one group that matches the longest of some texts; None if there are
-    none.
-    """
+    """Return a regular expression with one group that matches the longest of some texts; None if there are none."""
     if not texts:
         return None
     return re.compile("(" + "|".join(map(re.escape, sorted(texts, key=lambda text: (-len(text), text)))) + ")")
