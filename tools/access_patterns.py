@@ -1,7 +1,7 @@
-"""Which elements of its buffers a tensor function reads and writes, in order, as the interpreter sees it.
+"""Record which buffer elements a tensor function reads and writes, in order, on the interpreter.
 
-`record` runs a function, `Cache.misses` says what a cache of a given size would have had to load, and
-`tools/access_pictures.py` draws it.
+`record` runs a function, `Cache.misses` simulates a cache of a given size, and `tools/access_pictures.py`
+draws the accesses.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ..interpreter.tir import TirSemantics
 from ..ir.passes.transform import module_op
 
 MOST_ACCESSES = 1 << 20
-"""Where a function does more, it is not recorded."""
+"""Limit on recorded accesses."""
 
 
 class Access(NamedTuple):
-    """An element that is read or written; `element` counts in row-major order, `step` as `AccessPattern` says."""
+    """A read or write of an element; `element` is its row-major index, `step` its step in the `AccessPattern`."""
 
     step: int
     buffer: str
@@ -39,7 +39,7 @@ class Access(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A buffer: its extents and its scope (`global`, or `local` for what is meant to be in registers)."""
+    """A buffer: its extents and scope (`global`, or `local` for registers)."""
 
     shape: tuple[int, ...]
     scope: str
@@ -47,7 +47,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """What a run accessed. A statement that stores is a step, with all that it reads; so is a vectorized loop."""
+    """The accesses of a run. A statement that stores is one step together with its reads; so is a vectorized loop."""
 
     buffers: Mapping[str, Memory]
     accesses: Sequence[Access]
@@ -57,7 +57,7 @@ class AccessPattern:
         return self.accesses[-1].step + 1 if self.accesses else 0
 
     def indices(self, buffer: str, *, write: bool) -> list[tuple[int, ...]]:
-        """The indices at which a buffer is read, or written, in order. Raises `NameLookupError`."""
+        """Return the indices at which a buffer is read or written, in order. Raises `NameLookupError`."""
         if buffer not in self.buffers:
             raise unknown_name("buffer", buffer, self.buffers)
         shape = self.buffers[buffer].shape
@@ -65,15 +65,15 @@ class AccessPattern:
         return [tuple(map(int, np.unravel_index(e, shape))) for e in elements]
 
     def count(self) -> Counter[str]:
-        """How many accesses each buffer has."""
+        """Return the number of accesses of each buffer."""
         return Counter(a.buffer for a in self.accesses)
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache that forgets what was used longest ago: `lines` of `line` elements each, any of them anywhere.
+    """A fully associative LRU cache: `lines` lines of `line` elements each.
 
-    Scopes `registers` are not looked for in it.
+    Buffers in the scopes `registers` bypass it.
     """
 
     lines: int = 512
@@ -81,11 +81,11 @@ class Cache:
     registers: tuple[str, ...] = ("local",)
 
     def misses(self, pattern: AccessPattern) -> Counter[str]:
-        """How many lines of each buffer had to be loaded, those that were there before loaded again."""
+        """Return the number of lines loaded for each buffer, counting reloads of evicted lines."""
         return Counter(buffer for (buffer, _), missed in self.run(pattern) if missed)
 
     def run(self, pattern: AccessPattern) -> Iterator[tuple[tuple[str, int], bool]]:
-        """For each access to memory the line, as (buffer, number of the line in it), and whether it was missing."""
+        """Yield for each access to memory its line, as (buffer, number of the line in it), and whether it missed."""
         resident = Residents(self)
         for access in pattern.accesses:
             if pattern.buffers[access.buffer].scope not in self.registers:
@@ -93,14 +93,14 @@ class Cache:
 
 
 class Residents:
-    """The lines that a cache holds while it is used."""
+    """The lines that a cache holds, updated by accesses."""
 
     def __init__(self, cache: Cache):
         self.cache = cache
         self.lines: OrderedDict[tuple[str, int], None] = OrderedDict()
 
     def touch(self, access: Access) -> bool:
-        """Whether the line of the element had to be loaded."""
+        """Access an element; return whether its line had to be loaded."""
         line = (access.buffer, access.element // self.cache.line)
         missed = line not in self.lines
         self.lines[line] = None
@@ -113,12 +113,12 @@ class Residents:
 def record(
     module: Any, name: str = "main", sizes: Mapping[str, int] | None = None, args: Sequence[Any] | None = None
 ) -> AccessPattern:
-    """Run the tensor function `name` of a module, and give what it accessed.
+    """Run the tensor function `name` of a module and return its accesses.
 
-    `sizes` are the values of its symbolic variables. `args` are its arguments, which matter where indices are data;
-    they are copied; random ones where none are given. Raises `NameLookupError` for a function that is not there,
-    `TiraxError` where a size is missing, `UnsupportedError` where more than `MOST_ACCESSES` elements are accessed, and
-    what the interpreter raises.
+    `sizes` are the values of its symbolic variables. `args` are its arguments, which matter if indices depend
+    on data; they are copied, and random by default. Raises `NameLookupError` for an unknown function,
+    `TiraxError` for a missing size, `UnsupportedError` for more than `MOST_ACCESSES` accesses, and what the
+    interpreter raises.
     """
     functions = {f.sym_name.data: f for f in module_op(module).ops if isinstance(f, tir.FuncOp)}
     if name not in functions:
@@ -143,17 +143,17 @@ def _arguments(func: tir.FuncOp, sizes: Mapping[str, int]) -> list[Any]:
 
 @dataclass
 class _Recorder:
-    """Arrays are known by the memory that they are views of, so that parts of a buffer are elements of it."""
+    """Identifies arrays by the memory that they view, so that a view of a buffer maps to the buffer's elements."""
 
     buffers: dict[str, Memory] = field(default_factory=dict[str, Memory])
     accesses: list[Access] = field(default_factory=list[Access])
     step: int = 0
     _names: dict[int, tuple[str, Any]] = field(default_factory=dict[int, tuple[str, Any]])
-    """Of the memory with this id; it is kept, so that no other one gets the id."""
+    """Buffer name and memory by id; the memory is kept alive so that its id is not reused."""
     _of_value: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def declare(self, value: SSAValue, array: Any) -> str:
-        """Give the memory of an array the name of the value that stands for it."""
+        """Name the memory of an array after the SSA value that represents it."""
         memory = _memory(array)
         if value not in self._of_value:
             name = name_of(value) or "buffer"
@@ -191,7 +191,7 @@ def _address(array: Any) -> int:
 
 
 class _RecordingSemantics(TirSemantics):
-    """The meaning of tensor functions, and a note of each access."""
+    """The semantics of tensor functions, extended to record each access."""
 
     def __init__(self, env: Environment, recorder: _Recorder):
         self.recorder = recorder

@@ -1,9 +1,9 @@
-"""Draws what a tensor function accesses as one SVG that moves: a square for each element of each buffer.
+"""Draw the accesses of a tensor function as one animated SVG, with a square for each element of each buffer.
 
     pattern = record(module, "main")
     Path("tiles.svg").write_text(draw(pattern))
 
-The file needs no script and nothing else: browsers play it, also as an image of a page.
+The file is self-contained and needs no script: browsers play it, also as an image in a page.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ..diagnostics import TiraxError
 from .access_patterns import Access, AccessPattern, Cache, Memory, Residents
 
 NOT_YET, THERE, READ, WRITTEN = range(4)
-"""What an element can be in a frame; `THERE` is: in the cache, or, without one, accessed before."""
+"""The states of an element in a frame; `THERE` is in the cache or, without a cache, accessed before."""
 
 COLOURS = ("#eef0f3", "#bcd9f5", "#1f77b4", "#d9480f")
 MOST_ELEMENTS = 1 << 14
-"""More squares than that are not drawn."""
+"""Limit on the number of squares."""
 _GAP, _TOP, _LEGEND = 34, 52, 30
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """A buffer as rows of squares: all dimensions but the last go down."""
+    """A buffer as rows of squares: all dimensions but the last run downwards."""
 
     name: str
     memory: Memory
@@ -52,11 +52,11 @@ def draw(
     cache: Cache | None = None,
     buffers: Sequence[str] | None = None,
 ) -> str:
-    """The pattern as SVG, `seconds` long, again and again.
+    """Return the pattern as an SVG that plays in a loop of `seconds`.
 
-    Steps are shown some at a time where there are more than `frames`. `square` is the side of an element in pixels;
-    `cache` shades what is in such a cache, instead of what was accessed before; `buffers` are those that are drawn, all
-    by default. Raises `TiraxError` where these have more than `MOST_ELEMENTS` elements.
+    If there are more steps than `frames`, several steps share a frame. `square` is the side of an element in
+    pixels; `cache` shades the contents of such a cache, instead of what was accessed before; `buffers` are
+    drawn, by default all. Raises `TiraxError` if these have more than `MOST_ELEMENTS` elements.
     """
     names = list(pattern.buffers) if buffers is None else list(buffers)
     grids = [_Grid(name, pattern.buffers[name]) for name in names]
@@ -80,7 +80,7 @@ def draw(
 
 
 Film = dict[str, dict[int, list[tuple[float, int]]]]
-"""Of each buffer each element that is accessed: from which part of the time on it is what."""
+"""For each buffer and accessed element, the times (as fractions of the total) at which its state changes."""
 
 
 def _film(pattern: AccessPattern, frames: int, cache: Cache | None) -> Film:
@@ -103,7 +103,7 @@ def _film(pattern: AccessPattern, frames: int, cache: Cache | None) -> Film:
 
 
 def _loaded(pattern: AccessPattern, access: Access, residents: Residents | None) -> set[tuple[str, int]]:
-    """The elements that come into the cache with this one."""
+    """Return the elements that this access loads into the cache."""
     memory = pattern.buffers[access.buffer]
     if residents is None or memory.scope in residents.cache.registers or not residents.touch(access):
         return set()
@@ -135,7 +135,7 @@ def _squares(
 
 
 def _animation(states: list[tuple[float, int]], seconds: float) -> str:
-    """The colours of a square over time; what it is at once replaces what it was before."""
+    """Return the colours of a square over time; of several states at one time the last is kept."""
     if states[1:] and states[1][0] == 0.0:
         states = states[1:]
     if len(states) == 1:

@@ -1,4 +1,4 @@
-"""Arguments for functions that `tirax run` calls: from .npy files, or made up from what a function says of itself."""
+"""Arguments for the functions that `tirax run` calls: from .npy files, or generated from the function's signature."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..untrusted.arrays import read_arrays
 from .guard import UsageError
 
 DEFAULT_SIZE = 4
-"""What a symbolic size is where nothing says otherwise."""
+"""Default value of symbolic sizes."""
 
 _DIGITS = 19
-"""Of the largest size."""
+"""Limit on the digits of a size."""
 _LARGEST = 2**48
-"""Elements of a tensor that no machine has the memory for; numpy has no one error for them."""
+"""Elements of a tensor that no machine has memory for; numpy raises different errors for these."""
 
 FILLS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "random": lambda rng, shape: rng.random(shape) * 2 - 1,
@@ -30,12 +30,12 @@ FILLS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "ones": lambda _rng, shape: np.ones(shape),
     "arange": lambda _rng, shape: np.arange(np.prod(shape, dtype=int)).reshape(shape),
 }
-"""What a made-up tensor holds; `random` is in [-1, 1), for integers in [0, 3)."""
+"""The contents of generated tensors; `random` is in [-1, 1), for integers in [0, 3)."""
 
 
 @dataclass
 class Arguments:
-    """The arguments of one call. `given` are the texts of `--input` by parameter, `sizes` the symbolic sizes."""
+    """The arguments of one call. `inputs` are the texts of `--input` by parameter, `sizes` the symbolic sizes."""
 
     function: FunctionInfo
     inputs: Mapping[str, str]
@@ -44,10 +44,10 @@ class Arguments:
     assumed: list[str] = field(default_factory=list)
 
     def values(self) -> list[Any]:
-        """The arguments in order; `assumed` are the sizes that nothing determined then.
+        """Return the arguments in order; afterwards `assumed` lists the sizes that got their default.
 
-        Raises `UsageError` for a name that is no parameter or a text that means nothing, `TiraxError` for a file that
-        cannot be read or a parameter that cannot be made up.
+        Raises `UsageError` for an unknown parameter or an invalid text, `TiraxError` for a file that cannot be read
+        or a parameter that cannot be generated.
         """
         names = [p.name for p in self.function.params]
         for name in self.inputs:
@@ -69,7 +69,7 @@ class Arguments:
         return [array(files[p.name]) if p.name in files else self._filled(p, rng) for p in self.function.params]
 
     def _bind(self, info: Info, value: np.ndarray[Any, Any]) -> None:
-        """Sizes that are plain variables in a parameter's shape follow from the array given for it."""
+        """Bind the sizes that are plain variables in a parameter's shape to the extents of its array."""
         if not isinstance(info, TensorInfo) or info.shape is None:
             return
         for dim, extent in zip(info.shape, value.shape):
@@ -114,7 +114,7 @@ class Arguments:
 
 
 def _variables(info: Info) -> set[str]:
-    """The symbolic sizes in struct info."""
+    """Return the symbolic sizes in struct info."""
     if isinstance(info, TupleInfo):
         return set().union(*map(_variables, info.fields))
     dims: Iterable[Dim] = ()
@@ -143,7 +143,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def load_array(path: str) -> np.ndarray[Any, Any]:
-    """The array in a .npy file. Raises `TiraxError`."""
+    """Load the array of a .npy file. Raises `TiraxError`."""
     hint = f"a .npy file, or one of {', '.join(FILLS)}, with a shape: random:4x784"
     value = read_arrays(path, TiraxError, hint)
     if not isinstance(value, np.ndarray):
@@ -152,7 +152,7 @@ def load_array(path: str) -> np.ndarray[Any, Any]:
 
 
 def named(texts: Iterable[str], option: str) -> dict[str, str]:
-    """`name=value` texts as a mapping. Raises `UsageError`."""
+    """Parse `name=value` texts into a mapping. Raises `UsageError`."""
     result: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -165,7 +165,7 @@ def named(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def sizes_of(texts: Iterable[str]) -> dict[str, int]:
-    """`n=4,m=8` texts as numbers. Raises `UsageError`."""
+    """Parse `n=4,m=8` texts into sizes. Raises `UsageError`."""
     sizes = named((part for text in texts for part in text.split(",")), "--sizes")
     wrong = [f"{name}={value}" for name, value in sizes.items() if not value.isdecimal() or len(value) > _DIGITS]
     if wrong:

@@ -1,4 +1,6 @@
-"""`tirax bisect`: the first pass after which a program computes something else or is not well formed, and where."""
+"""`tirax bisect`: find the first pass that changes a program's results or makes it ill-formed, and the
+function affected.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ _PIPELINE = ("pipeline", "default-cpu")
 
 @dataclass(frozen=True)
 class Change:
-    """Pass `at` changes a function, compared with the program after `since` passes.
+    """A function whose results change in pass `at`, compared with the program after `since` passes.
 
-    `exact` says that it runs on the interpreter after it: else it runs natively, and a later pass may be wrong.
+    `exact` means that the interpreter runs it after the pass; otherwise it runs natively, and a later pass may
+    be at fault.
     """
 
     since: int
@@ -47,7 +50,7 @@ class Change:
 
 @dataclass
 class Stages:
-    """A program after each of the passes, up to one with which something is wrong (`error`)."""
+    """A program after each pass, up to the first ill-formed one (`error`)."""
 
     passes: Sequence[ModulePass]
     sizes: Sequence[int]
@@ -57,7 +60,7 @@ class Stages:
     compared: int = 0
 
     def run(self, module: ModuleOp) -> None:
-        """Run the passes. Raises what they raise, but where a program is not well formed after one."""
+        """Run the passes. Raises what they raise, except that an ill-formed result is stored in `error`."""
         ctx = reading_context()
         self.programs.append(module)
         for p in self.passes:
@@ -72,17 +75,19 @@ class Stages:
             self.programs.append(module)
 
     def difference(self, first: int, second: int, only: str | None = None) -> Disagreement | None:
-        """How the programs after so many passes differ. Raises `MeaningError` where nothing can be compared."""
+        """Return how the programs after `first` and `second` passes differ. Raises `MeaningError` if nothing can be
+        compared.
+        """
         self.compared += 1
         check = MeaningCheck(self.sizes, None if only is None else (only,))
         before, after = self.programs[first].clone(), self.programs[second]
         return check.difference(before, after, f"passes {first + 1} to {second}", self.passes[second - 1].name)
 
     def first_change(self) -> Change | None:
-        """The first pass after which the program differs, and the innermost function that does; None where none does.
+        """Return the first pass that changes results and the innermost function affected; None if there is none.
 
-        What is lowered runs natively, through the passes that are left: where it differs, one of these may be wrong.
-        The tensor functions, which are lowered later, tell.
+        Lowered functions run natively, through the remaining passes, so one of these may be the cause of a
+        difference. The tensor functions, which are lowered later, decide.
         """
         at = self._first_different(0, None)
         if at is None:
@@ -99,7 +104,7 @@ class Stages:
         return Change(*comparison, at, is_run)
 
     def _last_compared(self, first: int, at: int, name: str | None) -> tuple[int, Disagreement]:
-        """How the function differs after pass `at`: from the last program before it with which it is compared."""
+        """Return the difference after pass `at`, against the last earlier program that can be compared."""
         for since in range(at - 1, first, -1):
             difference = self._difference_of(since, at, name)
             if difference is not None:
@@ -109,9 +114,9 @@ class Stages:
         return first, difference
 
     def _first_different(self, first: int, name: str | None) -> int | None:
-        """After how many passes the program, or a function, first differs from what it was after `first` of them.
+        """Return after how many passes the program, or a function, first differs from its state after `first` passes.
 
-        One that differs is taken to differ from there on: few programs are compared.
+        A binary search, which assumes that a difference persists, so that few programs are compared.
         """
         same, different = first, len(self.programs) - 1
         ask = self.difference if name is None else self._difference_of
@@ -126,12 +131,12 @@ class Stages:
         return different
 
     def _kernels(self, at: int) -> list[str]:
-        """The tensor functions before pass `at`."""
+        """Return the tensor functions before pass `at`."""
         functions = interpreted(self.programs[at - 1]).values()
         return [plain_name(f) for f in functions if isinstance(f, tir.FuncOp)]
 
     def _difference_of(self, first: int, second: int, name: str | None) -> Disagreement | None:
-        """As `difference`; None where the function cannot be compared."""
+        """As `difference`, but return None if the function cannot be compared."""
         try:
             return self.difference(first, second, name)
         except MeaningError:
@@ -139,7 +144,7 @@ class Stages:
 
 
 def bisect(options: Namespace) -> int:
-    """Print the first pass that is wrong, the function, and how to go on; or that none is."""
+    """Print the first wrong pass, the function, and the next commands; or that no pass is wrong."""
     passes = all_passes(options.steps or (_PIPELINE,), full_universe().all_passes)
     stages = Stages(passes, options.sizes)
     module = program_of(options.file, options.format)
@@ -170,7 +175,7 @@ def _changed(stages: Stages, change: Change) -> Iterator[str]:
 
 
 def _decision(stages: Stages, change: Change) -> str | None:
-    """The first decision that is wrong, where the pass is a schedule that the interpreter runs after."""
+    """Return the first wrong decision, if the pass is a schedule and the interpreter can run its result."""
     if not change.exact:
         return None
     before, step = stages.programs[change.at - 1], stages.passes[change.at - 1]
@@ -203,7 +208,9 @@ def _is_well_formed(func: Any) -> bool:
 
 
 def _reproducer(stages: Stages, since: int, at: int, inputs: Sequence[Any], predicate: str) -> Iterator[str]:
-    """Save the program after `since` passes; how to run the passes up to `at`, and how to make it smaller."""
+    """Save the program after `since` passes; yield the commands that run the passes up to `at` and that reduce
+    the program.
+    """
     specs = ",".join(str(p.pipeline_pass_spec()) for p in stages.passes[since:at])
     sizes = ",".join(map(str, stages.sizes))
     options = ["-p", specs, "--check-each", "--check-sizes", sizes]

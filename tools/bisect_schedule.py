@@ -1,4 +1,4 @@
-"""The first decision of a schedule after which a tensor function computes something else."""
+"""Find the first decision of a schedule that changes the results of a tensor function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .checking import plain_name
 
 
 class Steps(Protocol):
-    """A schedule step by step: what `number` of the first steps make of a copy, and what a step is."""
+    """A schedule as a list of steps: apply the first `number` of them to a copy, and describe a step."""
 
     @property
     def texts(self) -> list[str]: ...
@@ -38,7 +38,7 @@ class Steps(Protocol):
 
 @dataclass(frozen=True)
 class _Rules:
-    """`default-schedule` of one function: the rules that it follows, then the merging of loops."""
+    """`default-schedule` of one function: the rules that it applies, then the fusion of loops."""
 
     before: ModuleOp
     target: str
@@ -61,7 +61,7 @@ class _Rules:
         return module
 
     def _decisions(self) -> tuple[ModuleOp, list[AnyDecision]]:
-        """A copy, and what is decided for it, nothing of it done."""
+        """Return a copy, and the decisions for it, none of them applied."""
         module, machine = self.before.clone(), Machine.of(Target(self.target))
         sequences = take_sequences(module)
         chosen = [
@@ -77,7 +77,7 @@ class _Rules:
 
 @dataclass(frozen=True)
 class _Instructions:
-    """`apply-schedule`: the instructions of the sequences that name no function, one after the other."""
+    """`apply-schedule`: the instructions of the sequences that name no function, in order."""
 
     before: ModuleOp
 
@@ -110,7 +110,7 @@ def _text(op: Operation) -> str:
 def first_wrong_step(
     before: ModuleOp, step: ModulePass, function: str, differs: Callable[[ModuleOp], bool]
 ) -> str | None:
-    """What the first decision is after which `differs` is true of the module; None where the pass is no schedule."""
+    """Describe the first decision after which `differs` is true of the module; None if the pass is not a schedule."""
     steps: Steps
     if isinstance(step, DefaultSchedule):
         steps = _Rules(before, step.target, function)
@@ -126,7 +126,7 @@ def first_wrong_step(
 
 
 def _first(count: int, wrong: Callable[[int], bool]) -> int | None:
-    """The least number up to `count` of which `wrong` is true, which is taken to stay so; None where there is none."""
+    """Return the least number up to `count` for which the monotonic predicate `wrong` is true; None if there is none."""
     if wrong(0):
         return 0
     if not wrong(count):

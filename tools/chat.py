@@ -1,4 +1,4 @@
-"""`tirax chat`: text that a language model writes, once or as a conversation."""
+"""`tirax chat`: generate text with a language model, once or as a conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROMPT = "> "
 
 
 def chat(options: Namespace) -> int:
-    """Answer `--prompt`, or what is said at the terminal, line by line."""
+    """Answer `--prompt`, or lines from the terminal."""
     from ..llm import LanguageModel, Sampling
     from ..llm.conversation import Conversation
 
@@ -42,7 +42,7 @@ def chat(options: Namespace) -> int:
 
 
 def _converse(conversation: Conversation, stats: bool) -> None:
-    """Answer line by line. What is wrong with one is told, and the next one is asked for."""
+    """Answer line by line. An error is printed, and the conversation goes on."""
     if sys.stdin.isatty():
         print(_COMMANDS, file=sys.stderr)
     while (line := _line()) is not None:
@@ -56,7 +56,7 @@ def _converse(conversation: Conversation, stats: bool) -> None:
 
 
 def _line() -> str | None:
-    """The next line, None where there is none, or it is /quit."""
+    """Return the next line, or None at the end of input and for /quit."""
     try:
         line = input(_PROMPT if sys.stdin.isatty() else "")
     except EOFError:
@@ -65,7 +65,7 @@ def _line() -> str | None:
 
 
 def _answer(conversation: Conversation, text: str, stats: bool) -> None:
-    """Print an answer as it comes; Ctrl-C ends it."""
+    """Print an answer as it is generated; Ctrl-C stops it."""
     try:
         for part in conversation.say(text):
             print(part, end="", flush=True)

@@ -1,7 +1,8 @@
-"""`--check-each`: what a program computes is compared before and after each pass, down to native code.
+"""`--check-each`: compare a program's results before and after each pass, down to native code.
 
-Functions of relax and tir, private tensor functions too, run on the reference interpreter. From the pass on that
-lowers one, it runs natively (`native.py`) on the inputs of before, and is compared with what the interpreter gave.
+Functions of relax and tir, including private tensor functions, run on the reference interpreter. After the
+pass that lowers a function, it runs natively (`native.py`) on the earlier inputs, and is compared with the
+interpreter's results.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _INTERPRETED = frozenset(("builtin", "relax", "tir", "sym"))
 
 
 class MeaningChangedError(TiraxError):
-    """A pass after which a program computes something else."""
+    """Raised when a pass changes a program's results."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A function, with inputs and what the interpreter made of them."""
+    """A function, with inputs and the interpreter's results."""
 
     function: Function
     sizes: Mapping[str, int]
@@ -44,7 +45,7 @@ class _Case:
     tolerance: float
 
     def native(self, module: NativeModule) -> Any:
-        """The same of its native code; the message of an error that it ends with."""
+        """Return the results of the native code, or the message of the error that it raised."""
         args = [copied(v) for v in self.inputs]
         try:
             if isinstance(self.function, tir.FuncOp):
@@ -56,9 +57,10 @@ class _Case:
 
 @dataclass
 class MeaningCheck:
-    """Runs a program before and after each pass; `sizes` are those of symbolic variables, `only` what is compared.
+    """Runs a program before and after each pass; `sizes` are those of symbolic variables, `only` restricts the
+    functions.
 
-    `start` comes first, `check` after each pass, `summary` in the end.
+    Call `start` first, `check` after each pass, and `summary` at the end.
     """
 
     sizes: Sequence[int]
@@ -70,18 +72,18 @@ class MeaningCheck:
     _program: str = ""
 
     def start(self, module: ModuleOp) -> None:
-        """A new program."""
+        """Begin with a new program."""
         self._program, self._cases, self._passes = str(module), [], []
 
     def summary(self) -> str:
-        """What was compared."""
+        """Return what was compared, as text."""
         calls = ", ".join(f"@{name} {count} times" for name, count in self.counts.items())
         return f"check-each: {len(self._passes)} passes; compared: {calls or 'nothing'}"
 
     def check(self, before: ModuleOp, after: ModuleOp, number: int, name: str, spec: str | None = None) -> None:
-        """Compare; `before` is a copy of the check's own, `spec` the pass with its options.
+        """Compare two modules. The check may change `before`, a copy; `spec` is the pass with its options.
 
-        Raises `MeaningChangedError`, which names the pass and the inputs, and `MeaningError` where the pass changed
+        Raises `MeaningChangedError`, which names the pass and the inputs, and `MeaningError` if the pass changed
         something and nothing was compared.
         """
         self._passes.append(spec or name)
@@ -90,10 +92,10 @@ class MeaningCheck:
             raise self._changed(difference, number, name)
 
     def difference(self, before: ModuleOp, after: ModuleOp, what: str, name: str) -> Disagreement | None:
-        """The first inputs on which programs differ; `before` is a copy of the check's own.
+        """Return the first inputs on which two programs differ. The check may change `before`, a copy.
 
-        `what` and `name` lie between them, for messages. Raises `MeaningError` where they differ in text and nothing
-        was compared.
+        `what` and `name` describe the passes between them in messages. Raises `MeaningError` if the texts differ
+        and nothing was compared.
         """
         if before.is_structurally_equivalent(after):
             return None
@@ -123,7 +125,7 @@ class MeaningCheck:
         return functions if self.only is None else {n: f for n, f in functions.items() if plain_name(f) in self.only}
 
     def _native(self, before: ModuleOp, after: ModuleOp, lowered: list[Function]) -> set[str] | Disagreement:
-        """The functions whose native code was compared, lowered or perhaps changed ones; or how it differs."""
+        """Return the functions whose native code was compared, lowered or perhaps changed ones; or the difference."""
         self._cases += [case for f in lowered for case in self._record(before, f)]
         if not self._cases or (not lowered and _same_but(before, after, interpreted(after))):
             return {plain_name(c.function) for c in self._cases}
@@ -171,10 +173,10 @@ class MeaningCheck:
 
 
 def save_reproducer(program: str, inputs: Sequence[Any], command: str, options: Sequence[str] = ()) -> Path:
-    """A new folder with `program.mlir`, `inputs.npz` and `command.txt`, to be run there.
+    """Create a folder with `program.mlir`, `inputs.npz` and `command.txt`, to be run there; return its path.
 
-    Where `options` of `tirax-opt` are given, `tirax-opt FOLDER --run-reproducer` does the same. The arrays are
-    `input0`, …; the fields of a tuple `input1.0`, …; a shape is an array of its extents.
+    With `options` of `tirax-opt`, `tirax-opt FOLDER --run-reproducer` does the same. The arrays are `input0`,
+    …; the fields of a tuple `input1.0`, …; a shape is an array of its extents.
     """
     folder = Path(tempfile.mkdtemp(prefix="tirax-reproducer-"))
     arrays = {name: array for i, value in enumerate(inputs) for name, array in _arrays(f"input{i}", value)}
@@ -194,7 +196,7 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]
 
 
 def _rename_as(before: ModuleOp, after: ModuleOp) -> None:
-    """Call the kernels of `before` as `after` does, where the pass between them named them."""
+    """Rename the kernels of `before` as in `after`, if the pass between them named them."""
     present = {f.sym_name.data for f in after.ops if isinstance(f, tir.FuncOp)}
     kernels = {f.sym_name.data: f for f in before.ops if isinstance(f, tir.FuncOp)}
     if not present & kernels.keys() and all(kernel_symbol(name) in present for name in kernels):
@@ -202,12 +204,12 @@ def _rename_as(before: ModuleOp, after: ModuleOp) -> None:
 
 
 def plain_name(function: Function) -> str:
-    """The name of a function before it becomes a kernel."""
+    """Return the name that a function had before it became a kernel."""
     return function.sym_name.data.removeprefix(kernel_symbol(""))
 
 
 def interpreted(module: ModuleOp) -> dict[str, Function]:
-    """The functions that the interpreter runs: public ones, and private tensor functions."""
+    """Return the functions that the interpreter runs: public ones, and private tensor functions."""
     functions = [f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
     return {
         f.sym_name.data: f
@@ -218,7 +220,7 @@ def interpreted(module: ModuleOp) -> dict[str, Function]:
 
 
 def _has_native(function: Function, after: ModuleOp) -> bool:
-    """Whether a module still has a function that was lowered, under its name or that of its kernel or entry point."""
+    """Return whether a module still has a lowered function, as itself or as its kernel or entry point."""
     name = function.sym_name.data
     symbols = {op.properties.get("sym_name") for op in after.ops}
     names = {s.data for s in symbols if s is not None}  # pyright: ignore[reportAttributeAccessIssue]
@@ -226,7 +228,7 @@ def _has_native(function: Function, after: ModuleOp) -> bool:
 
 
 def _same_but(before: ModuleOp, after: ModuleOp, interpreted: Mapping[str, Function]) -> bool:
-    """Whether two modules are the same but for functions that the interpreter ran."""
+    """Return whether two modules are equal apart from the functions that the interpreter ran."""
 
     def rest(module: ModuleOp) -> list[Operation]:
         return [op for op in module.ops if not (isinstance(op, tir.FuncOp) and op.sym_name.data in interpreted)]

@@ -1,4 +1,4 @@
-"""What the commands of `tirax` do."""
+"""The commands of `tirax`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 _PROFILED = 5
-"""Calls of which the fastest one is told."""
+"""Calls to time, of which the fastest is reported."""
 _WIDE = 200
-"""Columns of a table that goes to a file."""
+"""Columns of a table that is written to a file."""
 
 
 def run(options: Namespace) -> int:
-    """Compile (or load) and call a function on inputs that are given or made up; print what comes out."""
+    """Compile (or load) a function, call it on given or generated inputs, and print the results."""
     _form_of(options.profile)
     executable = _load(options.file) if _is_executable(options.file) else compile_program(options)
     name = function_name(options.func, executable)
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
 
 
 def _form_of(path: str | None) -> Callable[[Report], str] | None:
-    """How a profile is written to a file, None for the terminal. Raises `UsageError` for an unknown extension."""
+    """Return the writer of a profile by file extension, None for the terminal. Raises `UsageError` for an unknown one."""
     try:
         return None if path in (None, "-") else form_of(path)
     except ArgumentError as error:
@@ -74,7 +74,7 @@ def _form_of(path: str | None) -> Callable[[Report], str] | None:
 
 
 def _profile(path: str, executable: Executable, name: str, values: list[Any]) -> None:
-    """Print where the time of a call goes, or write it to a file."""
+    """Print a profile of a call, or write it to a file."""
     from rich.console import Console
 
     report, form = executable.profile(name, *values, repeat=_PROFILED), _form_of(path)
@@ -85,7 +85,9 @@ def _profile(path: str, executable: Executable, name: str, values: list[Any]) ->
 
 
 def _checked(options: Namespace, executable: Executable, name: str, values: list[Any]) -> Any:
-    """The result of a call that was compared with the interpreter. Raises `UsageError` for an executable."""
+    """Call the function, compare the result with the interpreter's and return it. Raises `UsageError` for an
+    executable.
+    """
     if _is_executable(options.file):
         raise UsageError("an executable has no program to compare with", hint="tirax run model.py --check")
     from ..target import Target
@@ -114,7 +116,7 @@ def build(options: Namespace) -> int:
 
 
 def import_(options: Namespace) -> int:
-    """Write a model as a program, its weights beside it."""
+    """Write a model as a program, with its weights in a separate file."""
     from .models import import_model, shapes_of, store_weights
 
     weights = options.weights or f"{os.path.splitext(options.output)[0]}.safetensors"
@@ -134,7 +136,7 @@ def import_(options: Namespace) -> int:
 
 
 def inspect(options: Namespace) -> int:
-    """Print what a model or an executable contains."""
+    """Print the contents of a model or an executable."""
     from .gguf_files import EXTENSION
     from .models import format_of
 
@@ -200,14 +202,14 @@ def new(options: Namespace) -> int:
 
 
 def reduce(options: Namespace) -> int:
-    """Make a program with a fault smaller."""
+    """Reduce a failing program."""
     from .reduce.command import reduce as run_reduce
 
     return run_reduce(options)
 
 
 def bisect(options: Namespace) -> int:
-    """Find the first pass that is wrong."""
+    """Find the first wrong pass."""
     from .bisect import bisect as run_bisect
 
     return run_bisect(options)
@@ -241,7 +243,7 @@ def env(_options: Namespace) -> int:
 
 
 def cache(options: Namespace) -> int:
-    """Show or empty the object cache."""
+    """Show or clear the object cache."""
     if options.action == "clear":
         before = _cache_text()
         with suppress(RuntimeError):  # there is no home for one
@@ -262,7 +264,7 @@ def _cache_text() -> str:
 
 
 def _is_executable(path: str) -> bool:
-    """Whether a file starts as executables do; one that cannot be read is reported when it is read."""
+    """Return whether a file begins like an executable; errors in reading it are left to its reader."""
     try:
         with open_file(path) as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -280,7 +282,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _summary(value: Any) -> str:
-    """Type, shape and some contents of a result."""
+    """Return the type, shape and some contents of a result."""
     if not hasattr(value, "shape"):
         return repr(value)
     data = np.asarray(value)
@@ -306,7 +308,7 @@ def _time(executable: Executable, name: str, values: list[Any]) -> str:
 
 
 def graph(options: Namespace) -> int:
-    """Write a program as a graph. Raises `UsageError` for a file of another extension."""
+    """Write a program as a graph. Raises `UsageError` for another file extension."""
     from ..ir.graphs.dot import dot_text
     from ..ir.graphs.explorer import explorer_text
     from ..ir.graphs.nodes import graph_of
@@ -336,4 +338,4 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "env": env,
     "cache": cache,
 }
-"""Name of a command -> what does it."""
+"""The function of each command, by name."""

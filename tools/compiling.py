@@ -1,4 +1,4 @@
-"""Programs and models from a command line to executables: what `tirax run`, `build` and `explain` share."""
+"""Compile programs and models named on a command line: the common part of `tirax run`, `build` and `explain`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .progress import Progress
 
 
 def function_name(name: str | None, executable: Executable) -> str:
-    """The function to call: `main`, or the only one, where none is named. Raises `UsageError`."""
+    """Return the function to call: `name`, else `main`, else the only function. Raises `UsageError`."""
     if name is None:
         name = next(iter(executable.functions)) if len(executable.functions) == 1 else "main"
     if name not in executable.functions:
@@ -27,7 +27,7 @@ def function_name(name: str | None, executable: Executable) -> str:
 
 
 def compile_program(options: Namespace, instruments: Sequence[Any] = ()) -> Executable:
-    """The executable of the file that options name; `instruments` watch its passes. Raises `TiraxError`."""
+    """Compile the file that the options name; `instruments` observe the passes. Raises `TiraxError`."""
     from ..driver.build import build as build_executable
     from ..ir.passes.extern import ALLOW_EXTERN
     from ..ir.passes.transform import PassContext
@@ -45,13 +45,13 @@ def compile_program(options: Namespace, instruments: Sequence[Any] = ()) -> Exec
 
 
 def _reproducer(options: Namespace) -> tuple[Callable[[], str], Callable[[], list[str]]]:
-    """The text of the program, and the options of `tirax-opt` that run the passes of a build."""
+    """Return functions for the text of the program and for the `tirax-opt` options that run the passes of a build."""
     passes = ["-p", options.passes] if options.passes else []
     return lambda: str(read_source(options)), lambda: [*passes, "--pipeline", options.pipeline]
 
 
 def read_module(options: Namespace) -> ModuleOp:
-    """The program, after the passes that were asked for before the pipeline."""
+    """Read the program and run the passes requested before the pipeline."""
     from ..driver.build import run_passes
     from ..script.mlir_text import reading_context
 
@@ -61,14 +61,14 @@ def read_module(options: Namespace) -> ModuleOp:
 
 
 def own_passes(options: Namespace) -> Sequence[ModulePass]:
-    """The passes of `-p`. Raises `UsageError`."""
+    """Return the passes of `-p`. Raises `UsageError`."""
     from .driver import all_passes
 
     return all_passes([("passes", options.passes)] if options.passes else (), full_universe().all_passes)
 
 
 def read_source(options: Namespace) -> ModuleOp:
-    """The program or model in the file, as it is. Raises `TiraxError`."""
+    """Read the program or model in the file, without passes. Raises `TiraxError`."""
     from .models import format_of, program_of, shapes_of
 
     if options.shape and format_of(options.file) is None:

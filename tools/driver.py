@@ -1,4 +1,4 @@
-"""The work of `tirax-opt`: from its options to passes run over each piece of the input."""
+"""The implementation of `tirax-opt`: run passes over each piece of the input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HIGH_LEVEL = ("relax.func", "tir.func")
 
 @dataclass(frozen=True)
 class Job:
-    """What the command line asks to be done with each piece of the input."""
+    """The work requested for each piece of the input."""
 
     steps: tuple[Step, ...]
     target: Target
@@ -47,18 +47,18 @@ class Job:
     verify: bool
     allow_unregistered: bool
     folder: str | None
-    """That the output is written to, None where it goes to stdout."""
+    """The folder of the output file, None for stdout."""
     shown: bool
     """Whether the output goes to a terminal."""
 
     def new_context(self) -> Context:
-        """A context of its own for each piece: what one loads another does not see."""
+        """Return a new context for each piece, so that dialects loaded by one are not visible to others."""
         from ..script.mlir_text import reading_context
 
         return reading_context(self.allow_unregistered)
 
     def compile(self, program: Program, piece: int = 0) -> str | bytes:
-        """Parse, run the passes, emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
+        """Parse, run the passes and emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
         from ..ir.verification.verify import Verifier
 
         ctx, verifier = self.new_context(), Verifier()
@@ -83,7 +83,7 @@ class Job:
             return emit(self.target, ctx, module)
 
     def _rest(self, module: ModuleOp) -> list[Step]:
-        """The passes that native targets need where the pipeline left functions of relax or tir."""
+        """Return the remaining passes for native targets, if the pipeline left relax or tir functions."""
         if self.target.name not in _NATIVE or not any(op.name in _HIGH_LEVEL for op in module.body.block.ops):
             return []
         from ..driver.pipelines import pipeline_passes
@@ -112,7 +112,7 @@ class Job:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the options say and return the exit code. Raises `TiraxError`."""
+    """Execute the options and return the exit code. Raises `TiraxError`."""
     from ..ir.passes.transform import no_gc
 
     universe = full_universe()
@@ -181,12 +181,12 @@ def _meaning_check(sizes: Sequence[int]) -> MeaningCheck:
 
 
 def all_targets(universe: Universe) -> dict[str, Callable[[], type[Target]]]:
-    """What `-t` knows."""
+    """Return the targets of `-t` by name."""
     return universe.all_targets | OWN_TARGETS
 
 
 def all_passes(steps: Sequence[tuple[str, str]], known: Passes) -> tuple[ModulePass, ...]:
-    """The passes of `-p` and `--pipeline`, in order. Raises `UsageError`."""
+    """Return the passes of `-p` and `--pipeline`, in order. Raises `UsageError`."""
     return tuple(step.run for step in steps_of(steps, known))
 
 
@@ -219,7 +219,7 @@ def _run_pieces(job: Job, program: Program, options: argparse.Namespace) -> int:
 
 
 def _run_piece(job: Job, piece: Program, number: int, verify_diagnostics: bool) -> str | bytes | None:
-    """The output of a piece, None where it gave the error that was expected."""
+    """Return the output of a piece, None if it raised the expected error."""
     if not verify_diagnostics:
         return job.compile(piece, number)
     expected = expected_errors(piece)

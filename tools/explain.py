@@ -1,4 +1,4 @@
-"""`tirax explain`: a program is compiled, checked and run while all of it is written into one HTML to look at."""
+"""`tirax explain`: compile, check and run a program, and write a trace of every step as one HTML page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .compiling import compile_program, function_name, own_passes, read_source
 from .guard import OK, UsageError, report
 
 _CALLS = 5
-"""Of which the fastest one is told."""
+"""Calls to time, of which the fastest is reported."""
 
 
 def explain(options: Namespace) -> int:
-    """Write the trace. It is whole as far as it goes where the program does not compile: the error is in it, too."""
+    """Write the trace. If the program does not compile, the trace ends with the error."""
     if _are_one_file(options.output, options.file):
         raise UsageError("the trace would be written over the program", hint="-o another file")
     file = TraceFile(options.output)
@@ -51,7 +51,7 @@ def _are_one_file(first: str, second: str) -> bool:
 
 
 def _check(recorder: Recorder, options: Namespace) -> None:
-    """Run the passes once more and mark each by what `--check-each` says of it. Raises `MeaningChangedError`."""
+    """Run the passes again and mark each with the result of `--check-each`. Raises `MeaningChangedError`."""
     module, context = read_source(options), reading_context()
     check = MeaningCheck(options.check_sizes)
     check.start(module)
@@ -78,7 +78,7 @@ def _passes(options: Namespace) -> Iterator[ModulePass]:
 
 
 def _profile(recorder: Recorder, options: Namespace, executable: Executable) -> None:
-    """Call the program, and write where the time goes; a program that cannot be called is told of."""
+    """Call the program and record its profile; if it cannot be called, print a note."""
     if not executable.functions:
         report("note: the program has no function of Relax, so it was not run")
         return

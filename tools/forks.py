@@ -1,4 +1,4 @@
-"""Work in a forked process, so that one that crashes or hangs is an outcome and no more."""
+"""Run work in forked processes, so that a crash or hang is just an outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEPTH = 6000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a process: the `report` it wrote, or, where it is None, how it ended (`crash` or `hang`)."""
+    """The outcome of a process: its `report`, or, if that is None, how it failed (`crash` or `hang`)."""
 
     report: Any = None
     status: str = ""
@@ -28,12 +28,12 @@ class Outcome:
 
 
 def in_fork(body: Callable[[], Any], seconds: float) -> Outcome:
-    """What `body` gives, as JSON has it, in a process of its own that may take so long."""
+    """Return the JSON result of `body`, run in a child process for at most `seconds`."""
     return in_forks([body], seconds)[0]
 
 
 def in_forks(bodies: Sequence[Callable[[], Any]], seconds: float) -> list[Outcome]:
-    """What each gives, all at once, in processes of their own that may take so long."""
+    """Return the results of all bodies, run at once in child processes for at most `seconds`."""
     children = [_child(body) for body in bodies]
     deadline = time.monotonic() + seconds
     data = _all_of([pipe for _, pipe in children], deadline)
@@ -41,7 +41,7 @@ def in_forks(bodies: Sequence[Callable[[], Any]], seconds: float) -> list[Outcom
 
 
 def _child(body: Callable[[], Any]) -> tuple[int, int]:
-    """The number of a process that does `body`, and the pipe that it says what it gives to."""
+    """Fork a process that runs `body`; return its pid and the pipe that it writes its result to."""
     read, write = os.pipe()
     pid = fork_child(lambda: send_report(write, body()))
     os.close(write)
@@ -58,7 +58,7 @@ def _outcome(pid: int, data: bytes | None, seconds: float) -> Outcome:
 
 
 def fork_child(body: Callable[[], None]) -> int:
-    """The number of a child process that does `body`, prints nothing and ends."""
+    """Fork a process that runs `body`, prints nothing and exits; return its pid."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -86,7 +86,7 @@ def send_report(pipe: int, report: Any) -> None:
 
 
 def _all_of(pipes: Sequence[int], deadline: float) -> dict[int, bytes | None]:
-    """What is written into pipes until they end, None where that is not in time; they are closed."""
+    """Read pipes to their ends and close them; None for those that do not end before the deadline."""
     data: dict[int, bytes] = dict.fromkeys(pipes, b"")
     still = set(pipes)
     while still and (ready := select.select(list(still), [], [], max(0.0, deadline - time.monotonic()))[0]):
@@ -101,5 +101,5 @@ def _all_of(pipes: Sequence[int], deadline: float) -> dict[int, bytes | None]:
 
 
 def exit_text(code: int) -> str:
-    """How a process ended, from its exit code."""
+    """Describe how a process ended, from its exit code."""
     return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

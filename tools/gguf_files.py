@@ -1,4 +1,4 @@
-"""What `tirax inspect` says of a GGUF file, whatever kind of model is in it."""
+"""`tirax inspect` of GGUF files, with any kind of model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..llm.gguf import GgufFile, Texts, open_gguf
 
 EXTENSION = ".gguf"
 _MOST_TEXT = 60
-"""Characters of a value."""
+"""Limit on the characters of a value."""
 
 
 def gguf_text(path: str) -> str:
-    """The version, the architecture, metadata, tensors by their formats, and whether it can be run.
+    """Describe the version, the architecture, metadata, tensors by format, and whether the model is supported.
 
-    Texts of the file are quoted, so that they print as themselves. Raises `OSError`, `GgufError`.
+    Texts of the file are quoted, so that control characters are not printed. Raises `OSError`, `GgufError`.
     """
     file = open_gguf(path)
     total = sum(tensor.nbytes for tensor in file.tensors.values())
@@ -29,7 +29,7 @@ def gguf_text(path: str) -> str:
 
 
 def _formats(file: GgufFile) -> list[str]:
-    """A line for each format: how many tensors, how many numbers, bytes."""
+    """Return a line for each format: the numbers of tensors, of elements and of bytes."""
     counts: Counter[str] = Counter()
     numbers: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def _formats(file: GgufFile) -> list[str]:
 
 
 def _verdict(path: str) -> str:
-    """Whether the language model of a file is one that runs, and what it consists of."""
+    """Describe the language model in a file, or why it is not supported."""
     from ..llm.checkpoints import load_language_model
 
     try:

@@ -1,4 +1,4 @@
-"""What both command lines share: errors become messages and exit codes, options that are misspelt get a suggestion."""
+"""Error handling of both command lines: errors become messages and exit codes, misspelt options get a suggestion."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..diagnostics import TiraxError, raised_outside, suggestion
 
 OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 _DEPTH = 6000
-"""Python frames that deeply nested programs may take; the default of 1000 ends near 100 nested loops."""
+"""Recursion limit for deeply nested programs; the default of 1000 suffices for about 100 nested loops."""
 
 
 class UsageError(TiraxError):
-    """A command line that does not make sense."""
+    """Raised for an invalid command line."""
 
 
 def as_usage(error: TiraxError) -> UsageError:
-    """The same error as one of the command line, whose exit code differs."""
+    """Return the same error as a `UsageError`, which has another exit code."""
     return UsageError(
         error.message,
         location=error.location,
@@ -40,7 +40,7 @@ def as_usage(error: TiraxError) -> UsageError:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Raises `TiraxError` for the file that cannot be read, one of those that belong to `path`."""
+    """Convert an `OSError` inside to a `TiraxError` that names the file, which is `path` or belongs to it."""
     try:
         yield
     except OSError as error:
@@ -48,7 +48,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _path(text: str) -> str:
-    """A path that there can be, or nothing. Raises `UsageError`."""
+    """Return a path that the file system can represent, or an empty text. Raises `UsageError`."""
     from ..untrusted import FileError, check_name
 
     try:
@@ -58,7 +58,7 @@ def _path(text: str) -> str:
 
 
 def count(text: str) -> int:
-    """An integer from 0. Raises `ValueError`."""
+    """Return an integer of at least 0. Raises `ValueError`."""
     number = int(text)
     if number < 0:
         raise ValueError(text)
@@ -66,9 +66,9 @@ def count(text: str) -> int:
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """argparse that suggests the option which was meant, and takes no abbreviations.
+    """argparse with suggestions for misspelt options and without abbreviations.
 
-    Types of arguments by name: `path` is one that there can be, `count` an integer from 0.
+    It has two named argument types: `path` is a valid path, `count` an integer of at least 0.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -93,7 +93,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 
 def report(error: BaseException | str) -> None:
-    """Print a diagnostic to stderr, where somebody reads it."""
+    """Print a diagnostic to stderr, if it is open."""
     with suppress(OSError):
         print(error, file=sys.stderr)
 
@@ -105,9 +105,9 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def schedule_notes(level: int = logging.INFO) -> Iterator[None]:
-    """Inside, rules of plug-ins that write loops are told on stderr.
+    """Report on stderr when a plug-in's schedule rule is applied.
 
-    At `DEBUG` also why others do not fit, and why operators are not fused.
+    At level `DEBUG`, also report why other rules do not apply, and why operators are not fused.
     """
     loggers, handler = [logging.getLogger(name) for name in ("tirax.schedule", "tirax.fusion")], _Notes()
     before = [logger.level for logger in loggers]
@@ -123,10 +123,10 @@ def schedule_notes(level: int = logging.INFO) -> Iterator[None]:
 
 
 def run_guarded(program: Callable[[], int]) -> int:
-    """The exit code of `program`: its own, or that of the error it ended with, which is printed to stderr.
+    """Return the exit code of `program`, or that of the error that it raised, which is printed to stderr.
 
-    1 for errors in what was given, 2 for the command line, 130 interrupted, 141 where the reader of stdout went away.
-    With `TIRAX_DEBUG=1` a traceback comes first.
+    1 for errors in the input, 2 for the command line, 130 for an interrupt, 141 if the reader of stdout closed
+    the pipe. With `TIRAX_DEBUG=1` a traceback is printed first.
     """
     _open_streams()
     limit = sys.getrecursionlimit()
@@ -148,7 +148,7 @@ def _code_of(program: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         report("interrupted")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the end of the line: every error becomes a message and a code
+    except Exception as error:  # noqa: BLE001 - the outermost handler: every error becomes a message and a code
         if debugging():
             traceback.print_exc()
         report(message_of(error))
@@ -156,7 +156,7 @@ def _code_of(program: Callable[[], int]) -> int:
 
 
 def _flushed(code: int) -> int:
-    """The exit code of a program that ended with `code`, once what it printed is written."""
+    """Flush stdout and return the exit code of a program that ended with `code`."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -171,9 +171,9 @@ def _flushed(code: int) -> int:
 
 
 def _open_streams() -> None:
-    """Let stdout and stderr go nowhere where they are closed, so that no file gets their numbers.
+    """Redirect closed stdout and stderr to /dev/null, so that no opened file gets their descriptors.
 
-    stdout writes bytes of paths that are no text as they were in the command line.
+    stdout also writes undecodable bytes of paths unchanged.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="surrogateescape")
@@ -187,12 +187,12 @@ def _open_streams() -> None:
 
 
 def debugging() -> bool:
-    """Whether tracebacks are wanted."""
+    """Return whether tracebacks are enabled."""
     return os.environ.get("TIRAX_DEBUG", "") not in ("", "0")
 
 
 def message_of(error: Exception) -> str:
-    """The message for a user: a diagnostic's own, or what any other exception comes down to."""
+    """Return the message for a user: a diagnostic's own text, or a summary of any other exception."""
     if isinstance(error, TiraxError):
         return str(error)
     if isinstance(error, RecursionError):
@@ -219,7 +219,7 @@ def message_of(error: Exception) -> str:
 
 
 def _abandon_stdout() -> None:
-    """Nobody reads stdout any more: what is buffered goes nowhere, silently at interpreter exit, too."""
+    """Redirect stdout to /dev/null after its reader left, so that buffered output is dropped silently, also at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)

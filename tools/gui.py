@@ -1,6 +1,6 @@
-"""xDSL's workbench for the terminal with tirax's dialects and passes, and those of plug-ins: `tirax gui`.
+"""`tirax gui`: xDSL's terminal workbench with the dialects and passes of tirax and of plug-ins.
 
-xDSL's own command, `xdsl-gui`, knows xDSL's passes alone: it looks at no plug-in.
+xDSL's own command, `xdsl-gui`, loads only xDSL's passes and no plug-ins.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from .steps import steps_of
 
 
 def workbench(path: str | None = None, passes: str = "") -> Any:
-    """xDSL's `InputApp` over the program in a file (.mlir, or .py as MLIR), with these passes of `-p` in its pipeline.
+    """Return xDSL's `InputApp` for the program in a file (.mlir, or .py as MLIR), with these `-p` passes in its
+    pipeline.
 
-    Raises `TiraxError` where textual is not installed, or the program or the passes cannot be read.
+    Raises `TiraxError` if textual is not installed, or the program or the passes cannot be read.
     """
     try:
         app = import_module("xdsl.interactive.app")
@@ -36,7 +37,9 @@ def workbench(path: str | None = None, passes: str = "") -> Any:
 
 
 def _tolerant(app: Any) -> type[Any]:
-    """xDSL's app that stays open where passes fail while it asks what could come next: the output says why."""
+    """Return a subclass of xDSL's app that survives failing passes while it lists the next ones; the output
+    shows the error.
+    """
 
     class Workbench(app.InputApp):
         CSS_PATH = str(Path(app.__file__).with_name("app.tcss"))  # which is sought beside the class

@@ -1,4 +1,4 @@
-"""Internal errors of passes leave a reproducer behind, and say how it becomes smaller."""
+"""Save a reproducer for internal errors of passes, and print the command that reduces it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _NOT_INTERNAL = (DiagnosticException, OSError, MemoryError, RecursionError)
 
 @contextmanager
 def reproducing(program: Callable[[], str], options: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """An exception of a pass that is no diagnostic gets notes: where the program lies, and the command to go on.
+    """Add notes to an exception of a pass that is not a diagnostic: the saved program, and the next command.
 
-    `program` gives its text, `options` those of `tirax-opt` that run the passes; they are asked after the error.
+    `program` returns the program's text, `options` the `tirax-opt` options that run the passes; both are called
+    after the error.
     """
     try:
         yield

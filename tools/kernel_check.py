@@ -1,4 +1,4 @@
-"""`tirax run --check`: native code beside the interpreter, kernel by kernel."""
+"""`tirax run --check`: compare native code with the interpreter, kernel by kernel."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .checking import MeaningChangedError, save_reproducer
 from .native import NativeModule
 
 _AT = HOST[2]
-"""Before this pass kernels are tensor functions that the interpreter calls."""
+"""The pass before which kernels are tensor functions that the interpreter calls."""
 
 
 @dataclass
 class _NativeComparison(TirSemantics):
-    """Runs each tensor function on the interpreter and natively, and raises at the first that differs."""
+    """Runs each tensor function on the interpreter and natively, and raises at the first difference."""
 
     native: NativeModule
     program: ModuleOp
@@ -78,7 +78,7 @@ class _NativeComparison(TirSemantics):
 
 
 def _plain(value: Any) -> Any:
-    """A copy of an argument as the interpreter takes it."""
+    """Copy an argument for the interpreter."""
     return copied(np.asarray(value)) if isinstance(value, np.ndarray) else value
 
 
@@ -95,11 +95,12 @@ def check_kernels(
     result: Any,
     written: Sequence[Any],
 ) -> str:
-    """Call `name` on the interpreter, each kernel natively beside it, and compare with the native `result`.
+    """Call `name` on the interpreter, with each kernel also run natively, and compare with the native `result`.
 
-    `written` are the arguments after the native call, which had `values` before.
+    `written` are the arguments after the native call, which were `values` before it.
 
-    Gives what was compared. Raises `MeaningChangedError`, which names the first kernel that differs.
+    Returns a description of what was compared. Raises `MeaningChangedError`, which names the first kernel that
+    differs.
     """
     passes = PIPELINES[pipeline]
     at = passes.index(_AT) if _AT in passes else len(passes)

@@ -1,4 +1,4 @@
-"""What `--list-passes`, `--list-pipelines`, `--list-dialects` and `--list-targets` print."""
+"""The output of `--list-passes`, `--list-pipelines`, `--list-dialects` and `--list-targets`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 110
 
 
 def _summary(cls: type[Any]) -> str:
-    """The first paragraph of a docstring, on one line; nothing where `dataclass` made it up."""
+    """Return the first paragraph of a docstring on one line; empty if `dataclass` generated it."""
     text = (cls.__doc__ or "").strip()
     return "" if text.startswith(f"{cls.__name__}(") else " ".join(text.split("\n\n")[0].split())
 
@@ -36,12 +36,12 @@ def _others(kind: str, names: Iterable[str]) -> list[str]:
 
 
 def _of_plugins(known: Iterable[str], ours: Iterable[str], xdsl: Iterable[str]) -> list[str]:
-    """The names that neither tirax nor xDSL brings."""
+    """Return the names that neither tirax nor xDSL provides."""
     return sorted(set(known) - set(ours) - set(xdsl))
 
 
 def passes_text() -> str:
-    """Our passes and those of plug-ins with what they do and their options, then the names of xDSL's."""
+    """List our passes and those of plug-ins with summaries and options, then the names of xDSL's."""
     from ..driver.pipelines import pipelines_of
 
     ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, full_universe().all_passes
@@ -59,7 +59,7 @@ def passes_text() -> str:
 
 
 def pipelines_text() -> str:
-    """Each pipeline and its passes."""
+    """List each pipeline and its passes."""
     from ..driver.pipelines import PIPELINES
 
     lines = ["pipelines:"]
@@ -69,7 +69,9 @@ def pipelines_text() -> str:
 
 
 def dialects_text() -> str:
-    """Our dialects and those of plug-ins with their numbers of operations and attributes, then the names of xDSL's."""
+    """List our dialects and those of plug-ins with their numbers of operations and attributes, then the names
+    of xDSL's.
+    """
     ours, others, known = TIRAX_UNIVERSE.all_dialects, XDSL_UNIVERSE.all_dialects, full_universe().all_dialects
     plugins = _of_plugins(known, ours, others)
     lines: list[str] = []
@@ -83,7 +85,7 @@ def dialects_text() -> str:
 
 
 def targets_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
-    """Our targets and those of plug-ins with their options, then the names of xDSL's."""
+    """List our targets and those of plug-ins with their options, then the names of xDSL's."""
     ours, others = OWN_TARGETS.keys() | TIRAX_UNIVERSE.all_targets.keys(), XDSL_UNIVERSE.all_targets.keys()
     lines: list[str] = []
     for head, names in (("targets:", sorted(ours)), ("targets of plug-ins:", _of_plugins(known, ours, others))):

@@ -1,4 +1,4 @@
-"""Models of other frameworks as programs: the files that `tirax` takes besides texts, by their extensions."""
+"""Model files of other frameworks, which `tirax` accepts besides program texts, by extension."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from .source import read_program
 Shapes = Mapping[str, list[int | str]]
 
 _LARGE = 1024
-"""Bytes above which a constant is written to the file of weights; smaller ones stay text."""
+"""Size in bytes above which a constant is written to the weights file; smaller ones stay in the text."""
 
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """How files of a framework are read: as a module, or looked at. `stub` is a converter to fill in, by operator."""
+    """How to import and to summarize files of a framework. `stub` returns the text of a converter to fill in,
+    by operator.
+    """
 
     read: Callable[[str, Shapes], ModuleOp]
     summary: Callable[[str], Summary]
@@ -76,16 +78,16 @@ FORMATS: dict[str, ModelFormat] = {
     ".onnx": ModelFormat(_read_onnx, _onnx_summary, _onnx_stub),
     ".pt2": ModelFormat(_read_exported_program, _exported_program_summary, _torch_stub),
 }
-"""Extension -> how such files are read."""
+"""The model formats by file extension."""
 
 
 def format_of(path: str) -> ModelFormat | None:
-    """The format of a model's file, None where it is not one of them."""
+    """Return the format of a model file, None if it is not one."""
     return FORMATS.get(os.path.splitext(path)[1].lower())
 
 
 def import_model(path: str, shapes: Shapes) -> ModuleOp:
-    """The program that a model is. Raises `TiraxError` for all that it may be other than one."""
+    """Import a model as a program. Raises `TiraxError` for any problem of the file."""
     model = format_of(path)
     if model is None:
         raise UsageError("this is no model", expected=f"a file {' or '.join(FORMATS)}", found=path)
@@ -94,9 +96,9 @@ def import_model(path: str, shapes: Shapes) -> ModuleOp:
 
 
 def program_of(path: str, language: str | None = None, shapes: Shapes | None = None) -> ModuleOp:
-    """What a file holds: a model, or a program's text, in `language` where its extension does not say it.
+    """Read a model or a program; `language` is that of a program whose extension does not determine it.
 
-    `shapes` are those of inputs of a model. Raises `TiraxError`.
+    `shapes` are those of a model's inputs. Raises `TiraxError`.
     """
     if format_of(path) is not None:
         return import_model(path, shapes or {})
@@ -104,10 +106,10 @@ def program_of(path: str, language: str | None = None, shapes: Shapes | None = N
 
 
 def store_weights(module: ModuleOp, path: str) -> int:
-    """Write the large constants of a module to `path` (safetensors), let it refer to them; how many there are.
+    """Move the large constants of a module to `path` (safetensors), and return their number.
 
-    A constant keeps the name that its model has for it; others are numbered. Where there are none, no file is written.
-    Raises `TiraxError` where it cannot be written.
+    Constants keep their names in the model; the others are numbered. If there are none, no file is written.
+    Raises `TiraxError` if the file cannot be written.
     """
     constants = [op for op in module.walk() if isinstance(op, relax.ConstantOp) and len(op.value.data.raw) > _LARGE]
     keys: dict[int, str] = {}
@@ -142,7 +144,7 @@ def _free(key: str, taken: Mapping[str, Any]) -> str:
 
 
 def shapes_of(texts: list[str]) -> dict[str, list[int | str]]:
-    """`x=1,3,h,w` texts, or `x=1x3x8x8`, as shapes: numbers, and names of sizes. Raises `UsageError`."""
+    """Parse `x=1,3,h,w` or `x=1x3x8x8` into shapes of numbers and symbolic sizes. Raises `UsageError`."""
     from .arguments import named
 
     shapes: dict[str, list[int | str]] = {}

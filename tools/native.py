@@ -1,4 +1,4 @@
-"""Programs of any stage run natively: the functions by their entry points, the kernels one by one."""
+"""Run programs of any lowering stage natively: functions through their entry points, kernels one by one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ..runtime.slots import SlotContext, resolve
 from ..target import Target
 
 _HALVES = frozenset(("float16", "bfloat16"))
-"""Passed in the lowest bits of a register of floats, as x86-64's and AArch64's calling conventions have it."""
+"""Types passed in the low bits of a floating-point register by the calling conventions of x86-64 and AArch64."""
 
 
 class NativeModule:
-    """A module in memory: what it still needs of `lower-cpu-unscheduled` is run on a copy first.
+    """A loaded module; the passes of `lower-cpu-unscheduled` that remain are first run on a copy.
 
     Raises what lowering and loading raise.
     """
@@ -50,17 +50,17 @@ class NativeModule:
         self._loaded = load_object(executable.code, [*entries, *self._symbols], addresses, references)
 
     def has_kernel(self, name: str) -> bool:
-        """Whether there is a kernel of the tensor function `name`."""
+        """Return whether there is a kernel of the tensor function `name`."""
         return _symbol(name) in self._symbols
 
     def call(self, name: str, args: Sequence[Any]) -> Any:
-        """The result of an entry point."""
+        """Return the result of an entry point."""
         return self._executable[name](*args)
 
     def call_kernel(self, func: tir.FuncOp, args: Sequence[Any]) -> Any:
         """Run the kernel of the tensor function `func`, which writes into `args` as the interpreter does.
 
-        Raises `InterpreterError` where an assertion of it does not hold, or its arguments cannot be passed from here.
+        Raises `InterpreterError` if an assertion in it fails, or its arguments cannot be passed from Python.
         """
         signature, env = kernel_signature(func), Environment()
         env.bind_tir(func, args)
@@ -82,7 +82,7 @@ class NativeModule:
 
 
 def _missing(op: ModuleOp) -> tuple[str, ...]:
-    """The passes that lower a module from where it stands."""
+    """Return the passes that remain to lower a module from its current stage."""
     kinds = {type(inner) for inner in op.walk()}
     if relax.FuncOp in kinds or SLOTS not in op.attributes:
         planned = host.ArenaOp in kinds or host.ViewOp in kinds
@@ -95,7 +95,7 @@ def _symbol(name: str) -> str:
 
 
 def _export(function: llvm.FuncOp) -> bool:
-    """Make a kernel visible from outside; whether it is one."""
+    """Give a kernel external linkage; return whether the function is one."""
     if not function.sym_name.data.startswith(KERNEL_PREFIX) or function.body.first_block is None:
         return False
     function.properties["linkage"] = llvm.LinkageAttr("external")
@@ -103,7 +103,7 @@ def _export(function: llvm.FuncOp) -> bool:
 
 
 def _aligned(value: Any) -> Any:
-    """A copy where kernels expect arrays: aligned and contiguous."""
+    """Copy arrays for kernels, which require them aligned and contiguous."""
     copy = empty(value.shape, value.dtype)
     np.copyto(copy, value)
     return copy

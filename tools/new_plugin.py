@@ -1,6 +1,6 @@
-"""`tirax new plugin`: a package of extensions to start from, with its tests, made of the one in `plugin_skeleton/`.
+"""`tirax new plugin`: create a plug-in package with tests from the template in `plugin_skeleton/`.
 
-The skeleton is a package as it stands, called `acme`. In the new one that name is another, everywhere.
+The template is a working package called `acme`, whose name is replaced everywhere.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ SKELETON = Path(__file__).parent / "plugin_skeleton"
 
 
 def new_plugin(name: str, folder: str = ".") -> list[Path]:
-    """Write the package `name` below `folder`; its files.
+    """Write the package `name` below `folder`, atomically, and return its files.
 
-    It appears whole or not at all. Raises `UsageError` for a name that cannot be one, and `TiraxError` where something
-    has that name already, or nothing can be written.
+    Raises `UsageError` for an invalid name, and `TiraxError` if the path exists or cannot be written.
     """
     check_name(name)
     target = Path(folder) / name
@@ -42,7 +41,7 @@ def new_plugin(name: str, folder: str = ".") -> list[Path]:
 
 
 def check_name(name: str) -> None:
-    """That a package may be called so. Raises `UsageError`: no name of a package, or one that is taken."""
+    """Raise `UsageError` if a package cannot have this name, or it is taken."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or keyword.iskeyword(name):
         expected = "a module's name of lower-case letters, digits and underscores that is no keyword"
         raise UsageError("this cannot be the name of a package", expected=expected, found=repr(name))
@@ -54,7 +53,7 @@ def check_name(name: str) -> None:
 
 
 def _write(name: str, target: Path) -> None:
-    """The skeleton as the package `name`, in a folder that does not exist yet."""
+    """Write the template as the package `name` to a folder that does not exist yet."""
     for source in sorted(SKELETON.rglob("*")):
         if source.is_file() and "__pycache__" not in source.parts:
             path = target / renamed(source.relative_to(SKELETON).as_posix(), name)
@@ -64,7 +63,7 @@ def _write(name: str, target: Path) -> None:
 
 
 def renamed(text: str, name: str) -> str:
-    """A text of the skeleton with the new name: with dashes in names of passes, in camel case in those of classes."""
+    """Replace the name in a text of the template: with dashes in pass names, in camel case in class names."""
     forms = {"acme": name, "Acme": "".join(map(str.capitalize, name.split("_"))), "ACME": name.upper()}
     dashed = name.replace("_", "-")
     return re.sub("((?<=-)acme|acme(?=-))|[aA]cme|ACME", lambda m: dashed if m[1] else forms[m[0]], text)

@@ -1,4 +1,4 @@
-"""`-t`: what a module is written as, and where to: stdout or a file that appears whole or not at all."""
+"""`-t` and the output: what a module is written as, to stdout or atomically to a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .specs import instantiate, parse_specs
 
 @dataclass(frozen=True)
 class ScriptTarget(Target):
-    """TVMScript; `show_meta` prints the contents of constants in front, without which it cannot be read again."""
+    """TVMScript; `show_meta` prints the contents of constants first, which are needed to read it back."""
 
     name = "tvmscript"
 
@@ -44,13 +44,13 @@ OWN_TARGETS: dict[str, Callable[[], type[Target]]] = {
     "tvmscript": lambda: ScriptTarget,
     "llvm": _llvm,
 }
-"""Targets that are not in `TIRAX_UNIVERSE`; `llvm` takes the place of xDSL's."""
+"""Targets that are not in `TIRAX_UNIVERSE`; `llvm` replaces xDSL's."""
 
 
 def make_target(
     text: str, targets: dict[str, Callable[[], type[Target]]], generic: bool = False, locations: bool = False
 ) -> Target:
-    """The target of a spec such as `asm{opt_level=2}`. Raises `UsageError`."""
+    """Return the target of a spec such as `asm{opt_level=2}`. Raises `UsageError`."""
     specs = parse_specs(text, "-t")
     if len(specs) != 1:
         raise UsageError("-t takes one target", found=text or "nothing")
@@ -64,7 +64,7 @@ def make_target(
 
 
 def emit(target: Target, ctx: Context, module: ModuleOp) -> str | bytes:
-    """What `target` makes of a module: text, or bytes of an object file."""
+    """Emit a module for `target`: text, or the bytes of an object file."""
     object_code = getattr(target, "object_code", None)
     if object_code is not None:
         return object_code(module)
@@ -74,21 +74,21 @@ def emit(target: Target, ctx: Context, module: ModuleOp) -> str | bytes:
 
 
 def join_pieces(pieces: list[str | bytes], separator: str = "// -----\n") -> bytes:
-    """One output of several. Raises `UnsupportedError` for several object files."""
+    """Join the outputs of pieces. Raises `UnsupportedError` for several object files."""
     if len(pieces) > 1 and any(isinstance(p, bytes) for p in pieces):
         raise UnsupportedError("several object files cannot be one output", hint="leave --split-input-file out")
     return separator.encode().join(p.encode() if isinstance(p, str) else p for p in pieces)
 
 
 def folder_of(path: str | None) -> str | None:
-    """The folder of an output file, None for stdout."""
+    """Return the folder of an output file, None for stdout."""
     return None if path is None or path == "-" else os.path.dirname(os.path.realpath(path))
 
 
 def write_output(path: str | None, data: bytes, binary: bool = False) -> None:
-    """Write to a file, or to stdout where `path` is None or `-`. Raises `TiraxError`.
+    """Write to a file, or to stdout if `path` is None or `-`. Raises `TiraxError`.
 
-    A file appears at once with all of its contents; what was there before stays where writing fails.
+    A file is replaced atomically; if writing fails, the previous file remains.
     """
     if path is None or path == "-":
         _write_stdout(data, binary)

@@ -1,4 +1,4 @@
-"""What is being done, on stderr, where importing and building take longer than a moment."""
+"""Progress on stderr while importing and building take longer than a moment."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 DELAY = 2.0
-"""Seconds without a word; then the stage is shown, or told in a line as often where there is no terminal."""
+"""Seconds before the stage is first shown, and between its lines if stderr is not a terminal."""
 
 _REFRESH = 0.2
-"""Seconds between looks at a terminal's line."""
+"""Seconds between updates of the line on a terminal."""
 
 
 class Progress(Timings):
-    """`with Progress(): …` tells of the stages inside; nothing where they end within `delay` seconds.
+    """`with Progress(): …` shows the stages inside, unless they end within `delay` seconds.
 
-    Nothing either where the environment says `TIRAX_PROGRESS=0`.
+    `TIRAX_PROGRESS=0` in the environment disables it.
     """
 
     def __init__(self, console: Console | None = None, delay: float = DELAY):
@@ -48,7 +48,7 @@ class Progress(Timings):
             self._thread.join()
 
     def started(self, name: str) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         self._stage = name
 
     def _show(self) -> None:

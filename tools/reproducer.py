@@ -1,4 +1,4 @@
-"""Programs that say with which options of `tirax-opt` they are to be read: `--run-reproducer`.
+"""Programs with the `tirax-opt` options to run them with: `--run-reproducer`.
 
 // configuration: -p 'legalize-ops,fuse-ops' --check-each
 builtin.module { … }
@@ -14,25 +14,25 @@ from ..diagnostics import TiraxError
 from .guard import UsageError
 
 PROGRAM = "program.mlir"
-"""What a program is called in a folder that `--check-each` writes."""
+"""The name of the program in a folder that `--check-each` writes."""
 _HEAD = "// configuration:"
 _HINT = f"{_HEAD} -p 'legalize-ops' --check-each"
 
 
 def configuration(options: Sequence[str]) -> str:
-    """The line in front of a program that is to be read with these options."""
+    """Return the first line of a program that is to be read with these options."""
     return f"{_HEAD} {shlex.join(options)}\n"
 
 
 def program_of(path: str | None) -> str:
-    """The file of a reproducer: itself, or the program in its folder. Raises `UsageError` where none is named."""
+    """Return the file of a reproducer: `path`, or the program in that folder. Raises `UsageError` if it is None."""
     if path is None or path == "-":
         raise UsageError("--run-reproducer reads a file", expected="a .mlir file or its folder")
     return os.path.join(path, PROGRAM) if os.path.isdir(path) else path
 
 
 def configured(path: str) -> list[str]:
-    """The options in the first lines of a file. Raises `TiraxError` where there are none, or it cannot be read."""
+    """Return the options in the first lines of a file. Raises `TiraxError` if it has none or cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             words = [word for line in file if line.startswith(_HEAD) for word in shlex.split(line[len(_HEAD) :])]

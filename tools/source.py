@@ -1,4 +1,4 @@
-"""Programs read from files or stdin: their text, their language, their pieces."""
+"""Read programs from files or stdin: text, language and pieces."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .guard import UsageError
 
 STDIN = "<stdin>"
 _DESCRIPTOR = re.compile(r"/dev/(?:fd/\d+|stdin)|/proc/self/fd/\d+")
-"""What a shell passes for `<(command)`: a pipe that somebody writes, unlike one that lies in a folder."""
+"""The path that a shell passes for `<(command)`: an open pipe, unlike a named one in a folder."""
 _SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
 
 
 def _parse_script(_ctx: Context | None, text: str, filename: str, name: str | None) -> ModuleOp:
     from ..script import parse_source
 
-    with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
+    with warnings.catch_warnings():  # Python warns of some literals while it parses: `1if`
         warnings.simplefilter("ignore", SyntaxWarning)
         return parse_source(text, filename, program=name)
 
@@ -43,14 +43,14 @@ FORMATS: dict[str, Callable[[Context | None, str, str, str | None], ModuleOp]] =
     "tvmscript": _parse_script,
     "py": _parse_script,
 }
-"""Language -> parser `(context, text, filename, name of the program in it)`."""
+"""The parser of each language, `(context, text, filename, name of the program in it)`."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A text to compile. Where it is a piece of a file, empty lines stand for what comes before it there.
+    """A program text. In a piece of a file, empty lines replace the lines before it.
 
-    `name` says which of several programs of a Python file is meant.
+    `name` selects one of several programs in a Python file.
     """
 
     text: str
@@ -59,16 +59,16 @@ class Program:
     name: str | None = None
 
     def parse(self, ctx: Context | None = None) -> ModuleOp:
-        """The module; `ctx` has the dialects that are read, all by default. Raises `TiraxError` for what is none."""
+        """Parse the module with the dialects of `ctx`, by default all. Raises `TiraxError` for an invalid program."""
         return FORMATS[self.format](ctx, self.text, self.filename, self.name)
 
 
 def read_program(path: str | None, format_name: str | None = None) -> Program:
-    """The program in a file, or on stdin where `path` is None or `-`; `file.py:Layer` is the one of that name.
+    """Read the program in a file, or from stdin if `path` is None or `-`; `file.py:Layer` selects one by name.
 
-    What is on stdin or in the pipe of a shell's `<(command)` is MLIR, unless `format_name` says otherwise.
+    Input from stdin or a shell's `<(command)` is MLIR unless `format_name` is given.
 
-    Raises `TiraxError` where it cannot be read.
+    Raises `TiraxError` if it cannot be read.
     """
     name = None
     if path is not None and not os.path.lexists(path):
@@ -109,7 +109,7 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _near(path: str) -> str | None:
-    """A file of the same folder that was meant, where this one is not there."""
+    """Return a similar file name of the same folder, for a path that does not exist."""
     folder, name = os.path.split(path)
     if os.path.lexists(path) or not os.path.isdir(folder or "."):
         return None
@@ -117,7 +117,7 @@ def _near(path: str) -> str | None:
 
 
 def split_program(program: Program) -> Iterator[Program]:
-    """The pieces between lines `// -----` (`# -----`); lines keep their numbers."""
+    """Yield the pieces between lines `// -----` (`# -----`); lines keep their numbers."""
     start = 0
     for match in [*_SEPARATOR.finditer(program.text), None]:
         end = match.start() if match else len(program.text)
@@ -127,7 +127,7 @@ def split_program(program: Program) -> Iterator[Program]:
         start = match.end() if match else end
 
 
-# `--verify-diagnostics`: comments in a program say which errors it must give, and where.
+# `--verify-diagnostics`: comments in a program announce the errors that it must raise, and where.
 #
 #     // expected-error {{part of the message}}          on this line
 #     // expected-error@+1 {{…}}  @-2  @above  @below    on another line
@@ -140,25 +140,25 @@ _OFFSETS = {"above": -1, "below": 1}
 
 
 class ExpectationError(TiraxError):
-    """A program that does not give the errors that its comments announce, or others."""
+    """Raised if a program does not produce exactly the errors that its comments announce."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """An announced error; `line` is None where it is one without a place."""
+    """An announced error; `line` is None for an error without location."""
 
     line: int | None
     part: str
     comment: SourceLocation
 
     def matches(self, error: TiraxError) -> bool:
-        """Whether this is the error."""
+        """Return whether an error is the announced one."""
         line = error.location.line if error.location is not None else None
         return line == self.line and self.part in str(error)
 
 
 def expected_errors(program: Program) -> list[Expected]:
-    """The announcements in a program. Raises `ExpectationError` for one that is not well formed."""
+    """Return the errors announced in a program. Raises `ExpectationError` for a malformed comment."""
     announcements: list[Expected] = []
     for number, text in enumerate(program.text.split("\n"), 1):
         for match in _COMMENT.finditer(text):
@@ -181,7 +181,7 @@ def _line(where: str | None, number: int, place: SourceLocation) -> int | None:
 
 
 def check_expected(expected: list[Expected], error: TiraxError | None) -> None:
-    """Raise `ExpectationError` where what happened is not what was announced; a program gives one error at most."""
+    """Raise `ExpectationError` unless the error is the announced one; a program raises at most one error."""
     missing = [e for e in expected if error is None or not e.matches(error)]
     if error is not None and len(missing) == len(expected):
         raise ExpectationError("this error was not expected", notes=str(error).split("\n")) from error

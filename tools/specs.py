@@ -1,4 +1,4 @@
-"""`name{option=value …}` on the command line: passes, targets and their options, checked and turned into objects."""
+"""Specs on the command line, `name{option=value …}`: passes and targets with validated options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMPOUND = (tuple, Union, UnionType)
 
 
 def parse_specs(text: str, option: str) -> list[ArgSpec]:
-    """The comma-separated specs of the command line's `option`. Raises `UsageError` at the place in `text`."""
+    """Parse the comma-separated specs of a command-line `option`. Raises `UsageError` at the position in `text`."""
     try:
         return list(parse_pipeline(text.strip()))
     except ArgSpecParseError as error:
@@ -36,7 +36,7 @@ def parse_specs(text: str, option: str) -> list[ArgSpec]:
 
 
 def _syntax_error(error: ArgSpecParseError, text: str, option: str) -> UsageError:
-    """xDSL's message has the place and, in its last line, what is wrong."""
+    """Convert xDSL's error, whose last line has the problem."""
     register_source(option, text)
     rendered = str(error).strip()
     place = re.search(r"pass-pipeline:1:(\d+)", rendered)
@@ -51,7 +51,7 @@ def _syntax_error(error: ArgSpecParseError, text: str, option: str) -> UsageErro
 
 
 def find_pass(name: str, known: Iterable[str], kind: str = "pass") -> str:
-    """The name under which a pass is known, from one written with `_` or an alias. Raises `UsageError`."""
+    """Return the known name of a pass, from one written with `_` or an alias. Raises `UsageError`."""
     names = set(known)
     for candidate in (name, name.replace("_", "-"), ALIASES.get(name, name)):
         if candidate in names:
@@ -60,13 +60,13 @@ def find_pass(name: str, known: Iterable[str], kind: str = "pass") -> str:
 
 
 def make_pass(spec: ArgSpec, passes: Mapping[str, Callable[[], type[ModulePass]]]) -> ModulePass:
-    """The pass of a spec. Raises `UsageError` for an unknown name or option, or a value of another type."""
+    """Return the pass of a spec. Raises `UsageError` for an unknown name or option, or a value of another type."""
     name = find_pass(spec.name, passes)
     return instantiate(passes[name](), spec.parameters, f"pass '{name}'")
 
 
 def instantiate(cls: type[_T], parameters: Mapping[str, ParameterListType], what: str) -> _T:
-    """An instance of `cls`, a dataclass whose fields are its options. Raises `UsageError`."""
+    """Return an instance of `cls`, a dataclass whose fields are its options. Raises `UsageError`."""
     options = {field.name: field for field in option_fields(cls)}
     types = get_type_hints(cls)
     values: dict[str, Any] = {}
@@ -96,7 +96,7 @@ def _unknown_option(what: str, written: str, options: Mapping[str, Any]) -> Usag
 
 
 def option_fields(cls: type[Any]) -> list[dataclasses.Field[Any]]:
-    """The fields that text can set: those of plain types."""
+    """Return the fields that text can set: those of plain types."""
     types = get_type_hints(cls)
     return [f for f in dataclasses.fields(cls) if f.init and f.name != "name" and _is_plain(types[f.name])]
 
@@ -117,7 +117,7 @@ def _has_default(field: dataclasses.Field[Any], hint: Any) -> bool:
 
 
 def _convert(value: ParameterListType, hint: Any, what: str) -> Any:
-    """A value as the type of its field; a bare flag is true, an integer is a float where one is wanted."""
+    """Convert a value to its field's type; a bare flag is true, and an integer is accepted for a float."""
     if not value:
         value = (True,) if _accepts(True, hint) else ()
     widened = tuple(float(v) if type(v) is int else v for v in value)
@@ -131,19 +131,19 @@ def _convert(value: ParameterListType, hint: Any, what: str) -> Any:
 
 
 def _accepts(value: Any, hint: Any) -> bool:
-    """`isa` but for booleans, which are no integers here."""
+    """As `isa`, but booleans are not integers."""
     if isinstance(value, bool) and bool not in (hint, *get_args(hint)):
         return False
     return isa(value, hint)
 
 
 def type_text(hint: Any) -> str:
-    """A type as the help shows it."""
+    """Return a type as the help shows it."""
     return type_repr(hint)
 
 
 def option_texts(cls: type[Any]) -> list[str]:
-    """`name: type = default` of each option."""
+    """Return `name: type = default` for each option."""
     types = get_type_hints(cls)
     return [_option_text(f, type_text(types[f.name])) for f in option_fields(cls)]
 

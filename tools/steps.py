@@ -1,4 +1,4 @@
-"""Which passes `tirax-opt` runs: `-p` and `--pipeline`, what `--insert` puts between them, up to `--stop-after`."""
+"""The passes that `tirax-opt` runs: `-p` and `--pipeline`, with `--insert` applied, up to `--stop-after`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Step:
 
 
 def steps_of(steps: Sequence[tuple[str, str]], known: Passes) -> list[Step]:
-    """The passes of `-p` and `--pipeline`, given as (`passes` or `pipeline`, text), in order. Raises `UsageError`."""
+    """Return the passes of `-p` and `--pipeline`, given as (`passes` or `pipeline`, text), in order. Raises
+    `UsageError`.
+    """
     return [
         Step(make_pass(spec, known), text if kind == "pipeline" else None)
         for kind, text in steps
@@ -40,7 +42,7 @@ def _pipeline(name: str) -> str:
 
 
 def inserted(steps: list[Step], text: str, known: Passes) -> list[Step]:
-    """The steps with those of `after=NAME:PASSES` behind the last one called NAME, `before=` in front of the first.
+    """Insert `after=NAME:PASSES` after the last pass called NAME, `before=NAME:PASSES` before the first.
 
     Raises `UsageError`.
     """
@@ -55,13 +57,13 @@ def inserted(steps: list[Step], text: str, known: Passes) -> list[Step]:
 
 
 def stopped(steps: list[Step], name: str, known: Passes) -> list[Step]:
-    """The steps up to and with the first one called `name`. Raises `UsageError`."""
+    """Return the steps up to and including the first one called `name`. Raises `UsageError`."""
     names = [step.run.name for step in steps]
     return steps[: names.index(running(name, steps, known)) + 1]
 
 
 def running(name: str, steps: Sequence[Step], known: Passes) -> str:
-    """The name of a pass that runs. Raises `UsageError` where it does not."""
+    """Return the name of a pass that runs. Raises `UsageError` if it does not run."""
     resolved, names = find_pass(name, known), {step.run.name for step in steps}
     if resolved not in names:
         expected = ", ".join(sorted(names)) or "a pass"
@@ -70,5 +72,5 @@ def running(name: str, steps: Sequence[Step], known: Passes) -> str:
 
 
 def pipeline_text(steps: Sequence[Step]) -> str:
-    """The passes as `-p` takes them."""
+    """Return the passes in the syntax of `-p`."""
     return ",".join(str(step.run.pipeline_pass_spec()) for step in steps)

@@ -1,4 +1,4 @@
-"""`tirax`: compiles and runs programs, and inspects models, executables and this machine."""
+"""`tirax`: compile and run programs, inspect models, executables and this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ examples:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The commands of `tirax` and their options."""
+    """Return the parser of `tirax` with its commands and options."""
     parser = ArgumentParser(
         prog="tirax",
         description="Compile and run programs of the relax and tir dialects.",

@@ -1,4 +1,4 @@
-"""`tirax-lsp`: the language server, which an editor starts and talks to over stdin and stdout. docs/editors.md."""
+"""`tirax-lsp`: the language server, started by an editor, speaking over stdin and stdout (docs/editors.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .guard import OK, ArgumentParser, run_guarded
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The options of `tirax-lsp`."""
+    """Return the parser of `tirax-lsp`."""
     parser = ArgumentParser(prog="tirax-lsp", description="A language server for MLIR text and TVMScript.")
     parser.add_argument("--stdio", action="store_true", help="communicate over stdin and stdout (the default)")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of tirax and its dependencies")

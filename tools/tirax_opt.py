@@ -1,6 +1,7 @@
-"""`tirax-opt`: reads a program, runs passes over it, writes it in any format. `docs/tirax-opt.md` is its manual.
+"""`tirax-opt`: read a program, run passes on it, write it in any format. `docs/tirax-opt.md` is the manual.
 
-This module holds the command line alone, so that `--help` imports no compiler; `driver` does the work.
+This module contains only the command line, so that `--help` does not import the compiler; `driver` does the
+work.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Exit codes: 0 success, 1 an error in the program, 2 an error in the command line
 
 
 class AddPasses(argparse.Action):
-    """Collects -p and --pipeline into one list, in order."""
+    """Collects `-p` and `--pipeline` into one list, in order."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         kind = "pipeline" if option_string == "--pipeline" else "passes"
@@ -40,7 +41,7 @@ def _names(text: str) -> list[str]:
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """The sizes of an option such as `2,5,0`. Raises `ValueError`."""
+    """Parse sizes such as `2,5,0`. Raises `ValueError`."""
     numbers = tuple(int(n) for n in _names(text))
     if not numbers or min(numbers) < 0:
         raise ValueError
@@ -48,7 +49,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The options of `tirax-opt`."""
+    """Return the parser of `tirax-opt`."""
     parser = ArgumentParser(
         prog="tirax-opt",
         description="Run passes over a program of the relax and tir dialects, in MLIR text or TVMScript.",
@@ -143,7 +144,7 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
 
 
 def _reproducer_options(options: argparse.Namespace, args: Sequence[str]) -> argparse.Namespace:
-    """The options that a reproducer's text says, and after them those of the command line. Raises `TiraxError`."""
+    """Return the options in a reproducer's text, overridden by those of the command line. Raises `TiraxError`."""
     from .reproducer import configured, program_of
 
     path = program_of(options.input_file)

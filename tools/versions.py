@@ -1,4 +1,4 @@
-"""Which versions of what are at work."""
+"""Versions of tirax and its dependencies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def version_of(package: str) -> str:
-    """The installed version of a package, `-` where it is not installed."""
+    """Return the installed version of a package, `-` if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -15,7 +15,7 @@ def version_of(package: str) -> str:
 
 
 def version_line() -> str:
-    """One line for `--version`."""
+    """Return the line for `--version`."""
     return (
         f"tirax {version_of('tirax')} (xDSL {version_of('xdsl')}, llvmlite {version_of('llvmlite')}, "
         f"Python {platform.python_version()})"

@@ -1,4 +1,4 @@
-"""What watches a pipeline while it runs: times and dumps of the IR."""
+"""Instruments of a running pipeline: timing and IR dumps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..dialects.relax.data import elided_contents
 
 @dataclass
 class Times:
-    """Seconds by stage; stages inside of others are theirs, too. In the order in which they were first entered."""
+    """Seconds by stage, in the order of first entry; a nested stage counts for its parent, too."""
 
     seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
     _inside: tuple[str, ...] = ()
 
     @contextmanager
     def measure(self, stage: str) -> Iterator[None]:
-        """Adds the time of the `with` block."""
+        """Add the time of the `with` block to a stage."""
         outside, path = self._inside, (*self._inside, stage)
         self.seconds.setdefault(path, 0.0)
         self._inside, start = path, time.perf_counter()
@@ -37,7 +37,7 @@ class Times:
             self._inside = outside
 
     def table(self) -> str:
-        """A tree: a line for each stage, those inside of it indented below, and the sum."""
+        """Return a tree with a line for each stage, nested ones indented, and the total."""
         total = sum(s for path, s in self.seconds.items() if len(path) == 1)
         rows = [("  " * (len(path) - 1) + path[-1], self.seconds[path]) for path in self._in_order()]
         width = max(len(name) for name, _ in [*rows, ("total", total)])
@@ -57,18 +57,18 @@ def _percent(part: float, total: float) -> str:
 
 
 _DUMPED = re.compile(r"(\d\d-)?\d\d-[\w-]+\.(mlir|py)")
-"""What `--print-ir-dir` calls its files."""
+"""Matches the file names of `--print-ir-dir`."""
 
 
 _ELIDED = 1024
-"""Bytes above which contents of constants are left out of what is printed to be looked at."""
+"""Size in bytes above which the contents of constants are elided in output for display."""
 EVERYTHING = -1
-"""As a number of bytes: nothing is left out."""
+"""A limit in bytes that elides nothing."""
 
 
 @dataclass
 class Dumps:
-    """When the IR is printed: before and after passes, and what they changed, to stderr; after each into a folder."""
+    """When to print IR: before and after passes, and their changes, to stderr; after each pass to a folder."""
 
     before: Collection[str] = ()
     after: Collection[str] = ()
@@ -77,21 +77,21 @@ class Dumps:
     folder: str | None = None
     script: bool = False
     elide: int | None = None
-    """Contents of constants of more bytes are left out; None where nothing is said of them."""
+    """Limit in bytes above which constants are elided; None if the user set none."""
     _last: str = ""
 
     @property
     def elide_shown(self) -> int | None:
-        """The same for what goes to a terminal or stderr, None for everything."""
+        """Return the limit for output to a terminal or stderr, None for no limit."""
         return _ELIDED if self.elide is None else self.elide_written
 
     @property
     def elide_written(self) -> int | None:
-        """The same for what may be read again."""
+        """Return the limit for output that may be read back."""
         return None if self.elide == EVERYTHING else self.elide
 
     def at_start(self, module: ModuleOp, piece: int) -> None:
-        """The input as the first file of the folder; what an earlier run wrote there goes."""
+        """Write the input as the first file of the folder, and remove the files of an earlier run."""
         if self.diff:
             self._last = self._text(module, self.elide_shown)[0]
         if self.folder is not None and piece < 2 and os.path.isdir(self.folder):
@@ -139,7 +139,7 @@ class Dumps:
             raise TiraxError(f"cannot write '{path}': {error.strerror}", hint="--print-ir-dir DIR") from error
 
     def _text(self, module: ModuleOp, elide: int | None) -> tuple[str, str]:
-        """TVMScript where it is wanted and can hold the module, else MLIR."""
+        """Return the module as TVMScript if that was requested and can express it, else as MLIR."""
         if self.script and is_high_level(module):
             from ..script.printer import print_script
 
@@ -152,7 +152,7 @@ _COLOURS = {"+": "32", "-": "31", "@": "36", " ": ""}
 
 
 def _coloured(line: str) -> str:
-    """A line of a diff for a terminal; what is none is a heading."""
+    """Return a line of a diff with terminal colours; lines of other kinds are headings."""
     colour = _COLOURS.get(line[:1], "1")
     return f"\x1b[{colour}m{line}\x1b[0m" if colour else line
 
@@ -161,5 +161,5 @@ _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")
 
 
 def is_high_level(module: ModuleOp) -> bool:
-    """Whether a module holds nothing below relax and tir: what TVMScript can say."""
+    """Return whether a module is entirely relax and tir, which TVMScript can express."""
     return all(op.name.partition(".")[0] in _HIGH_LEVEL for op in module.walk())

@@ -1,6 +1,6 @@
-"""`tirax-lsp`, the language server: what an editor asks of MLIR text and TVMScript while they are typed.
+"""`tirax-lsp`, the language server for MLIR text and TVMScript.
 
-`script_reader` and `mlir_reader` read a text function by function, again only what changed, and go on behind errors;
-what they give, a `Reading`, knows nothing of the protocol. `hover`, `complete` and `actions` answer from it, `server`
-speaks the protocol (pygls).
+`script_reader` and `mlir_reader` read a text function by function, reread only what changed, and recover
+from errors; their result, a `Reading`, is independent of the protocol. `hover`, `complete` and `actions`
+answer from it, `server` implements the protocol (pygls).
 """

@@ -1,4 +1,4 @@
-"""Run this pass: a pass over the program around a place, as changes of its text, function by function."""
+"""Code actions that run a pass on the program at the cursor, as edits of its text, function by function."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .queries import SCRIPT, Text
 from .reading import Piece
 
 KIND = "refactor.rewrite.tirax"
-"""The kind of these actions, before the name of the pass: editors bind keys to kinds."""
+"""The prefix of the kind of these actions, followed by the name of the pass: editors bind keys to kinds."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Lines in place of those from `first` to before `end`."""
+    """A replacement of the lines from `first` to before `end`."""
 
     first: int
     end: int
@@ -35,7 +35,7 @@ class Edit:
 
 
 def passes_at(text: Text, line: int) -> list[str]:
-    """The passes for the function at a line: of tensor functions, or of Relax; those of plug-ins for both."""
+    """Return the passes for the function at a line: those on tensor functions or on Relax, and all of plug-ins."""
     piece = text.reading.piece_at(line)
     if piece is None or piece.program not in text.reading.modules:
         return []
@@ -45,7 +45,7 @@ def passes_at(text: Text, line: int) -> list[str]:
 
 
 def run_pass(text: Text, line: int, spec: str) -> list[Edit]:
-    """What a pass (`name` or `name{option=value}`) changes of the program at a line. Raises `TiraxError`."""
+    """Run a pass (`name` or `name{option=value}`) on the program at a line; return the edits. Raises `TiraxError`."""
     piece = text.reading.piece_at(line)
     module = None if piece is None else text.reading.modules.get(piece.program)
     if piece is None or module is None:
@@ -61,7 +61,7 @@ def run_pass(text: Text, line: int, spec: str) -> list[Edit]:
 
 
 def _edits(text: Text, pieces: Sequence[Piece], before: ModuleOp, after: ModuleOp) -> list[Edit]:
-    """A change for each function that is not what it was; new functions come behind the last one."""
+    """Return an edit for each changed function; new functions are added after the last one."""
     if not pieces[0].name:
         return [Edit(pieces[0].first, pieces[0].last + 1, tuple(str(after).split("\n")))]
     old, new = _functions(before), _functions(after)
@@ -81,7 +81,7 @@ def _functions(module: ModuleOp) -> dict[str, Operation]:
 
 
 def _printed(text: Text, piece: Piece, module: ModuleOp, op: Operation) -> tuple[str, ...]:
-    """A function as the lines of a text, as far to the right as `piece` stands. Raises `TiraxError`."""
+    """Return the lines of a function, indented like `piece`. Raises `TiraxError`."""
     first = piece.lines[0]
     indent = first[: len(first) - len(first.lstrip())]
     if text.language == SCRIPT:

@@ -1,4 +1,4 @@
-"""What may be written at a place of a text."""
+"""Completion."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _CALL = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+)\(")
 _OP = re.compile(r'(?:^|=)\s*"?([A-Za-z_]\w*(?:\.[\w$]+)+)')
 _BEGINS = re.compile(r'(?:^|=)\s*"?\w*$')
 _LONGEST = 100
-"""Lines that a call may have above the place where it is completed."""
+"""Limit on the lines of a call above the position to complete."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """Something to write, with its documentation."""
+    """A completion item with its documentation."""
 
     label: str
     kind: str
-    """`function`, `class`, `keyword`, `variable` or `module`, as the protocol has them."""
+    """`function`, `class`, `keyword`, `variable` or `module`, as in the protocol."""
     detail: str = ""
     text: str = ""
 
 
 def completions(text: Text, line: int, column: int) -> list[Completion]:
-    """What may be written at a place, each name once."""
+    """Return the completions at a position, without duplicates."""
     before = text.line(line)[:column]
     typed = _TYPED.search(before)
     prefix = typed[0] if typed else ""
@@ -80,14 +80,14 @@ def _attributes(entry: Entry | None, sign: str) -> Iterator[Completion]:
 
 
 def _names(piece: Piece | None, line: int) -> Iterator[Completion]:
-    """The names that are bound above a line of a function."""
+    """Yield the names bound above a line of a function."""
     for binding in piece.bindings if piece is not None else ():
         if binding.name and piece is not None and piece.first + binding.place.line < line:
             yield Completion(binding.name, "variable", binding.type or "")
 
 
 def _functions(text: Text, sign: str, piece: Piece | None) -> Iterator[Completion]:
-    """The functions of the program that a function belongs to."""
+    """Yield the functions of the program that a function belongs to."""
     program = piece.program if piece is not None else ""
     for other in text.reading.pieces:
         if other.name and other.program == program:
@@ -95,7 +95,7 @@ def _functions(text: Text, sign: str, piece: Piece | None) -> Iterator[Completio
 
 
 def _call_around(text: Text, line: int, column: int) -> str | None:
-    """The function whose arguments a place is among."""
+    """Return the function of the call that encloses a position."""
     above = [text.line(i) for i in range(max(line - _LONGEST, 0), line)]
     before = "\n".join([*above, text.line(line)[:column]])
     depth = 0
@@ -108,7 +108,7 @@ def _call_around(text: Text, line: int, column: int) -> str | None:
 
 
 def _members(entries: Mapping[str, Entry], path: str) -> Iterator[Completion]:
-    """The entries below a path, and what lies between."""
+    """Yield the entries below a path, and the namespaces between."""
     start = f"{path}." if path else ""
     between: set[str] = set()
     for name, entry in entries.items():

@@ -1,4 +1,4 @@
-"""What there is to write: the names of `R`, `T` and `I` in TVMScript, operations, types and attributes in MLIR."""
+"""The names to complete and document: `R`, `T` and `I` in TVMScript; operations, types and attributes in MLIR."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...universe import full_universe
 
 @dataclass(frozen=True)
 class Entry:
-    """A name that can be written: how it is used (one line), what it means, the names of its attributes."""
+    """A name of the language: its usage (one line), its documentation, the names of its attributes."""
 
     name: str
     usage: str
@@ -29,12 +29,12 @@ class Entry:
     attributes: tuple[str, ...] = ()
 
     def markdown(self, language: str) -> str:
-        """The entry as a hover shows it."""
+        """Return the entry as hover text."""
         return f"```{language}\n{self.usage}\n```" + (f"\n\n{self.text}" if self.text else "")
 
 
 def _doc(thing: Any) -> str:
-    """A docstring, unless `dataclass` or a builtin class made it up."""
+    """Return a docstring, unless `dataclass` or a builtin base class generated it."""
     text = inspect.getdoc(thing) or ""
     name = getattr(thing, "__name__", "")
     return "" if text.startswith(f"{name}(") or thing is None or text == inspect.getdoc(type(thing)) else text
@@ -97,7 +97,7 @@ _OF_I = {
 
 @cache
 def script_entries() -> Mapping[str, Mapping[str, Entry]]:
-    """The names of TVMScript by dialect (`relax`, `tir`, `ir`); the operators of plug-ins are among them."""
+    """Return the names of TVMScript by dialect (`relax`, `tir`, `ir`), including operators of plug-ins."""
     relax = {name: _function("R", name, f) for name, f in relax_parser.FUNCTIONS.items()}
     relax |= {e.name: e for e in map(_operator, OPERATORS.values())}
     for full_name, function in COMPOSITES.items():
@@ -115,7 +115,7 @@ def _described(letter: str, texts: Mapping[str, str]) -> dict[str, Entry]:
 
 @cache
 def dialect_of(name: str) -> Dialect | None:
-    """The dialect of a name: tirax's, xDSL's or a plug-in's."""
+    """Return the dialect of this name: tirax's, xDSL's or a plug-in's."""
     factory = full_universe().all_dialects.get(name)
     return None if factory is None else factory()
 
@@ -147,7 +147,7 @@ def _mark(kind: Any) -> str:
 
 @cache
 def operation_entries(dialect: str) -> Mapping[str, Entry]:
-    """The operations of a dialect by their whole names; nothing where there is no such dialect."""
+    """Return the operations of a dialect by full name; empty for an unknown dialect."""
     loaded = dialect_of(dialect)
     entries: dict[str, Entry] = {}
     for cls in () if loaded is None else loaded.operations:
@@ -164,12 +164,12 @@ def operation_entries(dialect: str) -> Mapping[str, Entry]:
 
 @cache
 def attribute_entries(dialect: str) -> Mapping[str, Entry]:
-    """The types and attributes of a dialect by their whole names."""
+    """Return the types and attributes of a dialect by full name."""
     loaded = dialect_of(dialect)
     classes: list[type[Attribute]] = [] if loaded is None else list(loaded.attributes)
     return {cls.name: Entry(cls.name, cls.name, _doc(cls)) for cls in classes}
 
 
 def dialect_names() -> list[str]:
-    """The dialects of tirax, xDSL and plug-ins."""
+    """Return the names of the dialects of tirax, xDSL and plug-ins."""
     return sorted(full_universe().all_dialects)

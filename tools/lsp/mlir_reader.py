@@ -1,4 +1,4 @@
-"""MLIR text while it is typed: each function by a parser of its own, so that one that cannot be read hides no other."""
+"""Read MLIR text while it is edited: each function has its own parser, so that an error in one does not hide others."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ALIAS = re.compile(r"\s*[#!][\w$]+\s*=")
 _RESULTS = re.compile(r"\s*((?:%[\w$.-]+(?::\d+)?\s*,?\s*)+)=")
 _NAME = re.compile(r"%[\w$.-]+")
 _GOES_ON = re.compile(r"\s*(?:attributes\b|handles\b|->|\{)")
-"""How a line begins that belongs to the head above it."""
+"""The start of a line that continues the function head above it."""
 _TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}\[\]]')
 
 
 class MlirReader:
-    """Reads one file again and again."""
+    """Reads one file repeatedly."""
 
     def __init__(self, filename: str, ctx: Context | None = None):
         self._filename = filename
@@ -40,7 +40,7 @@ class MlirReader:
         self._checkers: dict[str, Checker] = {}
 
     def read(self, text: str) -> Reading:
-        """The text as it is now. Raises nothing: what is wrong is a problem."""
+        """Read the current text. Raises nothing: errors become problems."""
         self._memory.begin_reading()
         reading = Reading(lines_of(text))
         register_source(self._filename, "\n".join(reading.lines))
@@ -64,7 +64,7 @@ class MlirReader:
             reading.modules[section.name] = module
 
     def _read_module(self, reading: Reading, section: _Section, frame: Piece) -> ModuleOp | None:
-        """A section that is no list of functions is one piece."""
+        """Read a section that is not a list of functions as one piece."""
         piece = frame if not section.functions else self._piece(section, section.first, section.lines, "")
         reading.pieces.append(piece)
         if not isinstance(piece.op, ModuleOp):
@@ -113,12 +113,12 @@ class MlirReader:
 
 
 def _is_frame(module: ModuleOp) -> bool:
-    """Whether a module is one block without operations."""
+    """Return whether a module is one block without operations."""
     return len(module.body.blocks) == 1 and not module.body.block.ops
 
 
 class _Parser(LocatedParser):
-    """Notes where values are defined."""
+    """A parser that records where values are defined."""
 
     def __init__(self, ctx: Context, text: str, filename: str):
         self._bound: list[tuple[str, Sequence[SSAValue], int]] = []
@@ -129,7 +129,7 @@ class _Parser(LocatedParser):
         self._bound.append((name, values, span.start))
 
     def bindings(self, above: int) -> Iterator[Binding]:
-        """The definitions, their lines counted from line `above`."""
+        """Yield the definitions, with lines counted from line `above`."""
         lines = lines_of(self.text)
         for name, values, start in self._bound:
             place = self.place(start)
@@ -144,7 +144,7 @@ class _Parser(LocatedParser):
 
 
 def _written(lines: Sequence[str]) -> Iterator[Binding]:
-    """The results as they are written: what there is behind an error."""
+    """Yield the results by their text, for functions that could not be parsed."""
     for number, line in enumerate(lines):
         results = _RESULTS.match(line)
         end = results.end(1) if results is not None else 0
@@ -154,7 +154,7 @@ def _written(lines: Sequence[str]) -> Iterator[Binding]:
 
 @dataclass(frozen=True)
 class _Section:
-    """What stands between lines `// -----`: a program. `frame` is it without its functions."""
+    """A program between lines `// -----`. `frame` is its text without the functions."""
 
     name: str
     first: int
@@ -165,7 +165,7 @@ class _Section:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """The lines that give attributes and types a name, which all functions may use."""
+        """Return the lines that define attribute and type aliases, which all functions may use."""
         return tuple(line for line in self.frame if _ALIAS.match(line))
 
 
@@ -191,7 +191,7 @@ def _section(name: str, first: int, lines: tuple[str, ...]) -> _Section:
 
 
 def _end(lines: Sequence[str], start: int, limit: int) -> int:
-    """The line behind a function that begins at `start`: where its brackets are closed, `limit` where they are not."""
+    """Return the line after a function that begins at `start`: after its closing bracket, or `limit` if it has none."""
     depth = 0
     for i in range(start, limit):
         for token in _TOKENS.findall(lines[i]):

@@ -1,4 +1,4 @@
-"""The syntax tree of Python that is being typed: what cannot be read is passed over."""
+"""The syntax tree of Python text while it is edited; statements that cannot be parsed are skipped."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ...ir.python_text import python_tree
 from .reading import Place, Problem
 
 UNREADABLE = "_unreadable_"
-"""The name that stands in the tree for a statement that is no Python, in place of its value."""
+"""The placeholder for the value of a statement that could not be parsed."""
 _MOST = 6
-"""Places that are passed over before nothing of a file is read."""
+"""Limit on skipped places, above which the file is given up."""
 _BINDING = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=(?!=)")
 _DEFINITION = re.compile(r"\s*(?:async\s+)?def\b\s*(\w*)")
 
 
 @dataclass
 class Tree:
-    """What could be read; the names of functions of which nothing could; the problems."""
+    """The parsed part of a text, the names of functions that could not be parsed at all, and the problems."""
 
     tree: ast.Module | None = None
     functions: set[str] = field(default_factory=set[str])
@@ -27,7 +27,7 @@ class Tree:
 
 
 def tree_of(lines: list[str], filename: str) -> Tree:
-    """The tree of lines; a statement that is no Python, or else the function around it, is left out."""
+    """Parse lines; a statement that cannot be parsed, or else the function around it, is left out."""
     lines, result, tried = list(lines), Tree(), set[int]()
     while result.tree is None and len(result.problems) < _MOST:
         try:
@@ -48,7 +48,7 @@ def tree_of(lines: list[str], filename: str) -> Tree:
 
 
 def _leave_out(lines: list[str], line: int, again: bool, functions: set[str]) -> bool:
-    """Put something readable in place of a line, or of the function around it; gives whether that changed anything."""
+    """Replace a line, or the function around it, with valid text; return whether that changed anything."""
     text, indent = lines[line], _indent(lines[line])
     if not again and text.strip() and not _DEFINITION.match(text) and not text.lstrip().startswith("@"):
         below = next((other for other in lines[line + 1 :] if other.strip()), "")
@@ -78,7 +78,7 @@ def _leave_out_function(lines: list[str], line: int, functions: set[str]) -> boo
 
 
 def _ends(text: str, indent: int) -> bool:
-    """Whether a line stands outside of a definition with this indentation."""
+    """Return whether a line lies outside of a definition with this indentation."""
     return bool(text.strip()) and _indent(text) <= indent and text.lstrip()[0] not in ")]}#"
 
 

@@ -1,4 +1,4 @@
-"""What an editor asks about a place of a text: hover, definition, inlay hints."""
+"""Queries of an editor about a position: hover, definition, inlay hints."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _IMPORT = re.compile(r"import\s+(?:.*,\s*)?(relax|tir|ir)\s+as\s+(\w+)")
 
 @dataclass(frozen=True)
 class Text:
-    """A text as it was read, and its language."""
+    """A text, its reading and its language."""
 
     language: str
     reading: Reading
 
     def path_at(self, line: int, column: int) -> tuple[str, Place] | None:
-        """The dotted name at a place, up to the part that is there: on `R.nn.relu` at `nn` it is `R.nn`."""
+        """Return the dotted name at a position, up to the part under the cursor: `R.nn` for `nn` in `R.nn.relu`."""
         text = self.line(line)
         for match in _PATH.finditer(text):
             if match.start() <= column <= match.end() and match[0]:
@@ -35,13 +35,13 @@ class Text:
         return None
 
     def line(self, number: int) -> str:
-        """A line of the text, empty where there is none."""
+        """Return a line of the text, empty past its end."""
         return self.reading.lines[number] if 0 <= number < len(self.reading.lines) else ""
 
     # Hover
 
     def hover(self, line: int, column: int) -> tuple[str, Place] | None:
-        """Markdown for what stands at a place, and where that is."""
+        """Return the hover text (Markdown) at a position, and the range it describes."""
         at = self.path_at(line, column)
         if at is None:
             return None
@@ -65,7 +65,7 @@ class Text:
         return _code(self.language, f"{binding.name}: {binding.type}")
 
     def entry(self, path: str) -> Entry | None:
-        """The documentation of a name of the language, None where it is none."""
+        """Return the documentation of a name of the language, or None."""
         if self.language == SCRIPT:
             letter, _, name = path.partition(".")
             return script_entries().get(self.letters().get(letter, ""), {}).get(name)
@@ -74,7 +74,7 @@ class Text:
         return operation_entries(path.partition(".")[0]).get(path)
 
     def letters(self) -> dict[str, str]:
-        """What the dialects are called in a script."""
+        """Return the dialect of each alias in a script (`R`: relax, …)."""
         imports = (m for line in self.reading.lines if "import" in line for m in _IMPORT.finditer(line))
         return _LETTERS | {m[2]: m[1] for m in imports}
 
@@ -85,7 +85,7 @@ class Text:
     # Definition
 
     def definition(self, line: int, column: int) -> Place | None:
-        """Where what stands at a place is defined in this text."""
+        """Return where the name at a position is defined in this text."""
         at = self.path_at(line, column)
         if at is None:
             return None
@@ -105,7 +105,7 @@ class Text:
     # Inlay hints
 
     def hints(self, first: int, last: int) -> Iterator[tuple[int, int, str]]:
-        """Types that the lines do not say: line, column, text."""
+        """Yield the types that the lines do not state: line, column, text."""
         for piece in self.reading.pieces:
             if piece.first <= last and piece.last >= first:
                 for b in piece.bindings:
@@ -115,7 +115,7 @@ class Text:
 
 
 def head_of(piece: Piece) -> str:
-    """The first lines of a function, up to its body."""
+    """Return the first lines of a function, up to its body."""
     lines: list[str] = []
     for line in piece.lines:
         lines.append(line.strip())

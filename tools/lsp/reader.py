@@ -1,4 +1,4 @@
-"""What both languages share: what has changed is read again, function by function, and then verified."""
+"""The part common to both languages: changed functions are reread, then verified."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _WORDS = re.compile(r"[A-Za-z_][\w$.]*")
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, as editors count them."""
+    """Split a text into lines as editors count them."""
     return _LINE_END.split(text)
 
 
 def words_of(lines: Iterable[str]) -> set[str]:
-    """The names that occur in lines, members of others (`cls.f`) by their own name."""
+    """Return the names in lines; members of others (`cls.f`) by their own name."""
     return {part for line in lines for word in _WORDS.findall(line) for part in (word, word.rpartition(".")[2])}
 
 
 def internal(error: Exception, line: int = 0) -> Problem:
-    """What an error that is none of the text comes down to."""
+    """Return the problem for an internal error, which is not a fault of the text."""
     return Problem(Place(line, 0, 0), message_of(error).removeprefix("error: "))
 
 
 class Memory:
-    """The pieces of the last reading by all that they depend on."""
+    """The pieces of the previous reading, keyed by all that they depend on."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, Piece] = {}
         self._now: dict[Hashable, Piece] = {}
 
     def begin_reading(self) -> None:
-        """Begin a reading: what the last one did not use is forgotten."""
+        """Begin a reading; pieces that the previous one did not use are dropped."""
         self._last, self._now = self._now, {}
 
     def piece(self, key: Hashable, first: int, read: Callable[[], Piece]) -> Piece:
-        """The piece of a key, read where the last reading had none; it begins at line `first` now."""
+        """Return the piece of a key, now at line `first`; it is read if the previous reading had none."""
         known = self._last.get(key) if key not in self._now else None
         piece = read() if known is None else known
         piece.first = first
@@ -53,16 +53,16 @@ class Memory:
 
 
 class Checker:
-    """Verifies the functions of one program, those again that have changed."""
+    """Verifies the functions of one program; unchanged ones are not verified again."""
 
     def __init__(self) -> None:
         self._module = ModuleOp([])
         self._verifier = Verifier()
 
     def check(self, pieces: list[Piece], around: Operation | None = None) -> ModuleOp | None:
-        """Note what is ill-formed in the pieces that were read, and call no function that was not.
+        """Record what is ill-formed in the pieces that were read and refer to no unreadable function.
 
-        The module has the attributes of `around`. Gives the module, None where a function of it could not be read.
+        The module gets the attributes of `around`. Return the module, None if a function of it could not be read.
         """
         readable_pieces = _without_broken(pieces)
         block = self._module.body.block
@@ -84,13 +84,13 @@ class Checker:
         return self._module if len(readable_pieces) == len(pieces) else None
 
     def check_module(self, piece: Piece, module: ModuleOp) -> None:
-        """Note what is ill-formed in a piece that is a module."""
+        """Record what is ill-formed in a piece that is a module."""
         errors = [error for _, error in self._verifier.problems(module)]
         piece.ill_formed = [problem_of(error, piece.lines, piece.origin) for error in errors]
 
 
 def _without_broken(pieces: list[Piece]) -> list[Piece]:
-    """The pieces that could be read and mention none that could not."""
+    """Return the pieces that could be read and depend only on such pieces."""
     broken = {p.name for p in pieces if p.op is None}
     remaining = [p for p in pieces if p.op is not None]
     while broken:
@@ -101,7 +101,7 @@ def _without_broken(pieces: list[Piece]) -> list[Piece]:
 
 
 def readable(read: Callable[[], Operation | None], piece: Piece, silent: tuple[type[TiraxError], ...] = ()) -> None:
-    """Read the operation of a piece; what is raised is its problem, but for what is `silent`: a problem of another."""
+    """Read the operation of a piece and record errors as its problems, except those of the types in `silent`."""
     try:
         piece.op = read()
     except silent:

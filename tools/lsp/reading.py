@@ -1,4 +1,4 @@
-"""What is known of a text while it is typed: its functions, the names that they bind, what is wrong."""
+"""The result of reading a text while it is edited: its functions, the names they bind, its problems."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _WORD = re.compile(r"[%@!#]?[\w.$-]+|.")
 
 @dataclass(frozen=True)
 class Place:
-    """A part of a line; lines and columns count from 0, in characters. `end` is exclusive."""
+    """A range in a line; lines and columns count from 0, in characters. `end` is exclusive."""
 
     line: int
     start: int
     end: int
 
     def below(self, lines: int) -> Place:
-        """The place so many lines further down."""
+        """Return the range moved down by `lines`."""
         return Place(self.line + lines, self.start, self.end)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """An error, and where it is shown."""
+    """An error and its range."""
 
     place: Place
     text: str
 
     def moved(self, lines: int) -> Problem:
-        """The problem so many lines further down."""
+        """Return the problem moved down by `lines`."""
         return Problem(self.place.below(lines), self.text)
 
 
 @dataclass(frozen=True)
 class Binding:
-    """A name where it is bound; `type` is its struct info where that is known, `said` whether the text says it, too."""
+    """A definition of a name; `type` is its struct info if known, `is_annotated` whether the text states it already."""
 
     name: str
     place: Place
@@ -55,7 +55,7 @@ class Binding:
 
 @dataclass(eq=False)
 class Piece:
-    """A function as it was read. Places count from its first line, which `first` says for the text as it is now."""
+    """A function that was read. Places are relative to its first line, which is now line `first` of the text."""
 
     name: str
     first: int
@@ -63,54 +63,54 @@ class Piece:
     bindings: list[Binding] = field(default_factory=list[Binding])
     problems: list[Problem] = field(default_factory=list[Problem])
     ill_formed: list[Problem] = field(default_factory=list[Problem])
-    """What verification says of it beside the others."""
+    """Problems that verification reports."""
     words: frozenset[str] = frozenset()
     """The names that occur in it."""
     op: Operation | None = None
     origin: int = 0
-    """The line of the text at which it began when it was read: places of `op` count from there."""
+    """The line of the text at which it began when it was read; locations in `op` are relative to it."""
     program: str = ""
-    """The class that it belongs to, if any."""
+    """The class that contains it, if any."""
 
     @property
     def last(self) -> int:
-        """The last line, in the text as it is now."""
+        """Return the last line in the current text."""
         return self.first + len(self.lines) - 1
 
     def add(self, error: TiraxError) -> None:
-        """Note an error of the function."""
+        """Record an error of the function."""
         self.problems.append(problem_of(error, self.lines, self.origin))
 
 
 @dataclass
 class Reading:
-    """A text, read: the pieces in its order, what is wrong outside of them, and the programs that they make."""
+    """A text that was read: its pieces in order, the problems outside of them, and its programs."""
 
     lines: list[str]
     pieces: list[Piece] = field(default_factory=list[Piece])
     others: list[Problem] = field(default_factory=list[Problem])
     modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
-    """The programs that can be read whole, by their names."""
+    """The programs that could be read completely, by name."""
 
     def problems(self) -> Iterator[Problem]:
-        """All problems, at their places in the text as it is now."""
+        """Yield all problems at their places in the current text."""
         yield from self.others
         for piece in self.pieces:
             for problem in (*piece.problems, *piece.ill_formed):
                 yield problem.moved(piece.first)
 
     def piece_at(self, line: int) -> Piece | None:
-        """The function that a line belongs to."""
+        """Return the function that contains a line."""
         return next((p for p in self.pieces if p.first <= line <= p.last), None)
 
     def function(self, name: str, near: Piece | None = None) -> Piece | None:
-        """The function of a name, of the same program first."""
+        """Return the function of a name, preferring one of the same program as `near`."""
         named = [p for p in self.pieces if p.name == name]
         program = near.program if near is not None else ""
         return next((p for p in named if p.program == program), named[0] if named else None)
 
     def binding(self, name: str, line: int, column: int) -> Binding | None:
-        """What a use of `name` means: the last binding before it, or else the first one, with its place in the text."""
+        """Return the definition that a use of `name` refers to: the last one before it, or else the first one."""
         piece = self.piece_at(line)
         if piece is None:
             return None
@@ -124,12 +124,12 @@ class Reading:
 
 
 def _is_value_of(binding: Binding, here: tuple[int, int]) -> bool:
-    """Whether a place is to the right of a binding on its line, where the name still means what it did before."""
+    """Return whether a position is on the right-hand side of a binding, where the name has its previous meaning."""
     return here[0] == binding.place.line and here[1] > binding.place.end
 
 
 def problem_of(error: TiraxError, lines: Sequence[str], origin: int = 0) -> Problem:
-    """An error as a problem of lines of which the first is line `origin` of the text it was raised for."""
+    """Convert an error to a problem of lines that begin at line `origin` of the text it was raised for."""
     parts = [error.message]
     parts += [f"expected: {error.expected}"] if error.expected is not None else []
     parts += [f"found: {error.found}"] if error.found is not None else []
@@ -151,7 +151,7 @@ def _place(location: SourceLocation | None, lines: Sequence[str], origin: int) -
 
 @lru_cache(maxsize=4096)
 def type_text(t: Attribute) -> str:
-    """A type as TVMScript; as MLIR where TVMScript has no form of it."""
+    """Return a type as TVMScript, or as MLIR if TVMScript cannot express it."""
     try:
         return struct_info(StructInfoPrinter(Document(PrinterConfig())), t)
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""TVMScript is read beyond errors: what is wrong is noted, and what names stand for."""
+"""A TVMScript parser with error recovery: it records errors and the types of names."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ...script.parser.values import Unusable
 from .reading import type_text
 
 Types = dict[tuple[int, int], tuple[str, bool]]
-"""Where names are bound (line and column as Python counts): their struct info, and whether the text says it."""
+"""The struct info of bindings by line and column (as Python counts), and whether the text states it."""
 
 
 class ConsequenceError(TiraxError):
-    """What cannot be read only because something else could not."""
+    """Raised for what cannot be read only because of an earlier error."""
 
 
 class _Broken(Unusable):
-    """What a name stands for whose value could not be read."""
+    """The value of a name whose definition could not be read."""
 
     def error(self, source: Source, node: ast.Name) -> TiraxError:
         return ConsequenceError(f"'{node.id}' could not be read")
@@ -37,7 +37,7 @@ BROKEN = _Broken()
 
 
 class Notes:
-    """What is noted while one function is read: a statement with an error, and what depends on it, is passed over."""
+    """The errors and types recorded while one function is read."""
 
     def __init__(self) -> None:
         self.errors: list[TiraxError] = []
@@ -73,14 +73,14 @@ class Notes:
 
 
 def _target(node: Any, name: str) -> Any:
-    """Where a statement binds a name."""
+    """Return the place at which a statement binds a name."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
     nodes = (n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name) and n.id == name)
     return next(nodes, node)
 
 
 class ProgramReader:
-    """Reads the functions of a program one by one; errors are noted for each."""
+    """Reads the functions of a program one by one and records errors for each."""
 
     def __init__(
         self, source: Source, environment: Environment, unreadable: set[str], op_of: Callable[[Function], Any]
@@ -89,7 +89,7 @@ class ProgramReader:
         self._known_op = op_of
 
     def read(self, function: Function, notes: Notes) -> relax.FuncOp | tir.FuncOp | None:
-        """The function as an op, None where it cannot be read: `notes` say why. Raises `TiraxError`, too."""
+        """Return the function as an op, None if it cannot be read (`notes` have the errors). Raises `TiraxError`, too."""
         outer, self.parser.policy = self.parser.policy, notes.policy
         try:
             function.op = None
@@ -103,14 +103,14 @@ class ProgramReader:
         return None if notes.errors or notes.failed else op
 
     def _op_of(self, function: Function) -> Any:
-        """The op of a function that another one needs."""
+        """Return the op of a function that another one needs."""
         op = None if function.in_progress else self._known_op(function)
         if op is None:
             raise ConsequenceError(f"'{function.node.name}' could not be read")
         return op
 
     def interface(self, name: str) -> tuple[Any, ...]:
-        """What callers depend on; a function that is being read, or cannot be, has none. Raises nothing."""
+        """Return what callers depend on: the name, and the types unless the function is unreadable or being read."""
         function = self.parser.functions.get(name)
         if function is None or function.in_progress:
             return (name,)
@@ -124,7 +124,7 @@ class ProgramReader:
 
 
 def types_of(op: relax.FuncOp | tir.FuncOp | None) -> dict[str, str]:
-    """The types of what has a name in a tensor function."""
+    """Return the types of the named values in a tensor function."""
     if not isinstance(op, tir.FuncOp):
         return {}
     values = [a for inner in op.walk() for region in inner.regions for block in region.blocks for a in block.args]

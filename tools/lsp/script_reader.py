@@ -1,4 +1,4 @@
-"""TVMScript while it is typed: the programs of a Python file, of which nothing is run."""
+"""Read the TVMScript programs of a Python file while it is edited, without executing it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .reading import Binding, Piece, Place, Reading, problem_of, type_text
 from .script_parser import BROKEN, ConsequenceError, Notes, ProgramReader, Types, types_of
 
 PROGRAM = re.compile(r"^\s*@\s*(?:[\w.]+\.)?(?:function|prim_func|ir_module)\b", re.MULTILINE)
-"""What a file has in which there is something to read."""
+"""Matches a file that contains a program."""
 _END_OF_HEAD = re.compile(r"\)\s*:\s*(?:#.*)?$")
 
 
 class ScriptReader:
-    """Reads one file again and again."""
+    """Reads one file repeatedly."""
 
     def __init__(self, filename: str):
         self._source = Source(filename)
@@ -35,7 +35,7 @@ class ScriptReader:
         self._checkers: dict[str, Checker] = {}
 
     def read(self, text: str) -> Reading:
-        """The text as it is now. Raises nothing: what is wrong is a problem."""
+        """Read the current text. Raises nothing: errors become problems."""
         with no_gc():
             return self._read(text)
 
@@ -43,7 +43,7 @@ class ScriptReader:
         self._memory.begin_reading()
         reading = Reading(lines_of(text))
         register_source(self._source.filename, "\n".join(reading.lines))
-        with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
+        with warnings.catch_warnings():  # Python warns of some literals while it parses: `1if`
             warnings.simplefilter("ignore", SyntaxWarning)
             parsed = tree_of(reading.lines, self._source.filename)
         reading.others += parsed.problems
@@ -76,12 +76,12 @@ class ScriptReader:
         self._checkers = {name: c for name, c in self._checkers.items() if name in reading.modules}
 
     def checker(self, name: str) -> Checker:
-        """What verifies the program of a name."""
+        """Return the checker of the program of this name."""
         return self._checkers.setdefault(name, Checker())
 
 
 class _Group:
-    """A class and the functions beside it that it names, or all functions that stand by themselves."""
+    """A class with the functions outside of it that it names, or all functions of the file."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _Group:
         self._pieces: dict[str, Piece] = {}
 
     def read(self, nodes: list[Program]) -> None:
-        """Add the pieces of the group and its problems to the reading."""
+        """Add the pieces and problems of the group to the reading."""
         beside = [n for n in nodes if isinstance(n, ast.FunctionDef)]
         for node in beside:
             self._environment.define(node.name, GlobalRef(node.name))
@@ -132,7 +132,7 @@ class _Group:
         try:
             self._parser.declare([statement])
         except ConsequenceError:
-            pass  # told where it is not Python
+            pass  # reported where it is not Python
         except TiraxError as error:
             self._note(error)
 
@@ -174,7 +174,7 @@ class _Group:
 
 
 def _groups(programs: dict[str, Program]) -> dict[str, list[Program]]:
-    """The classes with the functions that they name, and under no name all functions."""
+    """Return each class with the functions that it names, and all functions under the empty name."""
     groups = {name: with_named(programs, [name]) for name, node in programs.items() if isinstance(node, ast.ClassDef)}
     functions: list[Program] = [node for node in programs.values() if isinstance(node, ast.FunctionDef)]
     return groups | ({"": functions} if functions else {})
@@ -185,12 +185,12 @@ def _name(statement: ast.stmt) -> str:
 
 
 def _range(node: ast.FunctionDef | ast.ClassDef) -> tuple[int, int]:
-    """The first line of a definition, its decorators included, and the one behind its last."""
+    """Return the first line of a definition, including its decorators, and the line after its last."""
     return min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1, node.end_lineno or node.lineno
 
 
 def _lines_around(lines: list[str], programs: dict[str, Program]) -> tuple[str, ...]:
-    """What every function of a file depends on: all lines that belong to no function of a program."""
+    """Return the lines that every function of a file depends on: all that belong to no function of a program."""
     inside: set[int] = set()
     for program in programs.values():
         nodes = [program] if isinstance(program, ast.FunctionDef) else program.body
@@ -206,7 +206,7 @@ def _is_macro(node: ast.FunctionDef) -> bool:
 
 
 def _bindings(node: ast.FunctionDef, piece: Piece, types: Types, by_name: dict[str, str]) -> Iterator[Binding]:
-    """The names that a function binds, in the order of the text."""
+    """Yield the names that a function binds, in text order."""
     names: list[tuple[int, int, str]] = []
     for inner in nodes_of([node]):
         if isinstance(inner, ast.Name):
@@ -222,7 +222,7 @@ def _bindings(node: ast.FunctionDef, piece: Piece, types: Types, by_name: dict[s
 
 
 def _result(node: ast.FunctionDef, piece: Piece, shown: str) -> Iterator[Binding]:
-    """The result of a function that does not say it, behind its parameters."""
+    """Yield the result type of a function that does not annotate it, at the end of its parameters."""
     for line in range(node.body[0].lineno - 1 - piece.origin, -1, -1):
         end = _END_OF_HEAD.search(piece.lines[line])
         if end is not None:

@@ -1,7 +1,7 @@
-"""The protocol (pygls) around what `queries`, `complete` and `actions` say.
+"""The language server protocol (pygls) on top of `queries`, `complete` and `actions`.
 
-A text is read when it is first asked about after a change; problems are told when nothing was typed for a moment. The
-text is the editor's, never the file's. Nothing of a Python file is run.
+A text is read on the first query after a change; problems are published after a pause in typing. The text
+is the editor's, not the file's. Python files are never executed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .reading import Place, Problem, Reading
 from .script_reader import PROGRAM, ScriptReader
 
 PAUSE = 0.1
-"""Seconds without typing after which problems are told."""
+"""Seconds without typing after which problems are published."""
 LARGEST = 1 << 20
-"""Characters of a text that is read while it is typed."""
+"""Limit on the characters of a text that is read while it is edited."""
 _KINDS = {
     "function": lsp.CompletionItemKind.Function,
     "keyword": lsp.CompletionItemKind.Property,
@@ -46,12 +46,12 @@ class Document:
     _read: Text | None = field(default=None, repr=False)
 
     def change(self, source: str) -> None:
-        """Take another text."""
+        """Replace the text."""
         self.source, self._read = source, None
 
     @property
     def text(self) -> Text:
-        """The text as it is now, read."""
+        """Read the current text."""
         if self._read is None:
             self._read = Text(self.language, self._reading())
         return self._read
@@ -65,7 +65,7 @@ class Document:
 
 
 class TiraxServer(LanguageServer):
-    """The open texts, and how places are counted."""
+    """The open documents and the position encoding."""
 
     def __init__(self, version: str):
         kind = lsp.TextDocumentSyncKind.Full  # pygls counts lines as `str.splitlines`, editors do not
@@ -73,7 +73,7 @@ class TiraxServer(LanguageServer):
         self.documents: dict[str, Document] = {}
 
     def update(self, uri: str, source: str, language: str | None = None) -> None:
-        """A text is there, or is another; its problems are told after a pause."""
+        """Add or replace a document; its problems are published after a pause."""
         document = self.documents.get(uri)
         if document is None:
             name = to_fs_path(uri) or uri
@@ -88,7 +88,7 @@ class TiraxServer(LanguageServer):
         document.waiting = asyncio.get_running_loop().call_later(PAUSE, self.publish, uri)
 
     def publish(self, uri: str) -> None:
-        """Publish the problems of a text."""
+        """Publish the problems of a document."""
         document = self.documents.get(uri)
         if document is None:
             return
@@ -100,14 +100,14 @@ class TiraxServer(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
 
     def close(self, uri: str) -> None:
-        """A text was closed."""
+        """Remove a document."""
         document = self.documents.pop(uri, None)
         if document is not None and document.waiting is not None:
             document.waiting.cancel()
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def at(self, params: Any) -> tuple[Text, int, int] | None:
-        """The text and the place that a request is about."""
+        """Return the document and the position of a request."""
         document = self.documents.get(params.text_document.uri)
         if document is None:
             return None
@@ -122,18 +122,18 @@ class TiraxServer(LanguageServer):
         return text, position.line, column
 
     def position(self, text: Text, line: int, column: int) -> lsp.Position:
-        """A place as the editor counts it."""
+        """Return a position in the editor's encoding."""
         before = text.line(line)[:column]
         units = len(before) if before.isascii() else self.workspace.position_codec.client_num_units(before)
         return lsp.Position(line, units)
 
     def range(self, text: Text, place: Place) -> lsp.Range:
-        """A part of a line as the editor counts it."""
+        """Return a range in the editor's encoding."""
         return lsp.Range(self.position(text, place.line, place.start), self.position(text, place.line, place.end))
 
 
 def hover(server: TiraxServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What stands at a place: struct info of a name, the documentation of an operator."""
+    """Return the struct info of a name, or the documentation of an operator."""
     at = server.at(params)
     known = at[0].hover(*at[1:]) if at is not None else None
     if at is None or known is None:
@@ -142,14 +142,14 @@ def hover(server: TiraxServer, params: lsp.HoverParams) -> lsp.Hover | None:
 
 
 def definition(server: TiraxServer, params: lsp.DefinitionParams) -> lsp.Location | None:
-    """Where a name is bound."""
+    """Return where a name is bound."""
     at = server.at(params)
     place = at[0].definition(*at[1:]) if at is not None else None
     return None if at is None or place is None else lsp.Location(params.text_document.uri, server.range(at[0], place))
 
 
 def complete(server: TiraxServer, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-    """What may be written at a place."""
+    """Return the completions at a position."""
     at = server.at(params)
     return [
         lsp.CompletionItem(
@@ -163,7 +163,7 @@ def complete(server: TiraxServer, params: lsp.CompletionParams) -> list[lsp.Comp
 
 
 def hints(server: TiraxServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """The struct info that is not written."""
+    """Return the struct info that is not written."""
     document = server.documents.get(params.text_document.uri)
     if document is None:
         return []
@@ -175,7 +175,7 @@ def hints(server: TiraxServer, params: lsp.InlayHintParams) -> list[lsp.InlayHin
 
 
 def actions(server: TiraxServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """The passes that may run at a place. An editor that asks of its own accord gets them by their kind only."""
+    """Return the passes that may run at a position. Automatic requests get them only for a requested kind."""
     document, context = server.documents.get(params.text_document.uri), params.context
     by_itself = context.trigger_kind == lsp.CodeActionTriggerKind.Automatic
     if document is None or (by_itself and not context.only):
@@ -195,14 +195,14 @@ def _is_requested(kind: str, only: Iterable[str] | None) -> bool:
 
 
 def resolve(server: TiraxServer, action: lsp.CodeAction) -> lsp.CodeAction:
-    """The changes of an action; where its pass cannot run, a message says why."""
+    """Return the action with its edits; if its pass fails, a message shows the error."""
     data: Any = action.data
     document = server.documents.get(data["uri"])
     if document is None:
         return action
     try:
         edits = run_pass(document.text, data["line"], data["pass"])
-    except Exception as error:  # noqa: BLE001 - a pass may raise anything: it is told, and the server goes on
+    except Exception as error:  # noqa: BLE001 - a pass may raise anything: it is shown, and the server continues
         server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, message_of(error)))
         return action
     changes = [_change(document.text, edit) for edit in edits]
@@ -211,7 +211,7 @@ def resolve(server: TiraxServer, action: lsp.CodeAction) -> lsp.CodeAction:
 
 
 def _change(text: Text, edit: Edit) -> lsp.TextEdit:
-    """Lines in place of others; behind the last line of a text there is none to begin at."""
+    """Convert an edit; one at the end of the text has to begin with a line break."""
     lines, count = "".join(f"{line}\n" for line in edit.lines), len(text.reading.lines)
     if edit.end < count:
         return lsp.TextEdit(lsp.Range(lsp.Position(edit.first, 0), lsp.Position(edit.end, 0)), lines)
@@ -222,7 +222,7 @@ def _change(text: Text, edit: Edit) -> lsp.TextEdit:
 
 
 def make_server(version: str) -> TiraxServer:
-    """A server with all that it answers."""
+    """Return a server with all features registered."""
     server = TiraxServer(version)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)

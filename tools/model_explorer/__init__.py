@@ -1,4 +1,5 @@
-"""An extension of Model Explorer that reads programs and models.
+"""A Model Explorer extension that reads programs and models.
 
-`model-explorer model.py --extensions=tirax.tools.model_explorer`: it imports `main` of the package that it is told.
+`model-explorer model.py --extensions=tirax.tools.model_explorer`: Model Explorer imports `main` of that
+package.
 """

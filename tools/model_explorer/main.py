@@ -1,4 +1,4 @@
-"""The adapter: a file's program as Model Explorer's graphs."""
+"""The adapter from a file's program to Model Explorer's graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _builder: Any = _api.graph_builder
 
 
 class TiraxAdapter(_api.Adapter):
-    """Programs in MLIR text and TVMScript, and models that tirax imports."""
+    """Reads programs in MLIR text and TVMScript, and models that tirax imports."""
 
     metadata: ClassVar[Any] = _api.AdapterMetadata(
         id="tirax",
@@ -27,7 +27,7 @@ class TiraxAdapter(_api.Adapter):
     )
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """The graphs of a file, one for each function. Raises `TiraxError` for what cannot be read."""
+        """Return the graphs of a file, one for each function. Raises `TiraxError` for a file that cannot be read."""
         return {"graphs": [_graph(g) for g in explorer_graphs(graph_of(_module(model_path)))]}
 
 

@@ -1,1 +1,1 @@
-"""Make a case that shows a fault smaller: random choices of the fuzzer, and programs (`tirax reduce`)."""
+"""Reduce failing cases: random choices of the fuzzer, and programs (`tirax reduce`)."""

@@ -1,4 +1,4 @@
-"""`tirax reduce`: from a program with a fault to a small one that has it, too."""
+"""`tirax reduce`: shrink a failing program to a minimal one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .speed import limit_of
 
 _PIPELINE = ("pipeline", "default-cpu")
 _NATIVE = ("native-differs", "numpy-differs", "slower")
-"""What is asked of native code: passes go on to it."""
+"""Predicates on native code, for which the passes are completed down to it."""
 _TIMES = 3
-"""What is measured may lie at the limit: it is asked again so often."""
+"""Repetitions of a measurement that may lie at the limit."""
 
 
 def reduce(options: Namespace) -> int:
-    """Make a program smaller and write it. Raises `TiraxError` where the program itself does not have the fault."""
+    """Reduce a program and write it. Raises `TiraxError` if the original program does not fail."""
     write = _writer(options)
     predicate, what = _predicate(options, write)
     jobs = _jobs(options)
@@ -59,7 +59,7 @@ def reduce(options: Namespace) -> int:
 
 
 def _jobs(options: Namespace) -> int:
-    """How many programs are tried at once: what is timed runs alone. Raises `UsageError`."""
+    """Return how many programs are tried in parallel: timed ones run alone. Raises `UsageError`."""
     if options.jobs is not None and options.jobs < 1:
         raise UsageError("-j is how many programs are tried at once", expected="1 or more", found=str(options.jobs))
     if options.predicate == "slower":
@@ -68,7 +68,7 @@ def _jobs(options: Namespace) -> int:
 
 
 def _predicate(options: Namespace, write: Callable[[ModuleOp], str]) -> tuple[Predicate, str]:
-    """What is asked of programs, and what it means. Raises `UsageError`."""
+    """Return the predicate and its description. Raises `UsageError`."""
     if (options.predicate is None) == (options.command_line is None):
         raise UsageError("--predicate or --command says what is to be kept", expected=f"one of them: {_known()}")
     if options.command_line is not None:
@@ -82,7 +82,7 @@ def _predicate(options: Namespace, write: Callable[[ModuleOp], str]) -> tuple[Pr
 
 
 def _question(options: Namespace) -> Question:
-    """What the passes and the other options of the command ask."""
+    """Return the passes and options that the predicate uses."""
     steps: list[tuple[str, str]] = [*(options.steps or ())]
     to_native = options.predicate in _NATIVE and not any(kind == "pipeline" for kind, _ in steps)
     if to_native or not steps:
@@ -94,7 +94,7 @@ def _question(options: Namespace) -> Question:
 
 
 def _named(text: str) -> tuple[ModulePass, ...]:
-    """The passes of pipelines and passes with commas between them. Raises `UsageError`."""
+    """Return the passes of a comma-separated list of pipelines and passes. Raises `UsageError`."""
     steps = [
         ("pipeline", spec.name) if spec.name in PIPELINES else ("passes", str(spec))
         for spec in parse_specs(text, "--than")
@@ -123,7 +123,7 @@ def _command(options: Namespace, write: Callable[[ModuleOp], str]) -> Predicate:
 
 
 def _suffix(options: Namespace) -> str:
-    """The language that programs are written in: that of the output file, else of the input."""
+    """Return the extension of written programs: that of the output file, else of the input."""
     for path in (options.output, options.file):
         extension = os.path.splitext(path or "")[1].partition(":")[0]
         if extension in (".py", ".mlir"):

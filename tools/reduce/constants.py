@@ -1,4 +1,4 @@
-"""How constants become smaller: one number in the place of many, 1 in the place of others."""
+"""Reductions of constants: one number instead of many, 1 instead of others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .search import ReductionRule
 
 
 def _tensors(module: ModuleOp) -> list[Operation]:
-    """Constants of Relax that are not a number."""
+    """Return the Relax constants that are not scalars."""
     return [op for op in module.walk() if isinstance(op, relax.ConstantOp) and op.value.data.shape]
 
 
@@ -31,7 +31,7 @@ def _to_number(op: Operation) -> None:
 
 
 def _mixed(module: ModuleOp) -> list[Operation]:
-    """Constants of Relax whose elements are not all 1."""
+    """Return the Relax constants whose elements are not all 1."""
     return [op for op in module.walk() if isinstance(op, relax.ConstantOp) and bool(np.any(op.value.numpy() != 1))]
 
 
@@ -42,7 +42,7 @@ def _to_ones(op: Operation) -> None:
 
 
 def _numbers(module: ModuleOp) -> list[Operation]:
-    """Constants of tensor functions that are neither 0 nor 1."""
+    """Return the constants of tensor functions that are neither 0 nor 1."""
     return [op for op in module.walk() if isinstance(op, tir.ConstOp) and op.py_value not in (0, 1)]
 
 

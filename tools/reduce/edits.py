@@ -1,4 +1,4 @@
-"""What a reduction does to programs: a place, and a change there. The rules of `relax_rules.py` and its neighbours."""
+"""Edits of a reduction: sites in a program, and a change at each. The rules are in `relax_rules.py` and its neighbours."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .search import ReductionRule
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of a program at places that `sites` lists, always in the same order; `apply` does it, in place.
+    """A change of a program at the sites that `sites` lists, always in the same order; `apply` makes it in place.
 
-    Where a change does not fit, what comes of it is not well formed, or no smaller than before: it is not taken then.
+    A change that yields an ill-formed program, or one that is not smaller, is discarded.
     """
 
     sites: Callable[[ModuleOp], list[Any]]
@@ -32,7 +32,7 @@ class Edit:
     runs: bool = True
 
     def rule(self) -> ReductionRule[ModuleOp]:
-        """The edit as a rule of the search."""
+        """Return the edit as a rule of the search."""
         return ReductionRule(lambda module: len(self.sites(module)), self._smaller, self.runs)
 
     def _smaller(self, module: ModuleOp, start: int, size: int) -> ModuleOp | None:
@@ -44,7 +44,7 @@ class Edit:
 
 
 def smaller_and_sound(copy: ModuleOp, module: ModuleOp) -> ModuleOp | None:
-    """A changed copy without what nothing uses any more, None where it is not well formed, or not smaller."""
+    """Return a changed copy without unused parts; None if it is ill-formed or not smaller."""
     try:
         tidy(copy)
         if _weight(copy) >= _weight(module):
@@ -57,7 +57,7 @@ def smaller_and_sound(copy: ModuleOp, module: ModuleOp) -> ModuleOp | None:
 
 
 def _weight(module: ModuleOp) -> int:
-    """How large a program is: constants of few numbers weigh less than what can be computed, parameters count."""
+    """Return the size of a program: small constants weigh less than computed values; parameters count."""
     inner = sum(1 if _is_small(op) else 2 for op in module.walk())
     return inner + sum(len(block.args) for op in module.walk() for region in op.regions for block in region.blocks)
 
@@ -69,11 +69,11 @@ def _is_small(op: Operation) -> bool:
 
 
 _SMALL = 64
-"""Bytes of a constant that is read at a glance; a parameter is simpler than a larger one."""
+"""Size in bytes up to which a constant is readable at a glance; a parameter is simpler than a larger one."""
 
 
 def tidy(module: ModuleOp) -> None:
-    """Remove, in place, what nothing uses: bindings, expressions, buffers, private functions; declare what is given."""
+    """Remove unused bindings, expressions, buffers and private functions in place; update result types."""
     for func in functions(module).values():
         if isinstance(func, relax.FuncOp):
             remove_dead_bindings(func)
@@ -93,31 +93,31 @@ def _remove_buffers(func: tir.FuncOp) -> None:
 
 
 def _unreachable(module: ModuleOp) -> list[Operation]:
-    """Private functions that no other function mentions."""
+    """Return the private functions that no other function refers to."""
     table = functions(module)
     mentioned = {name for f in table.values() for op in f.walk() for name in callee_names(op) if name != symbol(f)}
     return [f for name, f in table.items() if f.private and name not in mentioned]
 
 
 def symbol(func: relax.FuncOp | tir.FuncOp) -> str:
-    """The name of a function."""
+    """Return the name of a function."""
     return func.sym_name.data
 
 
 def operations(module: ModuleOp) -> int:
-    """How many operations a program has, functions and what ends blocks among them."""
+    """Return the number of operations in a program, including functions and terminators."""
     return sum(1 for _ in module.walk()) - 1
 
 
 def replace_value(old: SSAValue, new: SSAValue) -> None:
-    """Let `new` stand for `old`, under its name where it has none."""
+    """Replace the uses of `old` by `new`, which takes over its name if it has none."""
     if name_of(new) is None:
         set_name(new, name_of(old))
     old.replace_all_uses_with(new)
 
 
 def _is_attached(site: Any) -> bool:
-    """Whether what a place is about is still in the module, after changes at the places before it."""
+    """Return whether a site is still in the module, after edits at earlier sites."""
     owner = site.owner if isinstance(site, SSAValue) else site
     op = owner if isinstance(owner, Operation) else owner.parent_op() if hasattr(owner, "parent_op") else None
     return op is not None and module_of(op) is not None

@@ -1,4 +1,4 @@
-"""How the numbers of a program become smaller: extents and constants, each the same number everywhere at once."""
+"""Reductions of numbers: extents and constants, each replaced everywhere at once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .search import ReductionRule
 
 _NUMBER = re.compile(r"(?<![\w.%@#!\"+-])\d+(?![\w.])")
 _MAX_TEXT = 1 << 20
-"""Characters; of longer texts, which have large constants, numbers stay."""
+"""Limit on the characters of a program; the numbers of longer ones, which have large constants, are kept."""
 
 
 def _numbers(module: ModuleOp, above: int) -> list[int]:
-    """The integers of the text that are larger, the largest first."""
+    """Return the integers of the text that are larger than `above`, largest first."""
     text = str(module)
     return (
         sorted({n for n in map(int, _NUMBER.findall(text)) if n > above}, reverse=True) if len(text) < _MAX_TEXT else []

@@ -1,4 +1,4 @@
-"""Native code beside numpy with 64 bits: how far results are from what exact arithmetic would give, nearly."""
+"""Compare native code with numpy in double precision, which approximates exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ..native import NativeModule
 
 
 def differs(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sequence[int], tolerance: float) -> bool:
-    """Whether a public function's native code is further than `tolerance`, relative and absolute, from numpy's result.
+    """Return whether a public function's native result is further than `tolerance`, relative and absolute, from
+    numpy's.
 
     Inputs are random. Raises what lowering, the interpreter and calls raise.
     """
@@ -59,7 +60,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _wide(value: Any) -> Any:
-    """Floats with 64 bits; other values as they are."""
+    """Convert floats to 64 bits; other values are returned unchanged."""
     if isinstance(value, tuple | list):
         return type(value)(_wide(v) for v in cast("Sequence[Any]", value))
     is_array = isinstance(value, np.ndarray | np.generic)
@@ -67,7 +68,7 @@ def _wide(value: Any) -> Any:
 
 
 def widened(module: ModuleOp) -> ModuleOp:
-    """A copy of a program in which every floating-point type is f64, constants among them."""
+    """Return a copy of a program in which every floating-point type is f64, including constants."""
     copy = module.clone()
     for op in copy.walk():
         for name, attribute in op.properties.items():

@@ -1,7 +1,7 @@
-"""What has to hold of a program that is made smaller: a fault that passes have with it, or what a command says.
+"""Predicates for reductions: a fault that occurs in passes, or the exit status of a command.
 
-A predicate gives the sign of the fault, None where there is none: smaller programs must have the same sign. It is asked
-of several programs at once, each in a process of its own.
+A predicate returns the signature of the fault, None if there is none; smaller programs must have the same
+signature. It is evaluated on several programs at once, each in its own process.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Ask = Callable[["Question", ModuleOp], str | None]
 
 @dataclass(frozen=True)
 class Question:
-    """The passes that a predicate runs, and sizes of symbolic variables on which it compares.
+    """The passes that a predicate runs, and the symbolic sizes on which it compares.
 
-    What is slower is `ratio` times as slow as after the passes `than`, or takes as many times `limit` seconds.
+    A program is slower if it takes `ratio` times as long as after the passes `than`, or as `limit` seconds.
     """
 
     passes: tuple[ModulePass, ...]
@@ -48,26 +48,26 @@ class Question:
     tolerance: float = 1e-3
 
     def run(self, module: ModuleOp, verify: bool = True) -> ModuleOp:
-        """What the passes make of a copy."""
+        """Run the passes on a copy and return it."""
         copy = module.clone()
         run_passes(self.passes, reading_context(), copy, verify_each=verify)
         return copy
 
 
 def _crash(question: Question, module: ModuleOp) -> str | None:
-    """A pass raises what is no diagnostic."""
+    """Detect an exception of a pass that is not a diagnostic."""
     try:
         question.run(module)
     except DiagnosticException:
         return None
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is what is asked for)
+    except Exception as error:  # noqa: BLE001 (any exception is the fault to find)
         place = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} in {os.path.basename(place.filename)}:{place.name}"
     return None
 
 
 def _verify_error(question: Question, module: ModuleOp) -> str | None:
-    """A program is not well formed after a pass."""
+    """Detect an ill-formed program after a pass."""
     try:
         question.run(module)
     except VerifyError as error:
@@ -78,7 +78,7 @@ def _verify_error(question: Question, module: ModuleOp) -> str | None:
 
 
 def _meaning_changes(question: Question, module: ModuleOp) -> str | None:
-    """The program computes something else after the passes, on the interpreter or, where they lower it, natively."""
+    """Detect changed results after the passes, on the interpreter or, for lowered functions, natively."""
     try:
         after = question.run(module, verify=False)
         difference = MeaningCheck(question.sizes).difference(module.clone(), after, "the passes", "reduce")
@@ -88,7 +88,7 @@ def _meaning_changes(question: Question, module: ModuleOp) -> str | None:
 
 
 def _slower(question: Question, module: ModuleOp) -> str | None:
-    """Native code takes longer than that of other passes, or than a limit."""
+    """Detect native code that is slower than that of other passes, or than a limit."""
     try:
         others = [question.than] if question.limit is None else []
         took, *limit = times(module, [question.passes, *others], question.sizes)
@@ -98,7 +98,7 @@ def _slower(question: Question, module: ModuleOp) -> str | None:
 
 
 def _numpy_differs(question: Question, module: ModuleOp) -> str | None:
-    """Native code is further from numpy with 64 bits than the tolerance."""
+    """Detect native code whose results differ from double-precision numpy by more than the tolerance."""
     try:
         return "differs from numpy" if differs(module, question.passes, question.sizes, question.tolerance) else None
     except DiagnosticException:
@@ -113,13 +113,13 @@ PREDICATES: dict[str, tuple[Ask, str]] = {
     "numpy-differs": (_numpy_differs, "native code is further from numpy with 64 bits than --tolerance"),
     "slower": (_slower, "native code takes longer than that of other passes, or than a limit"),
 }
-"""Name -> what finds the fault, what it is."""
+"""The function that detects a fault and its description, by name."""
 
 _ENDINGS = {"crash": ("crash", "hang")}
 
 
 def built_in(name: str, question: Question, seconds: float) -> Predicate:
-    """A predicate of `PREDICATES`, asked in processes of their own that may take so many seconds."""
+    """Return a predicate of `PREDICATES` that is evaluated in child processes for at most `seconds`."""
     ask = PREDICATES[name][0]
 
     def sign(outcome: Outcome) -> str | None:
@@ -132,7 +132,7 @@ def built_in(name: str, question: Question, seconds: float) -> Predicate:
 
 
 def of_command(words: Sequence[str], suffix: str, write: Callable[[ModuleOp], str], seconds: float) -> Predicate:
-    """A command that ends with 0 where a program is of interest; `{}` in its words stands for the program's file."""
+    """Return a predicate that runs a command, which exits with 0 if a program still fails; `{}` is the program's file."""
 
     def predicate(modules: Sequence[ModuleOp]) -> list[str | None]:
         with tempfile.TemporaryDirectory(prefix="tirax-reduce-") as folder:
@@ -147,7 +147,7 @@ def of_command(words: Sequence[str], suffix: str, write: Callable[[ModuleOp], st
 
 
 def in_threads(function: Callable[[list[str]], str | None], arguments: list[list[str]]) -> list[str | None]:
-    """What a function gives for each, all at once."""
+    """Return the results of a function for all arguments, computed in parallel."""
     with ThreadPoolExecutor(max(1, len(arguments))) as pool:
         return list(pool.map(function, arguments))
 

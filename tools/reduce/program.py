@@ -1,4 +1,4 @@
-"""A program made smaller by all rules."""
+"""Reduce a program by all rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ RULES = (*relax_rules.RULES, *tir_rules.RULES, *constants.RULES, *numbers.RULES)
 
 @dataclass
 class Reduction:
-    """Asks a predicate for the sign that the program itself has, no program twice, `jobs` at once; `asked` counts."""
+    """Searches for smaller programs with the original's signature; `evaluated` counts distinct programs, `jobs`
+    run at once.
+    """
 
     predicate: Predicate
     sign: str
@@ -27,7 +29,7 @@ class Reduction:
         self._known: dict[str, bool] = {}
 
     def holds(self, modules: Sequence[ModuleOp]) -> list[bool]:
-        """Whether programs have the fault."""
+        """Return which programs have the fault."""
         texts = [str(module) for module in modules]
         new = {text: module for text, module in zip(texts, modules, strict=True) if text not in self._known}
         self.evaluated += len(new)
@@ -36,5 +38,5 @@ class Reduction:
         return [self._known[text] for text in texts]
 
     def run(self, module: ModuleOp, seconds: float) -> ModuleOp:
-        """The smallest program that is reached in time."""
+        """Return the smallest program reached in time."""
         return shrunk(module, RULES, self.holds, seconds, self.jobs)

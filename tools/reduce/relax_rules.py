@@ -1,4 +1,4 @@
-"""How Relax programs become smaller."""
+"""Reduction rules for Relax programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _functions(module: ModuleOp) -> list[Operation]:
 
 
 def _keep_alone(func: relax.FuncOp | tir.FuncOp) -> None:
-    """The other functions become private, and go where this one does not need them."""
+    """Make the other functions private; those that this one does not need are removed."""
     module = module_of(func)
     assert module is not None
     for other in functions(module).values():
@@ -27,7 +27,7 @@ def _keep_alone(func: relax.FuncOp | tir.FuncOp) -> None:
 
 
 def _bindings(func: relax.FuncOp) -> list[Operation]:
-    """The bindings at the top of a function and in its dataflow blocks, the last one first."""
+    """Return the bindings of a function and of its dataflow blocks, last one first."""
     blocks = [b for b in binding_blocks(func) if b is func.body.block or isinstance(b.parent_op(), relax.DataflowOp)]
     inner = {b.parent_op(): list(b.ops)[:-1] for b in blocks}
     ordered = [o for op in inner[func] for o in (inner[op] if isinstance(op, relax.DataflowOp) else [op])]
@@ -39,7 +39,7 @@ def _all_bindings(module: ModuleOp) -> list[Operation]:
 
 
 def _cut_tail(module: ModuleOp, start: int, size: int) -> ModuleOp | None:
-    """Without the last `size` bindings of a function: it returns the one before."""
+    """Drop the last `size` bindings of a function, which then returns the value before them."""
     copy = module.clone()
     sites = _all_bindings(copy)
     func = _function_of(sites[start])
@@ -61,7 +61,7 @@ def _function_of(op: Operation) -> relax.FuncOp:
 
 
 def _return_value(func: relax.FuncOp, value: SSAValue) -> None:
-    """Let a function return a value of its body, or of a dataflow block there, of which it is the first output then."""
+    """Make a function return a value of its body; one of a dataflow block becomes the block's first output."""
     owner = value.owner
     at = owner.parent_op() if isinstance(owner, Operation) else None
     if isinstance(at, relax.DataflowOp) and at.outputs:
@@ -78,7 +78,7 @@ def _return_value(func: relax.FuncOp, value: SSAValue) -> None:
 
 
 def _returned(module: ModuleOp) -> list[SSAValue]:
-    """What the value that a function returns is made of."""
+    """Return the operands of the value that a function returns."""
     return [v for func in relax_functions(module) for v in _operands_of(func.return_op.value)]
 
 
@@ -99,13 +99,13 @@ def _return_instead(value: SSAValue) -> None:
 
 
 def _return_result(op: Operation) -> None:
-    """The fault may lie in what nothing uses: let the function return it."""
+    """Make the function return a result, as the fault may lie in an unused value."""
     if len(op.results) == 1:
         _return_value(_function_of(op), op.results[0])
 
 
 def _cuttable(module: ModuleOp) -> list[Operation]:
-    """Bindings that a parameter can stand for."""
+    """Return the bindings that can become parameters."""
     kinds = relax.DataflowOp | relax.ReturnOp | relax.OutputOp | relax.YieldOp | relax.FuncOp
     return [
         op
@@ -126,7 +126,7 @@ def _cut(op: Operation) -> None:
 
 
 def _same_type(op: Operation) -> SSAValue | None:
-    """An operand of the type of the one result."""
+    """Return an operand with the type of the single result."""
     if len(op.results) != 1:
         return None
     return next((v for v in op.operands if v.type == op.results[0].type), None)
@@ -144,7 +144,7 @@ def _parameters(module: ModuleOp) -> list[SSAValue]:
 
 
 def _merge_parameter(param: SSAValue) -> None:
-    """Use an earlier parameter of the same type; one that nothing uses goes."""
+    """Use an earlier parameter of the same type instead; remove the parameter if it is unused."""
     assert isinstance(param, BlockArgument)
     block: Block = param.block
     first = next(p for p in block.args if p.type == param.type)

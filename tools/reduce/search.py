@@ -1,4 +1,4 @@
-"""The search for a smaller case of which something still holds: runs of sites at once, long runs first."""
+"""The search for a smaller failing case: try runs of sites at once, long runs first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 class ReductionRule(Generic[T]):
     """A way to make a case smaller.
 
-    `sites` counts the places where it may be done. `smaller` does it at `size` of them from `start` on, in a case of
-    its own; None where that changes nothing. What it gives has fewer sites, or less that can be done at them. Where not
-    in `runs`, places are tried one by one.
+    `sites` counts the places where it applies. `smaller` applies it at `size` of them from `start` on and
+    returns a new case, or None if nothing changes. The new case has fewer sites, or less to reduce at them.
+    Without `runs`, sites are tried one by one.
     """
 
     sites: Callable[[T], int]
@@ -26,14 +26,14 @@ class ReductionRule(Generic[T]):
 
 
 Verdicts = Callable[[Sequence[T]], Sequence[bool]]
-"""Whether something holds, of several cases at once."""
+"""Evaluates a predicate on several cases at once."""
 
 
 def shrunk(case: T, rules: Sequence[ReductionRule[T]], holds: Verdicts[T], seconds: float, ahead: int = 1) -> T:
-    """A smaller case on which `holds` is true, as far as the time goes; the same each time where that suffices.
+    """Return a smaller case on which `holds` is true, within a time limit; deterministic if the time suffices.
 
-    `holds` must be true of `case`. Rules are followed in turn until none of them makes the case smaller. `holds` is
-    asked of `ahead` cases at once, those that follow where the ones before do not hold: the result is the same.
+    `holds` must be true of `case`. The rules are applied in turn until none makes the case smaller. `holds` is
+    evaluated on `ahead` cases at once, speculatively; the result does not depend on it.
     """
     deadline = time.monotonic() + seconds
     before: T | None = None
@@ -60,7 +60,7 @@ def _by_rule(case: T, rule: ReductionRule[T], holds: Verdicts[T], deadline: floa
 
 
 def _candidates(case: T, rule: ReductionRule[T], starts: range, most: int) -> tuple[list[tuple[int, T]], int]:
-    """The next smaller cases with where each begins, and where those behind them do."""
+    """Return the next smaller cases with the start of each, and the start that follows them."""
     candidates: list[tuple[int, T]] = []
     for start in starts:
         candidate = rule.smaller(case, start, starts.step)
@@ -72,6 +72,6 @@ def _candidates(case: T, rule: ReductionRule[T], starts: range, most: int) -> tu
 
 
 def gist(message: str) -> str:
-    """What messages of one cause share: the first line without numbers and names that have any."""
+    """Return the signature of a message: its first line without numbers and names that contain any."""
     first = (message.strip().splitlines() or [""])[0]
     return re.sub(r"[%@]?\w*\d\w*", "#", first)[:80]

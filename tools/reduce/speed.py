@@ -1,4 +1,4 @@
-"""How long native code of a program takes."""
+"""Measure the native code of a program."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..native import NativeModule
 
 _ROUNDS = 15
 _SECONDS = 2e-3
-"""Of one measurement: short calls are repeated for so long."""
+"""Minimum seconds of a measurement: short calls are repeated."""
 
 Call = Callable[[], object]
 
 
 def times(module: ModuleOp, pipelines: Sequence[Sequence[ModulePass]], sizes: Sequence[int]) -> list[float]:
-    """Seconds that calls of all public functions take, after each of some pipelines.
+    """Return the seconds that calls of all public functions take, for each of several pipelines.
 
-    They are measured in turns, and the least is told: what else runs on the machine meanwhile makes calls longer only.
-    Raises what building and calls raise.
+    Measurements are interleaved, and the minimum is returned, since other load only makes calls slower. Raises
+    what building and calls raise.
     """
     calls = [_calls(module, passes, sizes) for passes in pipelines]
     numbers = [max(1, int(_SECONDS / max(_seconds(c), 1e-9))) for c in calls]
@@ -39,7 +39,7 @@ def times(module: ModuleOp, pipelines: Sequence[Sequence[ModulePass]], sizes: Se
 
 
 def _calls(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sequence[int]) -> list[Call]:
-    """A call of each public function, at the first of `sizes`, of the native code that passes make."""
+    """Build a call of each public function after the passes, at the first of `sizes`."""
     copy = module.clone()
     public = {name: func for name, func in functions(module).items() if not func.private}
     inputs = {name: _inputs(func, sizes) for name, func in public.items()}
@@ -67,7 +67,7 @@ def _seconds(calls: Sequence[Call], number: int = 1) -> float:
 
 
 def limit_of(text: str) -> float | None:
-    """Seconds of a text such as `200us`, None where it is no time. Raises `UsageError` for 0."""
+    """Return the seconds of a text such as `200us`, None if it is not a time. Raises `UsageError` for 0."""
     for unit, scale in {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}.items():
         number = text.removesuffix(unit)
         if number != text and number.replace(".", "", 1).isdecimal():

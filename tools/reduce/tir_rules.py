@@ -1,4 +1,4 @@
-"""How tensor functions become smaller."""
+"""Reduction rules for tensor functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .edits import Edit, replace_value
 from .search import ReductionRule
 
 _PARTS = tir.ReadsOp | tir.WritesOp | tir.YieldOp
-"""What blocks say of themselves, and ends of expressions."""
+"""Access regions of blocks, and terminators of expressions."""
 
 
 def _inside(module: ModuleOp) -> Iterator[Operation]:
@@ -24,7 +24,7 @@ def _inside(module: ModuleOp) -> Iterator[Operation]:
 
 
 def _statements(module: ModuleOp) -> list[Operation]:
-    """Operations without results: loops, blocks, stores."""
+    """Return the operations without results: loops, blocks, stores."""
     return [
         op for op in _inside(module) if not op.results and not isinstance(op, _PARTS) and not op.has_trait(IsTerminator)
     ]
@@ -46,7 +46,7 @@ def _unwrap(op: Operation) -> None:
 
 
 def _expressions(module: ModuleOp) -> list[Operation]:
-    """What computes a number; constants do not."""
+    """Return the operations that compute a number, without constants."""
     return [
         op
         for op in _inside(module)

@@ -1,1 +1,1 @@
-"""Extensions of tirax."""
+"""A tirax plug-in."""

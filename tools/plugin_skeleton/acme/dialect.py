@@ -1,4 +1,4 @@
-"""A dialect of two operations on tensors, what they mean, and the pass that makes tensor functions of them."""
+"""A dialect of two tensor operations with their semantics, and a pass that lowers them to tensor functions."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from tirax.te.emit import call_te
 
 @irdl_op_definition
 class ReverseOp(IRDLOperation):
-    """The rows of a tensor from the last to the first."""
+    """Reverse the rows of a tensor."""
 
     name = "acme.reverse"
     x = operand_def(TensorType)

@@ -1,11 +1,11 @@
-"""A rule of the default schedule: sums over k for 4 rows and 16 columns at a time."""
+"""A default-schedule rule: tile sums over k into 4 rows and 16 columns."""
 
 from tirax.schedule.cpu.policy.primitive_rules import rule_of_function
 from tirax.schedule.cpu.policy.rules import register_rule
 
 
 def row_tile(sch, block):
-    """Products of matrices; of other blocks nothing, which leaves them to the next rule."""
+    """Tile matrix products; other blocks are left to the next rule."""
     loops = sch.get_loops(block)
     if len(loops) != 3:
         return

@@ -1,4 +1,4 @@
-"""An operator: its name, what it computes, and how."""
+"""An operator: its name, its computation, and a numpy reference."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tirax.dialects.relax.elementwise import FloatUnaryOp
 
 @operator("relax.acme.shrink", "x", threshold=0.5)
 class Shrink(FloatUnaryOp):
-    """Soft shrinkage: x drawn towards zero by `threshold`, and zero where it is nearer than that."""
+    """Soft shrinkage: x moved towards zero by `threshold`, and zero if it is closer than that."""
 
     def reference(self, x):
         return np.sign(x) * np.maximum(np.abs(x) - self.attr("threshold"), 0)

@@ -1,4 +1,4 @@
-"""A step of schedules: a loop that runs backwards."""
+"""A schedule primitive that reverses a loop."""
 
 from tirax.dialects import tir
 from tirax.ir.affine.values import Materializer
@@ -10,9 +10,10 @@ from tirax.schedule.state import State, blocks_below, extent_of, fail, loop_expr
 
 @new_primitive
 def acme_reverse(state: State, loop: tir.ForOp) -> None:
-    """Let a loop run backwards: `n - 1 - i` in the place of `i`.
+    """Run a loop backwards: replace `i` by `n - 1 - i`.
 
-    Refused around several blocks, whose order may matter, around a reduction, and where the loop is no plain one.
+    Rejected around several blocks, whose order may matter, around a reduction, and for loops that are not
+    plain.
     """
     checks.require_plain(loop, "reversed")
     blocks = blocks_below(loop)

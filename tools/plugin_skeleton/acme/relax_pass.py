@@ -1,4 +1,4 @@
-"""A pass on graphs: a table of rules by the names of operators."""
+"""A graph pass: a table of rules by operator name."""
 
 from dataclasses import dataclass
 

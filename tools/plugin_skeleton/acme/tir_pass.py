@@ -1,4 +1,4 @@
-"""A pass on tensor functions: expressions are operations, replaced where they stand."""
+"""A pass on tensor functions: expressions are operations, rewritten in place."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What tirax-opt, tirax and xdsl-opt find by name."""
+"""The names that tirax-opt, tirax and xdsl-opt load."""
 
 from xdsl.universe import Universe
 

@@ -1,4 +1,4 @@
-"""The dialect: as numpy computes it, interpreted and compiled; what it refuses."""
+"""The dialect agrees with numpy, interpreted and compiled, and rejects invalid operands."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The entry points of pyproject.toml lead to what they name."""
+"""The entry points of pyproject.toml load."""
 
 from tirax.dialects.relax import OPERATORS
 from tirax.universe import full_universe

@@ -1,4 +1,4 @@
-"""The rule: the default schedule takes it where it fits, and the numbers are right at its edges."""
+"""The default schedule applies the rule where it fits, and results are right, also at the edges."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The operator: as numpy computes it, interpreted, legalized and compiled."""
+"""The operator agrees with numpy, interpreted, legalized and compiled."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The step: what is computed stays, traces have it in each of their forms, and what would change is refused."""
+"""The primitive preserves results, is recorded in traces of every form, and is rejected where it would change results."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The pass on graphs: what it changes, what it leaves, and that the program means the same."""
+"""The graph pass: what it rewrites, what it leaves alone, and that results are unchanged."""
 
 from acme.relax_pass import CancelNegatives
 

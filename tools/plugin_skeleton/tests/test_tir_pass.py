@@ -1,4 +1,4 @@
-"""The pass on tensor functions: what it changes, and that the program means the same."""
+"""The pass on tensor functions: what it rewrites, and that results are unchanged."""
 
 from acme.tir_pass import DoubleByAdding
 
