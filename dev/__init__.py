@@ -1,1 +1,1 @@
-"""Tools for the development of tirax: fuzzing, the generated reference, minimax coefficients. Not in the wheel."""
+"""Development tools: fuzzers, the generated reference, minimax coefficients. Not in the wheel."""

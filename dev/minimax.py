@@ -1,10 +1,10 @@
 """Coefficients of the polynomials that `lowering/vector_math` evaluates: `python -m tirax.dev.minimax`.
 
-Each is the polynomial of least weighted error on its interval, by Remez' exchange algorithm in decimal arithmetic. The
-degree is the least whose error is small beside a unit in the last place. Then the coefficients are rounded to the
-format one after the other, from the lowest, and those that are left are fitted again each time, so that they make up
-for what the rounding did; of all roundings on the way the best is taken. Writes `coefficients.py` of
-`lowering/vector_math`; with `--check` it only says whether the file is what would be written.
+Each is the polynomial of least weighted error on its interval, by Remez' exchange algorithm in decimal
+arithmetic, with the lowest degree whose error is small relative to a unit in the last place. The
+coefficients are then rounded to the format one by one, from the lowest; the remaining ones are refitted
+each time to compensate for the rounding, and the best of all these roundings is kept. Writes
+`coefficients.py` of `lowering/vector_math`; `--check` only compares the file with what would be written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMATS = {"f32": 24, "f64": 53}
 
 
 def _series(first: D, ratio: Callable[[int], D]) -> D:
-    """first * (1 + ratio(1) + ratio(1) ratio(2) + …) until nothing changes."""
+    """Return first * (1 + ratio(1) + ratio(1) ratio(2) + …), summed until it converges."""
     term = total = first
     n = 0
     while True:
@@ -95,7 +95,7 @@ class Fit:
     high: D
     meaning: str
     spare_bits: int = 4
-    """By how many bits the error must be below a unit in the last place."""
+    """How many bits smaller than a unit in the last place the error must be."""
     formats: tuple[str, ...] = ("f32", "f64")
 
 
@@ -114,7 +114,7 @@ _NEAR = D(1) / 32
 ERFC_CENTRE = D(3)
 GELU_CENTRE = D("2.5")
 GELU_SHARE = D("0.98")
-"""A factor from one polynomial of gelu to the other: the best of several, since it says how coefficients round."""
+"""A factor between the two polynomials of gelu: the best of several, since it determines how coefficients round."""
 _GELU_END = D("14.5")
 _ERFC_END = {"f32": D("10.1"), "f64": D("27.3")}
 
@@ -124,7 +124,7 @@ def _t_of(q: D) -> D:
 
 
 def fits(element: str) -> dict[str, Fit]:
-    """Name -> what is fitted for an element type."""
+    """Return the functions to fit for an element type, by name."""
     every = {**_exponentials(), **_logarithms(), **_odd_functions(), **_error_functions(_ERFC_END[element]), **_gelu()}
     return {name: fit for name, fit in every.items() if element in fit.formats}
 
@@ -211,7 +211,7 @@ def _logarithms() -> dict[str, Fit]:
 
 
 def _odd_functions() -> dict[str, Fit]:
-    """And the cosine."""
+    """Return the fits of odd functions, and of the cosine."""
     return {
         "SIN": _odd(sin, D("0.6169"), "sin(r) = r + r z P(z), z = r²"),
         "COS": Fit(
@@ -238,7 +238,7 @@ def _odd_functions() -> dict[str, Fit]:
 
 
 def _error_functions(end: D) -> dict[str, Fit]:
-    """erf, and erfc up to `end`."""
+    """Return the fits of erf, and of erfc up to `end`."""
     return {
         "ERF": Fit(
             lambda z: erf(z.sqrt()) / z.sqrt() - 1,
@@ -258,13 +258,13 @@ def _error_functions(end: D) -> dict[str, Fit]:
 
 
 def _above(q: D) -> D:
-    """(t + 2.5) exp(t²/2) / 0.98 times what the normal distribution has above t, q = (t - 2.5) / (t + 2.5)."""
+    """(t + 2.5) exp(t²/2) / 0.98 times the tail of the normal distribution above t, q = (t - 2.5) / (t + 2.5)."""
     t = GELU_CENTRE * (1 + q) / (1 - q)
     return (t + GELU_CENTRE) * erfcx(t / D(2).sqrt()) / 2 / GELU_SHARE
 
 
 def _weight_above(q: D) -> D:
-    """Less far out: there the rounding of t² counts for more."""
+    """Return a weight that decreases further out, where the rounding of t² dominates."""
     t = GELU_CENTRE * (1 + q) / (1 - q)
     return 1 / _above(q) / (1 + t * t / 3)
 
@@ -291,14 +291,14 @@ class _Point:
 
 
 def _grid(fit: Fit, count: int) -> list[_Point]:
-    """Chebyshev's points, which never meet the ends or the middle."""
+    """Return Chebyshev points, which avoid the ends and the middle."""
     middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
     xs = (middle - half * cos(PI * (2 * i + 1) / (2 * count)) for i in range(count))
     return [_Point(x, fit.value(x), fit.weight(x)) for x in xs]
 
 
 def _solve(rows: list[list[D]]) -> list[D]:
-    """Gauss' elimination with pivots; each row ends with its right side."""
+    """Solve a linear system by Gaussian elimination with pivoting; each row ends with its right-hand side."""
     n = len(rows)
     for i in range(n):
         pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
@@ -321,7 +321,7 @@ def _horner(coefficients: Sequence[D], x: D) -> D:
 
 
 def _alternation(errors: list[D], count: int) -> list[int]:
-    """Where the error is extreme, with alternating signs: `count` places."""
+    """Return the indices of `count` extrema of the error with alternating signs."""
     places: list[int] = []
     for i, e in enumerate(errors):
         if places and (errors[places[-1]] > 0) == (e > 0):
@@ -335,7 +335,7 @@ def _alternation(errors: list[D], count: int) -> list[int]:
 
 
 def remez(grid: list[_Point], fixed: Sequence[D], degree: int) -> tuple[list[D], D]:
-    """(coefficients, error) of the best polynomial of a degree whose lowest coefficients are `fixed`."""
+    """Return (coefficients, error) of the best polynomial of a degree whose lowest coefficients are `fixed`."""
     free = degree + 1 - len(fixed)
     step = (len(grid) - 1) / free
     places = [round(i * step) for i in range(free + 1)]
@@ -364,7 +364,7 @@ def _rounded(value: D, bits: int) -> D:
 
 
 def fit_coefficients(fit: Fit, bits: int) -> tuple[list[D], D]:
-    """(coefficients in the format, error), the lowest first."""
+    """Return (coefficients rounded to the format, error), lowest degree first."""
     with localcontext() as context:
         context.prec = DIGITS
         goal = D(2) ** -(bits + fit.spare_bits)
@@ -380,7 +380,7 @@ def fit_coefficients(fit: Fit, bits: int) -> tuple[list[D], D]:
 
 
 def _successive(grid: list[_Point], degree: int, bits: int) -> Generator[list[D]]:
-    """The best coefficients with none, one, two, … of the lowest rounded."""
+    """Yield the best coefficients with none, one, two, … of the lowest rounded."""
     coefficients = remez(grid, (), degree)[0]
     yield coefficients
     for i in range(degree):
@@ -390,13 +390,13 @@ def _successive(grid: list[_Point], degree: int, bits: int) -> Generator[list[D]
 
 
 def _round_all(coefficients: list[D], grid: list[_Point], bits: int) -> tuple[list[D], D]:
-    """(coefficients in the format, their error)"""
+    """Return (coefficients rounded to the format, their error)."""
     rounded = [_rounded(c, bits) for c in coefficients]
     return rounded, max(abs((_horner(rounded, p.x) - p.value) * p.weight) for p in grid)
 
 
 def table(element: str, name: str) -> str:
-    """The rows of one polynomial in the generated file."""
+    """Return the rows of one polynomial in the generated file."""
     fit, bits = fits(element)[name], FORMATS[element]
     coefficients, error = fit_coefficients(fit, bits)
     about = f"{fit.meaning}; {fit.low:.4f} to {fit.high:.4f}, error {error * D(2) ** bits:.3f} * 2^-{bits}"
@@ -410,7 +410,7 @@ HEADER = '''"""Coefficients of polynomials, the lowest first; written by `python
 
 
 def generated() -> str:
-    """The whole file of coefficients."""
+    """Return the text of the coefficients file."""
     parts = [HEADER.rstrip("\n") + "\n"]
     for element in FORMATS:
         rows = "".join(table(element, name) for name in fits(element))
@@ -419,7 +419,7 @@ def generated() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 where `--check` finds a difference."""
+    """Run the command line; return 1 if `--check` finds a difference."""
     parser = argparse.ArgumentParser(prog="python -m tirax.dev.minimax", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say whether the file is as it should be")
     path = Path(__file__).parents[1] / "lowering" / "vector_math" / "coefficients.py"

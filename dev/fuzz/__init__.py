@@ -1,1 +1,1 @@
-"""Fuzzers: programs, schedules, texts and files at random, each checked by its meaning."""
+"""Fuzzers: random programs, schedules, texts and files, each checked against its semantics."""

@@ -1,4 +1,4 @@
-"""`python -m tirax.dev.fuzz`: fuzz for a time, keep a finding as a test, or try one again."""
+"""`python -m tirax.dev.fuzz`: fuzz for a time, keep a finding as a test, or replay one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEAD = "tirax fuzz case"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 where nothing was found, 1 where something was or where nothing was compared."""
+    """Return the exit code: 0 without findings, 1 with findings or if nothing was compared."""
     return run_guarded(lambda: _main(_parser().parse_args(arguments)))
 
 
@@ -56,7 +56,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _report(tally: Tally, folder: Path) -> int:
-    """Print what came of a kind, and write its findings to files."""
+    """Print the results of a kind, and write its findings to files."""
     wrong = sum(tally.repeats.values())
     print(
         f"{tally.kind:12} {tally.cases:7} cases in {tally.seconds:5.0f} s, {tally.compared} results compared, "
@@ -79,7 +79,7 @@ def _case_text(finding: Finding) -> str:
 
 
 def _read(path: Path) -> tuple[str, list[int], str, str]:
-    """Kind, choices, what happened, and text of a finding's file."""
+    """Return kind, choices, message and text from a finding's file."""
     try:
         head, kind, choices, message, *text = path.read_text().split("\n")
     except (OSError, ValueError, UnicodeDecodeError) as error:
@@ -96,13 +96,13 @@ def _replay(kind: str, choices: Sequence[int]) -> int:
 
 
 def _literal(text: str) -> str:
-    """As it stands between triple quotes, where it can."""
+    """Return a Python literal of a text, in triple quotes if possible."""
     plain = text.isascii() and text.replace("\n", "").isprintable()
     return f'"""\\\n{text}"""' if plain and "\\" not in text and '"""' not in text else repr(text)
 
 
 def keep(case: Path, folder: Path) -> Path:
-    """Write a test that fails while the finding of a file does; gives its path. Raises `TiraxError`."""
+    """Write a test that fails as long as a finding does, and return its path. Raises `TiraxError`."""
     kind, _, message, text = _read(case)
     name = case.stem.replace("-", "_")
     path = folder / f"test_{name}.py"

@@ -1,4 +1,4 @@
-"""What has to hold of every program: nothing that is done to it changes its meaning."""
+"""Properties that hold of every program: no transformation changes its semantics."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ TO_LOOPS = (
 
 
 def demand(holds: bool, message: str) -> None:
-    """Raises `MeaningError` with the message where something that has to hold does not."""
+    """Raise `MeaningError` with the message unless `holds`."""
     if not holds:
         raise MeaningError(message)
 
 
 def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
-    """Run passes one after the other; each gives a verified module of the same meaning. Gives the last one."""
+    """Run passes in order, check that each result verifies and is equivalent to its input, and return the last one."""
     verify_module(module)
     for p in make_passes(passes):
         before = str(module)
@@ -62,19 +62,19 @@ def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
 
 
 def binding_passes(module: ModuleOp) -> None:
-    """Each of the passes on bindings alone, and what it gives passed through it again."""
+    """Check each pass on bindings alone, and that it is idempotent."""
     for name in BINDING_PASSES:
         once = passes_keep_meaning(module, [name])
         assert_structural_equal(once, make_passes([name])[0](once))
 
 
 def optimize(module: ModuleOp) -> None:
-    """Legalization and fusion; then the functions that came of it scheduled and lowered within tir."""
+    """Check legalization and fusion, then scheduling and tir lowering of the resulting functions."""
     passes_keep_meaning(module, OPTIMIZE)
 
 
 def tir_passes(module: ModuleOp) -> None:
-    """The tir functions of the optimized module, scheduled, then lowered to loops."""
+    """Check scheduling and lowering to loops of the optimized module's tir functions."""
     for p in make_passes(OPTIMIZE):
         module = p(module)
     passes_keep_meaning(module, ("default-schedule", *TO_LOOPS))
@@ -87,7 +87,7 @@ def mlir_text(module: ModuleOp, generic: bool) -> str:
 
 
 def texts(module: ModuleOp, script: bool = True) -> None:
-    """MLIR text, generic and custom, and, with `script`, TVMScript: read back it is the same program, and prints so."""
+    """Check that MLIR text, generic and custom, and with `script` TVMScript, round-trip to the same program and text."""
     for generic in (False, True):
         text = mlir_text(module, generic)
         again = parse_mlir(text)
@@ -98,7 +98,7 @@ def texts(module: ModuleOp, script: bool = True) -> None:
 
 
 def has_script(module: ModuleOp) -> bool:
-    """Whether a program has a form in TVMScript: names that are none of Python's have none, and printing says so."""
+    """Return whether TVMScript can express a program; names that are not Python identifiers make printing fail."""
     try:
         print_script(module)
     except UnsupportedError:
@@ -116,7 +116,7 @@ def script_round_trip(module: ModuleOp) -> None:
 
 
 def all_texts(module: ModuleOp) -> None:
-    """The texts of the program after each pass."""
+    """Check the texts of the program after each pass."""
     texts(module)
     for p in make_passes(OPTIMIZE):
         module = p(module)
@@ -134,12 +134,12 @@ def _copied(value: Any) -> Any:
 
 
 def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """The executable computes what the interpreter does, and leaves its inputs alone; gives how often both ran."""
+    """Check that the executable agrees with the interpreter and keeps its inputs; return how many runs were compared."""
     return native_results(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
 
 
 def native_results(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """As `native`, where `run` is what was built of `main`."""
+    """As `native`, for an already built `main`, `run`."""
     func = functions(module)["main"]
     compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
@@ -165,19 +165,19 @@ def _identical(a: Any, b: Any) -> bool:
 
 
 def tensor_passes(module: ModuleOp) -> None:
-    """A tensor function lowered step by step, with and without its schedule."""
+    """Check a tensor function lowered step by step, with and without its schedule."""
     passes_keep_meaning(module, ("default-schedule", *TO_LOOPS))
     passes_keep_meaning(module, TO_LOOPS)
     passes_keep_meaning(module, ("tir-simplify",))
 
 
 def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
-    """The executable of a tensor function writes what the interpreter does; gives how often both ran."""
+    """Check that a tensor function's executable writes what the interpreter does; return how many runs were compared."""
     return native_writes(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
 
 
 def native_writes(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
-    """As `native_tensor`, where `run` is what was built of `main`."""
+    """As `native_tensor`, for an already built `main`, `run`."""
     func = functions(module)["main"]
     compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
@@ -195,11 +195,13 @@ def native_writes(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 1
 
 
 def native_main(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """`run`, what was built of `main`, gives or writes what the interpreter does; gives how often both ran."""
+    """Check that the built `main`, `run`, returns or writes what the interpreter does; return how many runs
+    were compared.
+    """
     is_tensor = isinstance(functions(module)["main"], tir.FuncOp)
     return (native_writes if is_tensor else native_results)(module, run, sizes)
 
 
 def native_tensor_both(module: ModuleOp) -> int:
-    """With the default schedule, and as it is written."""
+    """As `native_tensor`, with the default schedule and without a schedule."""
     return native_tensor(module) + native_tensor(module, "lower-cpu-unscheduled", sizes=(2, 5))

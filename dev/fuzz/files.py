@@ -1,6 +1,7 @@
-"""Files that are damaged or malformed: executables, databases of tuning records, language models in GGUF.
+"""Damaged and malformed files: executables, tuning databases, GGUF language models.
 
-A case is the numbers of a `Tape`, which say what is changed in a file that is made here: its bytes are of one machine.
+A case is the numbers of a `Tape`, which select the mutations of a file that is created here, since the
+bytes differ between machines.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _numbers(rng: random.Random) -> str:
 
 
 draw_executable = draw_database = draw_gguf = _numbers
-"""The numbers that say what is changed."""
+"""Draw the numbers that select the mutations."""
 
 
 @cache
@@ -61,7 +62,7 @@ def _executable() -> bytes:
 
 
 def _resealed(rng: random.Random, data: bytes) -> bytes:
-    """An executable with other metadata, whose checksum fits."""
+    """Return an executable with mutated metadata and a matching checksum."""
     (size,) = _HEADER_SIZE.unpack_from(data)
     text = data[_HEADER_AT : _HEADER_AT + size].decode()
     header = mutated_text(rng, text).encode()[:size].ljust(size)
@@ -74,7 +75,7 @@ def _resealed(rng: random.Random, data: bytes) -> bytes:
 
 
 def check_executable(text: str) -> int:
-    """A file with changes is refused, or it is read: never more. The code of a file is not run."""
+    """Check that a mutated file is either rejected or read. The code in it is not run."""
     rng = Tape(played=[int(word) for word in text.split()])
     data = _executable()
     changed = _resealed(rng, data) if rng.random() < 0.5 else mutated_bytes(rng, data)
@@ -90,7 +91,7 @@ def check_executable(text: str) -> int:
 
 @cache
 def _databases() -> dict[str, bytes]:
-    """The files of a database of each kind, with one workload and two records."""
+    """Return the files of a database of each kind, with one workload and two records."""
     module = from_source(WORKLOADS["matmul"])
     with tempfile.TemporaryDirectory() as folder:
         for database in (JSONDatabase(work_dir=folder), SQLiteDatabase.in_folder(folder)):
@@ -105,7 +106,7 @@ def _databases() -> dict[str, bytes]:
 
 
 def check_database(text: str) -> int:
-    """A database with changes is refused, or its records are read."""
+    """Check that a mutated database is either rejected or its records are read."""
     rng = Tape(played=[int(word) for word in text.split()])
     files = dict(_databases())
     name = rng.choice([name for name, data in files.items() if data])
@@ -129,7 +130,7 @@ def _json(folder: str) -> JSONDatabase:
 
 @cache
 def _language_model() -> bytes:
-    """A model of one layer with a tokenizer, in numbers of two formats."""
+    """Return a model of one layer with a tokenizer, with weights in two formats."""
     config = TransformerConfig("llama", 20, 32, 32, 1, 4, 2, 8, 16, Rope(1e4, 8, "pairs"), 1e-5)
     entries = {
         "block_count": 1, "context_length": 16, "embedding_length": 32, "feed_forward_length": 32,
@@ -152,7 +153,7 @@ def _language_model() -> bytes:
 
 
 def check_gguf(text: str) -> int:
-    """A language model with changes is refused, or it is read, tokenizes and renders: never more."""
+    """Check that a mutated language model is either rejected, or is read, tokenizes and renders."""
     rng = Tape(played=[int(word) for word in text.split()])
     data = _language_model()
     head = data.rstrip(bytes(1))  # the weights are zeros

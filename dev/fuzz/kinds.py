@@ -1,7 +1,7 @@
-"""What is fuzzed, a row each: how a case is drawn, as text, and what has to hold of it.
+"""The kinds of fuzzing, one row each: how to draw a case, as text, and how to check it.
 
-A check gives how many results it compared, 0 where the case was refused by a diagnostic; whatever else it raises is a
-finding. A case is text alone, so that a finding can be kept as a test and outlives its generator.
+A check returns how many results it compared, 0 if a diagnostic rejected the case; any other exception is a
+finding. A case is just text, so that a finding can be kept as a test and outlives its generator.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from .torch_reference import check_against_torch
 from .workloads import WORKLOADS
 
 REFUSALS = (TiraxError, DiagnosticException, ParseError, RecursionError)
-"""What a program that means nothing may be answered with."""
+"""The exceptions with which an invalid program may be rejected."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One fuzzer."""
+    """A fuzzer."""
 
     about: str
     draw: Callable[[random.Random], str]
     check: Callable[[str], int]
     needs: tuple[str, ...] = ()
-    """Packages beyond tirax's own."""
+    """The packages that it requires besides those of tirax."""
 
     @property
     def missing(self) -> list[str]:
-        """Those of `needs` that are not installed."""
+        """Return the packages of `needs` that are not installed."""
         return [name for name in self.needs if find_spec(name) is None]
 
 
@@ -98,7 +98,7 @@ def _draw_for_torch(rng: random.Random) -> str:
 
 
 _PROGRAMS = 60
-"""How many programs there are to put mistakes into: making one takes longer than reading it."""
+"""The number of distinct programs to mutate: generating one takes longer than reading it."""
 
 
 @cache
@@ -156,9 +156,9 @@ OPTIONS: dict[str, dict[str, ParameterListType]] = {
     "meta-schedule-tune-tir": {"max_trials_global": (1,)},
     "meta-schedule-tune-irmod": {"max_trials_global": (1,)},
 }
-"""What passes cannot do without, or take minutes without."""
+"""Options that passes require, or without which they take minutes."""
 _TRAINING = {"decompose-ops-for-inference": False, "decompose-ops-for-training": True}
-"""Passes that take every batch norm as it is then, whatever its `training` says."""
+"""Passes that override the attribute `training` of batch norms, with their value of it."""
 
 
 def _draw_passes(rng: random.Random) -> str:
@@ -184,7 +184,7 @@ def _check_passes(text: str) -> int:
 
 
 def _as_taken(module: ModuleOp, name: str) -> ModuleOp:
-    """What a pass takes a program for."""
+    """Return the program as a pass interprets it."""
     if name not in _TRAINING:
         return module
     taken = module.clone()
@@ -195,7 +195,7 @@ def _as_taken(module: ModuleOp, name: str) -> ModuleOp:
 
 
 def _compared(before: ModuleOp, after: ModuleOp) -> int:
-    """On how many inputs the functions agree. Raises `MeaningError` where they do not."""
+    """Return on how many inputs the functions agree. Raises `MeaningError` if they differ."""
     if str(before) == str(after):
         return 0
     try:
@@ -205,7 +205,7 @@ def _compared(before: ModuleOp, after: ModuleOp) -> int:
 
 
 def _equal_results(before: ModuleOp, after: ModuleOp, sizes: Sequence[int], private: bool = False) -> int:
-    """How many results were compared. Raises where one differs."""
+    """Return how many results were compared. Raises `MeaningError` if one differs."""
     comparison = compare(before, after, private=private, sizes=sizes)
     checks.demand(comparison.disagreement is None, str(comparison.disagreement))
     return sum(comparison.compared.values())
@@ -247,7 +247,7 @@ def _check_rewriting(text: str) -> int:
 
 
 def _signatures(module: ModuleOp) -> dict[str, str]:
-    """The public functions and their parameters, where all have some that inputs can be made up for."""
+    """Return the public functions and their parameters, if inputs can be generated for all of them."""
     from ...ir.functions.lookup import functions
 
     return {n: str([p.type for p in f.params]) for n, f in functions(module).items() if not f.private}

@@ -1,4 +1,4 @@
-"""Text and bytes with something wrong in them."""
+"""Mutations of text and bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pieces = list[str]
 
 
 def _spot(rng: random.Random, pieces: Pieces) -> int:
-    """Where something is that is not blank."""
+    """Return the index of a piece that is not blank."""
     solid = [i for i, piece in enumerate(pieces) if piece.strip()]
     return rng.choice(solid) if solid else 0
 
@@ -57,7 +57,7 @@ _OF_LINES = (_dropped, _doubled, _exchanged, _replaced)
 
 
 def mutated_text(rng: random.Random, text: str, most: int = 3) -> str:
-    """The text with one to `most` tokens or lines dropped, doubled, exchanged or replaced."""
+    """Return the text with one to `most` tokens or lines dropped, duplicated, swapped or replaced."""
     for _ in range(rng.randint(1, most)):
         tokens = rng.random() < 0.75
         pieces = _TOKEN.findall(text) if tokens else text.splitlines(keepends=True)
@@ -69,7 +69,7 @@ def mutated_text(rng: random.Random, text: str, most: int = 3) -> str:
 
 
 def mutated_bytes(rng: random.Random, data: bytes, most: int = 4) -> bytes:
-    """The bytes with one to `most` of them changed, or cut off, or doubled."""
+    """Return the bytes with one to `most` mutations: changed bytes, truncation or duplication."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, most)):
         at = rng.randrange(len(changed) or 1)

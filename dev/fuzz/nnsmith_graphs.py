@@ -1,7 +1,7 @@
-"""Models of NNSmith, through PyTorch: a case is the number that one is generated from, and how many operators it has.
+"""NNSmith models, through PyTorch: a case is the generator's seed and the number of operators.
 
-NNSmith (Liu et al., ASPLOS 2023) draws operators whose types and shapes fit, solved for by z3. What it writes as ONNX
-comes from PyTorch's exporter; here its PyTorch modules are exported, and imported as others are.
+NNSmith (Liu et al., ASPLOS 2023) draws operators with matching types and shapes, solved by z3. It writes
+ONNX through PyTorch's exporter; here its PyTorch modules are exported and imported like any others.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .checks import demand
 
 TOLERANCE = 1e-3
 _MILLISECONDS = 10_000
-"""How long z3 may look for shapes."""
+"""Time limit of z3's search for shapes."""
 _MOST_ELEMENTS = 1 << 22
-"""What the values of a model may have in all: z3 now and then solves for tensors of gigabytes."""
+"""Limit on the elements of all values in a model: z3's solutions occasionally have gigabytes."""
 
 
 def draw_model(rng: random.Random) -> str:
-    """A number and a count, as text."""
+    """Return a seed and a number of operators, as text."""
     return f"{rng.randrange(1 << 30)} {rng.randint(1, 6)}"
 
 
 def check_model(text: str) -> int:
-    """Whether native code computes what PyTorch does; 0 where there is no such model, or it is refused."""
+    """Check that native code agrees with PyTorch; return 0 if there is no such model, or it is rejected."""
     seed, count = (int(word) for word in text.split())
     model = _model(seed, count)
     if model is None:
@@ -62,7 +62,7 @@ def _several(values: Any) -> list[Any]:
 
 
 def _model(seed: int, count: int) -> tuple[Any, tuple[Any, ...]] | None:
-    """A module and its inputs; None where z3 knows none of such sizes, or these do not fit into memory."""
+    """Return a module and its inputs; None if z3 has no solution, or it does not fit into memory."""
     import torch
 
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Random ONNX graphs, compared with ONNX Runtime, and files of models in which something is changed.
+"""Random ONNX graphs, compared with ONNX Runtime, and mutated model files.
 
-A graph grows node by node from a table of operators: what a node gives is what ONNX's shape inference says of it. The
-first extent of inputs is a symbolic size.
+A graph grows node by node from a table of operators; the types of results come from ONNX's shape inference.
+The first extent of inputs is symbolic.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .mutations import mutated_bytes
 
 OPSET = 18
 _ROWS = 3
-"""The extent that the symbolic size has while a graph is made."""
+"""The value of the symbolic size while a graph is generated."""
 
 Shape = tuple[int, ...]
 
 
 class GraphMaker:
-    """A graph in the making: values by name with their ONNX element type and shape."""
+    """A graph under construction: values by name with their ONNX element type and shape."""
 
     def __init__(self, rng: random.Random):
         import onnx
@@ -66,7 +66,7 @@ class GraphMaker:
         )
 
     def pick(self, dtype: int, rank: int | None = None) -> str | None:
-        """A value that nodes or inputs give, of a type and perhaps a rank; None where there is none."""
+        """Return a value of a node or an input, with a type and optionally a rank; None if there is none."""
         fits = [
             n for n, (t, s) in self.values.items() if t == dtype and (rank is None or len(s) == rank) and n[0] != "w"
         ]
@@ -76,7 +76,7 @@ class GraphMaker:
         return self.values[name][1]
 
     def node(self, op: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> bool:
-        """Add a node where shape inference takes it, and computes no extent below 0; gives whether it was added."""
+        """Add a node if shape inference accepts it and infers no negative extent; return whether it was added."""
         helper = self.onnx.helper
         names = [f"v{len(self.values) + len(self.weights)}_{i}" for i in range(outputs)]
         node = helper.make_node(op, inputs, names, name=f"{op}_{len(self.nodes)}", **attributes)
@@ -101,7 +101,7 @@ class GraphMaker:
         return True
 
     def model(self) -> Any:
-        """The whole: what no node reads is an output."""
+        """Return the finished model; its outputs are the values that no node reads."""
         helper = self.onnx.helper
         read = {n for node in self.nodes for n in node.input}
         results = [n for node in self.nodes for n in node.output if n not in read]
@@ -299,7 +299,7 @@ _STEPS: tuple[Callable[[GraphMaker, str], bool], ...] = (
 
 
 def onnx_graph(rng: random.Random, most: int = 8) -> Any:
-    """A model of one to `most` nodes, and a few that some steps take more."""
+    """Return a model of one to `most` nodes, and a few extra ones that some steps need."""
     maker = GraphMaker(rng)
     for _ in range(rng.randint(1, 2)):
         maker.input((_ROWS, *(rng.randint(1, 5) for _ in range(rng.randint(0, 3)))), maker.FLOAT)
@@ -320,7 +320,7 @@ def draw_graph(rng: random.Random) -> str:
 
 
 def check_graph(text: str) -> int:
-    """Native code gives what ONNX Runtime gives, where that takes the model as it is specified; at several extents."""
+    """Check native code against ONNX Runtime at several extents, if that implements the model as specified."""
     from ...frontend.importing.errors import UnsupportedOperators
     from ...frontend.onnx import from_onnx
 
@@ -342,7 +342,7 @@ def check_graph(text: str) -> int:
 
 
 def _of_onnx_runtime(model: Any) -> list[tuple[list[Any], list[Any]]]:
-    """Random inputs and what ONNX Runtime makes of them, where it takes them."""
+    """Return random inputs with ONNX Runtime's results, if it accepts them."""
     import onnxruntime
 
     ort: Any = onnxruntime  # its stubs leave names out
@@ -364,7 +364,7 @@ def _of_onnx_runtime(model: Any) -> list[tuple[list[Any], list[Any]]]:
 
 
 def _beyond_specification(model: Any, n: int) -> bool:
-    """Whether ONNX Runtime computes, for a symbolic size, what the specification has no result for."""
+    """Return whether the specification defines no result at this symbolic size, although ONNX Runtime computes one."""
     shapes = _shapes(model, n)
     return any(
         _window_beyond(node, shapes) if node.op_type in _POOLS else _empty_gather(node, shapes)
@@ -377,7 +377,7 @@ _POOLS = ("MaxPool", "AveragePool")
 
 
 def _window_beyond(node: Any, shapes: dict[str, Shape]) -> bool:
-    """A pool of which no window fits: what is divided towards zero counts one where the floor does not."""
+    """Return whether no window of a pool fits: division that truncates counts one window where floor does not."""
     attributes = {a.name: a for a in node.attribute}
     if attributes["ceil_mode"].i:
         return False
@@ -386,13 +386,13 @@ def _window_beyond(node: Any, shapes: dict[str, Shape]) -> bool:
 
 
 def _empty_gather(node: Any, shapes: dict[str, Shape]) -> bool:
-    """Indices into an axis of extent 0 are outside; nobody looks at them where the result is empty by another axis."""
+    """Return whether indices address an axis of extent 0; ONNX Runtime ignores them if the result is empty anyway."""
     axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
     return shapes[node.input[0]][axis] == 0
 
 
 def _shapes(model: Any, n: int) -> dict[str, Shape]:
-    """Shapes of all values whose shape is known where the symbolic size is `n`."""
+    """Return the known shapes of values with the symbolic size `n`."""
     from onnx import shape_inference
 
     concrete = _model(model.SerializeToString())
@@ -458,7 +458,7 @@ _WORDS = (
 
 
 def _change_field(rng: random.Random, message: Any) -> None:
-    """Descend to some field of a message, and let it say something else, or nothing, or the same twice."""
+    """Descend to a random field of a message, and change, clear or duplicate it."""
     fields = message.ListFields()
     if not fields:
         return
@@ -492,7 +492,7 @@ def _other(rng: random.Random, value: Any) -> Any:
 
 
 def check_malformed(text: str) -> int:
-    """A diagnostic, or a module that is verified."""
+    """Check that a malformed model is rejected by a diagnostic, or gives a verified module."""
     from ...frontend.onnx import from_onnx
 
     with tempfile.TemporaryDirectory() as folder:

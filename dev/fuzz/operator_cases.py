@@ -1,6 +1,6 @@
-"""One case or more of every operator: its name, its arguments, its attributes.
+"""Test cases of every operator: name, arguments, attributes.
 
-An argument is a tensor's type as text (`[n, 4] f32`), a list of such, None, or a function that makes a leaf.
+An argument is a tensor's type as text (`[n, 4] f32`), a list of these, None, or a function that creates a leaf.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ Case = tuple[str, list[Any], dict[str, Any]]
 
 
 def shape(*dims: Any) -> Leaf:
-    """A leaf: a shape."""
+    """Return a leaf that creates a shape."""
     return lambda: relax.ShapeOp(dims)
 
 
 def number(value: float) -> Leaf:
-    """A leaf: a scalar of f32."""
+    """Return a leaf that creates an f32 scalar."""
     return lambda: relax.PrimValueOp(FloatAttr(value, f32))
 
 
 def prim(value: Any) -> Leaf:
-    """A leaf: a scalar of i64, or a symbolic expression."""
+    """Return a leaf that creates an i64 scalar, or a symbolic expression."""
     return lambda: relax.PrimValueOp(value)
 
 
 def constant(value: Any, dtype: Any = f32) -> Leaf:
-    """A leaf: a constant tensor."""
+    """Return a leaf that creates a constant tensor."""
     return lambda: relax.ConstantOp.of(value, dtype)
 
 
@@ -55,7 +55,7 @@ FLOAT_UNARY = (
     "nn.silu nn.leakyrelu nn.softplus"
 )
 SEED = ["[] i64", "[] i64"]
-"""The operands that random numbers depend on."""
+"""The operands that seed random numbers."""
 FLOAT_BINARY = (
     "add subtract multiply divide floor_divide mod floor_mod maximum minimum equal not_equal greater greater_equal "
     "less less_equal"
@@ -417,13 +417,13 @@ FURTHER: list[Case] = [
 
 
 def types_of(*texts: str) -> list[Any]:
-    """Struct info from text: `[n, 4] f32` is a tensor."""
+    """Parse struct info from texts: `[n, 4] f32` is a tensor."""
     pairs = [text.rpartition(" ") for text in texts]
     return [Parser(new_context(), f"!relax.tensor<{dims}, {dtype}>").parse_type() for dims, _, dtype in pairs]
 
 
 def one_operator(name: str, args: list[Any], **attrs: Any) -> ModuleOp:
-    """A module whose `main` is one operator. An argument: a tensor type as text, a leaf op, or a list of types."""
+    """Return a module whose `main` is one operator. Arguments are tensor types as text, leaf ops, or lists of types."""
     texts = [t for a in args for t in (a if isinstance(a, list) else [a]) if isinstance(t, str)]
     block = Block(arg_types=types_of(*texts) if texts else [])
     for i, arg in enumerate(block.args):
@@ -448,12 +448,12 @@ def one_operator(name: str, args: list[Any], **attrs: Any) -> ModuleOp:
 
 
 def texts(case: Case) -> list[str]:
-    """The types of a case's tensors."""
+    """Return the types of a case's tensors."""
     return [a for arg in case[1] for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, str)]
 
 
 def shapes(case: Case) -> str:
-    """The shapes of a case's tensors."""
+    """Return the shapes of a case's tensors, as text."""
     return " ".join(t.rpartition(" ")[0] for t in texts(case))
 
 
@@ -469,14 +469,14 @@ CASES = _cases()
 
 
 def built(arg: Any) -> Any:
-    """An argument with its leaves made."""
+    """Return an argument with its leaves created."""
     if isinstance(arg, list):
         return [built(a) for a in arg]
     return arg if isinstance(arg, str) or arg is None else arg()
 
 
 def function(case: Case) -> ModuleOp | None:
-    """A module whose `main` is the operator; None where it refuses these arguments."""
+    """Return a module whose `main` is the operator; None if it rejects these arguments."""
     name, args, attrs = case
     try:
         module: ModuleOp = one_operator(f"relax.{name}", [built(a) for a in args], **attrs)

@@ -1,4 +1,4 @@
-"""Random Relax programs over all operators: some of the operators' cases in one function, sharing what fits."""
+"""Random Relax programs over all operators: several operator cases in one function, sharing operands of equal types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .operator_cases import CASES, function
 
 
 class _Maker:
-    """A function in the making: values by their types."""
+    """A function under construction: values by type."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -24,7 +24,7 @@ class _Maker:
         self.results: list[SSAValue] = []
 
     def value(self, t: Attribute) -> SSAValue:
-        """A value of the type: one that is there, or a parameter."""
+        """Return a value of the type: an existing one, or a new parameter."""
         some = self.known.get(t, [])
         if some and self.rng.randint(0, 3):
             return self.rng.choice(some)
@@ -34,7 +34,7 @@ class _Maker:
         return value
 
     def add(self, func: relax.FuncOp) -> None:
-        """The operator of a function, on values of here."""
+        """Add the operator of a function, applied to values of this one."""
         mapping: dict[SSAValue, SSAValue] = {p: self.value(p.type) for p in func.params}
         ops: list[Operation] = [op for op in func.body.block.ops if not isinstance(op, relax.ReturnOp)]
         for op in ops:
@@ -47,7 +47,7 @@ class _Maker:
         self.known.setdefault(result.type, []).append(result)
 
     def module(self) -> ModuleOp:
-        """All results, given as a tuple from a dataflow block."""
+        """Return a module that returns all results, as a tuple from a dataflow block."""
         self.inside.add_op(relax.OutputOp(self.results))
         flow = relax.DataflowOp(Region(self.inside))
         for k, value in enumerate(flow.results):
@@ -60,7 +60,7 @@ class _Maker:
 
 
 def operator_program(rng: random.Random, least: int = 2, most: int = 5) -> ModuleOp:
-    """A module whose `main` computes several operators, of the same values where the types agree."""
+    """Return a module whose `main` computes several operators, on shared values where the types agree."""
     maker = _Maker(rng)
     names = sorted(CASES)
     cases = [rng.choice(CASES[rng.choice(names)]) for _ in range(rng.randint(least, most))]

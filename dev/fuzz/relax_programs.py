@@ -1,7 +1,7 @@
-"""Random Relax modules that are well formed and have a meaning at (nearly) every size.
+"""Random Relax modules that are well-formed and defined at (nearly) every size.
 
-Values carry a bound of their magnitude, so that no program overflows, and whether they are exact: comparisons and
-roundings are made of exact values alone, since a last bit may differ between two right answers.
+Values carry a bound of their magnitude, so that no program overflows, and whether they are exact:
+comparisons and roundings use exact values only, since the last bit may differ between two correct results.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ LIMIT = {f32: 200.0, f16: 6.0, bf16: 4.0, i32: 1e6, i64: 1e6, i1: 1.0}
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a value: a bound of its magnitude, and whether every right answer is the same to the bit."""
+    """A bound of a value's magnitude, and whether all correct results are bitwise equal."""
 
     bound: float
     exact: bool
 
 
 def tensor(shape: Sequence[SymExpr], dtype: Attribute) -> TensorType:
-    """The struct info of a tensor."""
+    """Return the struct info of a tensor."""
     return TensorType.of(shape, dtype)
 
 
 def type_of(value: SSAValue) -> TensorType:
-    """The type of a tensor."""
+    """Return the type of a tensor."""
     assert isinstance(value.type, TensorType)
     return value.type
 
 
 class Maker:
-    """One function in the making. Values to use are those of `pool`; a missing one becomes a new parameter."""
+    """A function under construction. Operands come from `pool`; a missing one becomes a new parameter."""
 
     def __init__(self, rng: random.Random, dims: Sequence[SymExpr] = DIMS, dtypes: Sequence[Attribute] = (f32,)):
         self.rng = rng
@@ -87,7 +87,7 @@ class Maker:
         return f"{prefix}{self.count}"
 
     def param(self, t: TensorType) -> SSAValue:
-        """A new parameter; inputs are of [-1, 1), integers of [0, 3)."""
+        """Return a new parameter; inputs are in [-1, 1), integers in [0, 3)."""
         value = self.body.insert_arg(t, len(self.body.args))
         set_name(value, self.fresh("x"))
         self.pool.append(value)
@@ -95,12 +95,12 @@ class Maker:
         return value
 
     def any(self, matches: Callable[[TensorType], bool], otherwise: Callable[[], TensorType]) -> SSAValue:
-        """A value that is `wanted`, the newest ones first; a parameter of another type where there is none."""
+        """Return a value whose type `matches`, preferring new ones, or else a parameter of the type `otherwise()`."""
         fit = [v for v in reversed(self.pool) if isinstance(v.type, TensorType) and matches(v.type)]
         return self.choice(fit[:4]) if fit and (len(fit) > 2 or self.chance()) else self.param(otherwise())
 
     def of(self, t: TensorType) -> SSAValue:
-        """A value of a type: one of the pool, a constant, or a parameter."""
+        """Return a value of a type: one of the pool, a constant, or a parameter."""
         fit = [v for v in reversed(self.pool) if v.type == t]
         if fit and self.chance():
             return self.choice(fit[:4])
@@ -108,7 +108,7 @@ class Maker:
         return self.constant(t) if static and self.chance() else self.param(t)
 
     def constant(self, t: TensorType) -> SSAValue:
-        """A constant tensor; one with a name is a binding of its own, one without stands where it is used."""
+        """Return a constant tensor; a named one is a separate binding, an unnamed one is printed inline."""
         rng = np.random.default_rng(self.number(0, 5))
         shape = [d.constant or 0 for d in t.dims or ()]
         array = rng.integers(0, 3, shape) if t.element in (i1, i32, i64) else rng.integers(-8, 8, shape) / 8
@@ -129,7 +129,7 @@ class Maker:
         return op
 
     def bind(self, op: Operation) -> Operation:
-        """Add a binding with a name; its value may be used from now on."""
+        """Add a binding with a name and put its value into the pool."""
         self.block.add_op(op)
         for r in op.results:
             set_name(r, self.fresh("lv"))
@@ -137,7 +137,7 @@ class Maker:
         return op
 
     def make(self, name: str, *args: Any, bound: float, exact: bool = False, **attrs: Any) -> SSAValue:
-        """An operator's value, of which this is known; where it may be too great, it is squashed."""
+        """Return an operator's result with the given bound; a large one is squashed."""
         value = self.operator(name, *args, **attrs).results[0]
         self.known[value] = Known(bound, exact)
         t = value.type
@@ -163,7 +163,7 @@ class Maker:
         return all(self.known[v].exact for v in values)
 
     def floating(self, exact: bool = False, least: int = 0, most: int = 4) -> SSAValue:
-        """A tensor of floating point."""
+        """Return a floating-point tensor."""
         floats = [d for d in self.dtypes if d in (f32, f16, bf16)] or [f32]
         return self.any(
             lambda t: t.element in (f32, f16, bf16) and least <= (t.rank or 0) <= most,
@@ -171,7 +171,7 @@ class Maker:
         )
 
     def numeric(self, least: int = 0, most: int = 4) -> SSAValue:
-        """A tensor of numbers."""
+        """Return a numeric tensor."""
         return self.any(
             lambda t: t.element != i1 and least <= (t.rank or 0) <= most,
             lambda: tensor(self.shape(least, min(most, 3)), self.choice([d for d in self.dtypes if d != i1])),
@@ -182,7 +182,7 @@ class Maker:
         return self.choice(fit[-4:]) if fit else self.param(tensor(self.shape(), self.dtypes[0]))
 
     def partner(self, x: SSAValue, dtype: Attribute | None = None) -> SSAValue:
-        """A value that broadcasts with `x` into the shape of `x` or one of a rank more."""
+        """Return a value that broadcasts with `x` to the shape of `x`, or to one of a higher rank."""
         t: Any = x.type
         dims = [d if self.number(0, 3) else Const(1) for d in t.dims]
         cut = self.number(0, len(dims)) if self.chance() else 0
@@ -207,7 +207,7 @@ def unary(m: Maker) -> None:
 
 
 def guarded(m: Maker) -> None:
-    """Functions that are not defined everywhere, on what keeps away from the edges."""
+    """Apply a partial function to an operand that stays away from the edges of its domain."""
     x = m.floating()
     positive = m.make("abs", x, bound=m.bound(x))
     one = m.constant_of(1.0, type_of(x).element or f32)
@@ -466,7 +466,7 @@ def run_steps(m: Maker, most: int) -> None:
 
 
 def end_block(m: Maker, inner: Block) -> list[SSAValue]:
-    """Back to the body; gives the values of a block that was filled, which are no longer to be used."""
+    """Continue in the function body; return the values of the finished block and remove them from the pool."""
     m.block = m.body
     inside = [v for v in m.pool if isinstance(v.owner, Operation) and v.owner.parent is inner]
     m.pool = [v for v in m.pool if v not in inside]
@@ -512,7 +512,7 @@ def branch(m: Maker, most: int) -> None:
 
 
 def call(m: Maker, most: int) -> None:
-    """A private function over one symbolic variable, called with another extent for it."""
+    """Add a private function over one symbolic variable, and call it with another extent."""
     callee = Maker(m.rng, [*STATIC, N], m.dtypes)
     callee.steps = m.steps
     callee.count = m.count + 100
@@ -528,7 +528,7 @@ def call(m: Maker, most: int) -> None:
 
 
 def cast(m: Maker, most: int) -> None:
-    """A new symbolic variable for an extent that is known already."""
+    """Bind a new symbolic variable to an extent that is known already."""
     x = m.numeric(1)
     t: Any = x.type
     if not t.dims:
@@ -556,7 +556,7 @@ def relax_program(
     dtypes: Sequence[Attribute] = (f32, f32, f32, f16, i32, i64),
     most: int = 8,
 ) -> ModuleOp:
-    """A module with a public function `main`, and private ones that it calls."""
+    """Return a module with a public function `main`, and private ones that it calls."""
     m = Maker(rng, dims, (f32, *dtypes))
     m.steps = steps
     for _ in range(m.number(1, 3)):

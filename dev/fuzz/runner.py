@@ -1,4 +1,4 @@
-"""Run cases in processes of their own, so that one that crashes or hangs is a finding and no more.
+"""Run cases in child processes, so that a crash or hang is just a finding.
 
 parent  ->  worker (forked): case after case, a line to the parent before and after each
         ->  a forked child for every attempt at making a finding smaller
@@ -24,20 +24,20 @@ from .kinds import KINDS, Kind
 from .tape import Choices, Tape, shrunk
 
 CASE_SECONDS = 60.0
-"""What a case may compute before it counts as one that hangs; a multiple of the slowest sound one."""
+"""CPU seconds after which a case counts as hanging; a multiple of the slowest sound one."""
 
 _WAITING = 10
-"""So many times that it may take by the clock: on a busy machine most of it is waiting."""
+"""The limit in wall-clock time, as a multiple: on a busy machine most of it is waiting."""
 
 REDUCING_SECONDS = 20.0
-"""What making one finding smaller may take."""
+"""Time limit for reducing one finding."""
 
 _QUIET_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A case that failed, and how."""
+    """A failed case and its failure."""
 
     kind: str
     status: str
@@ -47,13 +47,13 @@ class Finding:
 
     @property
     def signature(self) -> str:
-        """What findings of the same cause share: the message without numbers and names."""
+        """Return what findings of the same cause share: the message without numbers and names."""
         return f"{self.kind} {self.status} {gist(self.message)}"
 
 
 @dataclass
 class Tally:
-    """What a run of one kind came to."""
+    """The results of a run of one kind."""
 
     kind: str
     cases: int = 0
@@ -65,12 +65,12 @@ class Tally:
 
     @property
     def blind(self) -> bool:
-        """Whether cases ran and not one of them compared anything."""
+        """Whether cases ran but none of them compared anything."""
         return self.cases > 0 and self.compared == 0
 
 
 def attempt(name: str, choices: Choices | None, seed: int = 0) -> tuple[str, str, int, Choices, str]:
-    """Draw a case and check it, here: status, message, results compared, choices, text."""
+    """Draw a case and check it in this process; return status, message, results compared, choices, text."""
     kind: Kind = KINDS[name]
     tape = Tape(seed, choices)
     text = ""
@@ -93,7 +93,7 @@ def fuzz(
     jobs: int = 1,
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
-    """Cases of one kind from `seed` on, until time or `count` is over; each new finding is made smaller at the end."""
+    """Run cases of one kind from `seed` on, until time or `count` is used up; new findings are reduced at the end."""
     tally = Tally(name)
     start = time.monotonic()
     deadline = start + seconds
@@ -126,7 +126,7 @@ def _add(tally: Tally, event: Finding | int | None) -> None:
 
 
 class _Worker:
-    """A forked process that runs seeds, begun again behind a case that ended it."""
+    """A forked process that runs seeds, restarted after a case that ended it."""
 
     def __init__(self, name: str, seeds: range, deadline: float):
         self.name, self.seeds, self.deadline = name, iter(seeds), deadline
@@ -146,14 +146,14 @@ class _Worker:
         self._since, self._computed = time.monotonic(), _cpu_seconds(self.pid)
 
     def _hangs(self) -> bool:
-        """Whether the case that runs takes too long."""
+        """Return whether the running case exceeds the time limit."""
         waited = time.monotonic() - self._since
         if waited <= CASE_SECONDS:
             return False
         return waited > _WAITING * CASE_SECONDS or _cpu_seconds(self.pid) - self._computed > CASE_SECONDS
 
     def events(self, timeout: float) -> Iterator[Finding | int | None]:
-        """What was reported within `timeout` seconds: a finding, or how much a case compared."""
+        """Yield what is reported within `timeout` seconds: a finding, or how much a case compared."""
         ready, _, _ = select.select([self._pipe], [], [], timeout)
         data = os.read(self._pipe, 1 << 20) if ready else b""
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -174,7 +174,7 @@ class _Worker:
             yield from self._ended("hang", f"more than {CASE_SECONDS:.0f} s")
 
     def _ended(self, status: str = "", message: str = "") -> Iterator[Finding]:
-        """The process is at its end: by itself, or by the case that it was at."""
+        """Handle the end of the process, and yield a finding if a case was running."""
         os.close(self._pipe)
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         if code == 0:
@@ -186,14 +186,14 @@ class _Worker:
         self._start()
 
     def stop(self) -> None:
-        """End the process."""
+        """Kill the process."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self._pipe)
 
 
 def _cpu_seconds(pid: int) -> float:
-    """What a process has computed; by the clock where the system does not say."""
+    """Return the CPU time of a process, or wall-clock time if the system does not report it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -217,7 +217,7 @@ def _run_seeds(name: str, first: int, seeds: Iterator[int], deadline: float, pip
 
 
 def outcome(name: str, choices: Choices) -> Finding | None:
-    """The finding that choices lead to, in a process of its own; None where the case is sound."""
+    """Return the finding of a case's choices, run in a child process; None if the case is sound."""
     result = in_fork(lambda: attempt(name, choices), CASE_SECONDS)
     if result.report is None:
         return Finding(name, result.status, result.message, choices, KINDS[name].draw(Tape(played=choices)))
@@ -226,7 +226,7 @@ def outcome(name: str, choices: Choices) -> Finding | None:
 
 
 def _reduced(finding: Finding) -> Finding:
-    """The same finding of a smaller case."""
+    """Return the same finding with a smaller case."""
 
     def fails(choices: Choices) -> bool:
         smaller = outcome(finding.kind, choices)

@@ -1,7 +1,7 @@
-"""Random sequences of primitives: drawn step by step, applied, and checked.
+"""Random sequences of schedule primitives: drawn step by step, applied, and checked.
 
-A step names its blocks and loops (`"matmul"`, `("matmul", 2)`: the third loop around it), so that it can be tried at
-any point of any sequence: what is not there, or is refused, is passed over.
+A step names its blocks and loops (`"matmul"`, `("matmul", 2)`: the third loop around it), so that it can be
+tried at any point of any sequence; steps that are rejected or name missing blocks are skipped.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ...schedule import state as st
 from .checks import demand
 
 Step = tuple[str, dict[str, Any]]
-"""A primitive and its arguments; a block is its name, a loop the pair of a block's name and a position."""
+"""A primitive and its arguments; a block is a name, a loop the pair of a block's name and a position."""
 
 _HANDLES = frozenset({"block", "loop", "loops", "block_or_loop", "consumer_blocks", "target", "scope_block"})
 
 
 def apply(sch: Schedule, step: Step) -> None:
-    """Do a step. Raises `ScheduleError` where it is refused, or where what it names is not there."""
+    """Apply a step. Raises `ScheduleError` if it is rejected, or names a missing block or loop."""
     name, arguments = step
     inputs = INSTRUCTIONS[name].inputs
     resolved = {k: _resolved(sch, v) if k in _HANDLES and k in inputs else v for k, v in arguments.items()}
@@ -53,7 +53,7 @@ def _resolved(sch: Schedule, value: Any) -> Any:
 
 
 class Scene:
-    """What can be chosen from in a schedule, and the source of the choices."""
+    """The blocks and loops of a schedule to choose from, and the random source."""
 
     def __init__(self, sch: Schedule, rng: random.Random):
         self.rng = rng
@@ -113,7 +113,7 @@ def _one_loop(s: Scene) -> dict[str, Any]:
 
 
 def _unrolled(s: Scene) -> dict[str, Any]:
-    """A loop of constant length, if one is found: others are not compiled then."""
+    """Return a loop of constant length if there is one, since others cannot be compiled unrolled."""
     loop = next((lp for lp in (s.loop() for _ in range(4)) if s.extent(lp) is not None), ("none", 0))
     return {"loop": loop}
 
@@ -203,7 +203,7 @@ _UNITS = {"preserve_unit_iters": True}
 
 
 def _layout(s: Scene, extents: list[int | None]) -> IndexMap:
-    """A layout: each index split or not, all shuffled, two of them perhaps fused."""
+    """Return a layout: indices optionally split, shuffled, and two of them optionally fused."""
     pieces: list[tuple[int, int | None, int | None]] = []
     for k, extent in enumerate(extents):
         size = s.rng.choice((2, 3, 4, 5)) if extent is not None and extent > 1 and s.flag() else None
@@ -235,7 +235,7 @@ def _block_laid_out(s: Scene) -> dict[str, Any]:
 
 
 def _mapped(side: str) -> Callable[[Scene], dict[str, Any]]:
-    """A copy at places that are some of the iterators in another order."""
+    """Return a drawer of copies whose indices are some iterators in another order."""
 
     def propose_(s: Scene) -> dict[str, Any]:
         name = s.block()
@@ -323,11 +323,11 @@ PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
     "cache_index": (1, _index_kept),
     "cache_inplace": (1, _in_place),
 }
-"""How often a primitive is tried, and how its arguments are drawn."""
+"""The weight of each primitive, and how its arguments are drawn."""
 
 
 def propose(sch: Schedule, rng: random.Random) -> Step:
-    """A step at random; it may well be refused."""
+    """Return a random step, which may be invalid."""
     weights = [weight for weight, _ in PROPOSALS.values()]
     name = rng.choices(list(PROPOSALS), weights)[0]
     return name, PROPOSALS[name][1](Scene(sch, rng))
@@ -335,7 +335,7 @@ def propose(sch: Schedule, rng: random.Random) -> Step:
 
 @dataclass
 class Outcome:
-    """What came of a sequence: the schedule, the steps that were taken, the one tried last, how many were refused."""
+    """The result of a sequence: the schedule, the applied steps, the last attempted one, the number of rejected ones."""
 
     sch: Schedule
     taken: list[Step] = field(default_factory=list)
@@ -348,12 +348,12 @@ class Outcome:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps that were taken, and the one tried last where that is not among them."""
+        """Return the applied steps, and the last attempted one if it was not applied."""
         return self.taken if self.last is None or self.last in self.taken else [*self.taken, self.last]
 
 
 def draw(out: Outcome, rng: random.Random, count: int, attempts: int) -> None:
-    """Take up to `count` steps out of at most `attempts`, the module verified after each."""
+    """Apply up to `count` steps in at most `attempts`, verifying the module after each."""
     for _ in range(attempts):
         if len(out.taken) == count:
             break
@@ -365,7 +365,7 @@ def draw(out: Outcome, rng: random.Random, count: int, attempts: int) -> None:
 
 
 def try_apply(sch: Schedule, step: Step) -> bool:
-    """Whether a step was taken. What is refused leaves the module as it was; what is taken leaves it valid."""
+    """Return whether a step was applied. A rejected step leaves the module unchanged, an applied one leaves it valid."""
     try:
         apply(sch, step)
     except ScheduleError:
@@ -375,7 +375,7 @@ def try_apply(sch: Schedule, step: Step) -> bool:
 
 
 def run(module: IRModule, steps: Sequence[Step]) -> Schedule:
-    """The schedule that the steps give; those that are refused are passed over."""
+    """Return the schedule after the steps; rejected ones are skipped."""
     sch = Schedule(module, seed=1, error_render_level="fast")
     for step in steps:
         try_apply(sch, step)
@@ -383,17 +383,17 @@ def run(module: IRModule, steps: Sequence[Step]) -> Schedule:
 
 
 _ITERATIONS = 200_000
-"""So many are interpreted in a second or two; splits that do not divide, one in the other, make a thousandfold."""
+"""Limit on block executions, interpreted in a second or two; nested splits that do not divide can multiply them."""
 
 
 def iterations(module: IRModule) -> int:
-    """How often the blocks of a module run, all together."""
+    """Return how often the blocks of a module execute in total."""
     blocks = [op for op in module.op.walk() if isinstance(op, tir.BlockOp)]
     return sum(prod(st.constant_extent(loop) or 1 for loop in st.loops_above(block)) for block in blocks)
 
 
 def check(module: IRModule, sch: Schedule, *, native: bool = False) -> None:
-    """A schedule means what the module does, and its trace gives it again from every form."""
+    """Check that a schedule is equivalent to the module, and that its trace in every form reproduces it."""
     if iterations(sch.mod) <= _ITERATIONS:
         assert_same_meaning(module.op, sch.mod.op)
     text, trace = sch.mod.script(), sch.trace.simplified()
@@ -406,7 +406,7 @@ def check(module: IRModule, sch: Schedule, *, native: bool = False) -> None:
 
 
 def shrunk(module: IRModule, steps: Sequence[Step], fails: Callable[[IRModule, Sequence[Step]], bool]) -> list[Step]:
-    """The steps without those that are not needed for `fails` to hold."""
+    """Return the steps without those that `fails` does not need."""
     kept = list(steps)
     for k in range(len(kept) - 1, -1, -1):
         fewer = kept[:k] + kept[k + 1 :]

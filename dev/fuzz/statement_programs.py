@@ -1,5 +1,6 @@
-"""Random tensor functions without blocks, as TVMScript: loops, branches, names and stores whose indices, conditions and
-values are expressions of everything that arithmetic rewrites. Indices stay in bounds by their last remainder."""
+"""Random tensor functions without blocks, as TVMScript: loops, branches, names and stores whose indices,
+conditions and values exercise all arithmetic that is rewritten. Indices stay in bounds by a final modulo.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _NARROW = ("int8", "uint8", "int16", "int64", "uint32")
 
 @dataclass
 class StatementMaker:
-    """What may be named where a statement is written."""
+    """The names available where a statement is written."""
 
     rng: random.Random
     names: list[str] = field(default_factory=lambda: ["n"])
@@ -35,7 +36,7 @@ class StatementMaker:
         return str(self.rng.choice((0, 1, 2, 3, 4, 5, 7, 8, 15, 16, -1, -3)))
 
     def integer(self, depth: int) -> str:
-        """An expression of int32."""
+        """Return an int32 expression."""
         pick = self.rng.choice
         if depth == 0:
             return pick((pick(self.names), pick(self.names), self.number(), f"B[{self.rng.randrange(16)}]"))
@@ -109,5 +110,5 @@ class StatementMaker:
 
 
 def statement_program(rng: random.Random, depth: int = 3) -> str:
-    """The TVMScript of a module with one tensor function, `main`."""
+    """Return the TVMScript of a module with one tensor function, `main`."""
     return HEAD + textwrap.indent(StatementMaker(rng).statements(depth), " " * 8) + "\n"

@@ -1,8 +1,9 @@
-"""Programs that grow in one way each: a text of TVMScript for a size.
+"""Programs that grow in one dimension each: the TVMScript for a size.
 
-`chain` and `fan_in` of an operator, sharing, tuples, branches, loops, dataflow blocks, tensor functions, signatures,
-symbolic sizes, expressions, dimensions, constants. What a build of them takes has to grow in proportion
-(`benchmarks/structural_growth.py`), and their results have to be those of the interpreter (the fuzzer's `structures`).
+`chain` and `fan_in` of an operator, sharing, tuples, branches, loops, dataflow blocks, tensor functions,
+signatures, symbolic sizes, expressions, dimensions, constants. Their build times must grow linearly
+(`benchmarks/structural_growth.py`), and their results must be the interpreter's (the fuzzer's
+`structures`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ XN = 'x: R.Tensor(("n", 8), "float32")'
 def function(
     params: str, lines: Sequence[str], result: str, sizes: Sequence[str] = (), *, flow: bool = True, head: str = ""
 ) -> str:
-    """The text of a module whose `main` has these bindings, in one dataflow block with `flow`; `head` comes before."""
+    """Return the text of a module whose `main` has these bindings, with `flow` in one dataflow block, after `head`."""
     body = [f"{size} = T.int64()" for size in sizes]
     if flow:
         body += ["with R.dataflow():", *(f"    {line}" for line in lines)]
@@ -30,7 +31,7 @@ def function(
 
 
 def chain(step: str, params: str = X, sizes: Sequence[str] = (), *, flow: bool = True) -> Callable[[int], str]:
-    """`v1 = step(x); v2 = step(v1); …`: in `step`, `{v}` is the value before, `{i}` its number."""
+    """Return a generator of `v1 = step(x); v2 = step(v1); …`: in `step`, `{v}` is the previous value, `{i}` its number."""
 
     def text(n: int) -> str:
         names = ["x", *(f"v{i}" for i in range(n))]
@@ -41,7 +42,7 @@ def chain(step: str, params: str = X, sizes: Sequence[str] = (), *, flow: bool =
 
 
 def fan_in(step: str, *dims: object, own: bool = False) -> Callable[[int], str]:
-    """`step` of n tensors of these dimensions, `{xs}`; with `own`, the first one of each is a symbol of its own."""
+    """Return a generator of `step` on n tensors `{xs}` of these dimensions; with `own`, each has its own first symbol."""
 
     def text(n: int) -> str:
         def shape(i: int) -> str:
@@ -55,7 +56,7 @@ def fan_in(step: str, *dims: object, own: bool = False) -> Callable[[int], str]:
 
 
 def fan_out(step: str, params: str = X) -> Callable[[int], str]:
-    """A tuple of `step` of x, n times: `{i}` is the number of each."""
+    """Return a generator of a tuple of n times `step` of x; `{i}` is the number of each."""
 
     def text(n: int) -> str:
         lines = [f"v{i} = {step.format(v='x', i=i)}" for i in range(n)]
@@ -65,33 +66,33 @@ def fan_out(step: str, params: str = X) -> Callable[[int], str]:
 
 
 def diamonds(n: int) -> str:
-    """Each value reads the two before."""
+    """Return a program in which each value reads the previous two."""
     names = ["x", "x", *(f"v{i}" for i in range(n))]
     lines = [f"v{i} = R.add(R.exp({names[i]}), {names[i + 1]})" for i in range(n)]
     return function(X, lines, names[-1])
 
 
 def split(n: int) -> str:
-    """A tensor cut into n, of which all parts are used."""
+    """Return a program that splits a tensor into n parts and uses all of them."""
     lines = [f"s = R.split(x, {n}, axis=0)", *(f"v{i} = R.exp(s[{i}])" for i in range(n))]
     return function(f'x: R.Tensor(({2 * n}, 8), "float32")', lines, "(" + ", ".join(f"v{i}" for i in range(n)) + ",)")
 
 
 def tuples(n: int) -> str:
-    """Tuples of what is taken out of the one before."""
+    """Return a program of n tuples, each of elements of the previous one."""
     lines = ["t0 = (x, R.exp(x))", *(f"t{i + 1} = (t{i}[1], t{i}[0])" for i in range(n))]
     return function(X, lines, f"R.subtract(t{n}[0], t{n}[1])", flow=False)
 
 
 def nested_tuples(n: int) -> str:
-    """Tuples of tuples, then taken out of each other."""
+    """Return a program that nests n tuples and then unpacks them."""
     lines = ["t0 = (x, x)", *(f"t{i + 1} = (t{i}, x)" for i in range(n))]
     lines += [f"u{n} = t{n}", *(f"u{i - 1} = u{i}[0]" for i in range(n, 0, -1))]
     return function(X, lines, "R.add(u0[0], u0[1])", flow=False)
 
 
 def branches(n: int) -> str:
-    """n branches, one behind the other."""
+    """Return a program of n consecutive branches."""
     lines: list[str] = []
     for i in range(n):
         old = f"v{i - 1}" if i else "x"
@@ -101,7 +102,7 @@ def branches(n: int) -> str:
 
 
 def nested_branches(n: int) -> str:
-    """A branch in a branch, as deep as Python reads it."""
+    """Return a program of nested branches, as deep as Python can parse."""
     lines: list[str] = []
     for i in range(n):
         lines.append("    " * i + "if c:")
@@ -112,7 +113,7 @@ def nested_branches(n: int) -> str:
 
 
 def blocks(n: int) -> str:
-    """n dataflow blocks."""
+    """Return a program of n dataflow blocks."""
     lines: list[str] = []
     for i in range(n):
         old = f"v{i - 1}" if i else "x"
@@ -131,7 +132,7 @@ _KERNEL = """    @T.prim_func(private=True)
 
 
 def calls(n: int) -> str:
-    """n calls of one tensor function, which are in a chain."""
+    """Return a program of a chain of n calls of one tensor function."""
     names = ["x", *(f"v{i}" for i in range(n))]
     call = 'R.call_tir(cls.f0, ({},), out_sinfo=R.Tensor((8, 8), "float32"))'
     lines = ["cls = Module", *(f"{b} = {call.format(a)}" for a, b in zip(names, names[1:], strict=False))]
@@ -139,7 +140,7 @@ def calls(n: int) -> str:
 
 
 def kernels(n: int) -> str:
-    """n tensor functions, each called once."""
+    """Return a program of n tensor functions, each called once."""
     names = ["x", *(f"v{i}" for i in range(n))]
     lines = ["cls = Module"]
     for i, (a, b) in enumerate(zip(names, names[1:], strict=False)):
@@ -148,7 +149,7 @@ def kernels(n: int) -> str:
 
 
 def functions(n: int) -> str:
-    """n functions of the graph, each of which calls the one before."""
+    """Return a program of n Relax functions, each of which calls the previous one."""
     head = f"    @R.function\n    def f0({X}):\n        v = R.exp(x)\n        return v\n\n"
     for i in range(1, n):
         call = f'        v: R.Tensor((8, 8), "float32") = Module.f{i - 1}(x)\n'
@@ -157,7 +158,7 @@ def functions(n: int) -> str:
 
 
 def loops(n: int) -> str:
-    """n loops of the graph, one behind the other."""
+    """Return a program of n consecutive Relax loops."""
     head = f'    @R.function(private=True)\n    def cond(i: R.Tensor((), "int64"), {X}) -> R.Tensor((), "bool"):\n'
     head += '        return R.less(i, R.const(3, "int64"))\n\n    @R.function(private=True)\n'
     head += f'    def body(i: R.Tensor((), "int64"), {X}):\n'
@@ -173,12 +174,12 @@ _VECTORS = f'{HEAD}    @T.prim_func\n    def main(A: T.Buffer((16,), "float32"),
 
 
 def statements(n: int) -> str:
-    """A tensor function of n stores, whose values are all different."""
+    """Return a tensor function of n stores of distinct values."""
     return _VECTORS + "".join(f"        B[{i % 16}] = A[{i * 7 % 16}] + T.float32({i}.5)\n" for i in range(n))
 
 
 def nests(n: int) -> str:
-    """A tensor function of n nests of loops, each with a buffer of its own."""
+    """Return a tensor function of n loop nests, each with its own buffer."""
     text = _VECTORS + "".join(f"        C{i} = T.alloc_buffer((16,))\n" for i in range(n))
     names = ["A", *(f"C{i}" for i in range(n)), "B"]
     for i, (a, b) in enumerate(zip(names, names[1:], strict=False)):
@@ -188,7 +189,7 @@ def nests(n: int) -> str:
 
 
 def terms(n: int) -> str:
-    """A sum of n terms in a tensor function."""
+    """Return a tensor function with a sum of n terms."""
     text = (
         _VECTORS
         + '        for i in range(16):\n            with T.block("b"):\n                v = T.axis.spatial(16, i)\n'
@@ -200,21 +201,21 @@ def terms(n: int) -> str:
 
 
 def ranks(n: int) -> str:
-    """As many dimensions, permuted, shifted and summed up."""
+    """Return a program that permutes, shifts and sums a tensor of n dimensions."""
     dims = ", ".join(["2"] * n)
     lines = [f"a = R.permute_dims(x, [{', '.join(str(i) for i in reversed(range(n)))}])", "b = R.add(R.exp(a), x)"]
     return function(f'x: R.Tensor(({dims},), "float32")', lines, f"R.concat((b, R.flip(b, axis={n - 1})), axis=0)")
 
 
 def symbols(n: int) -> str:
-    """A tensor for each of n symbolic sizes, each with a kernel of its own."""
+    """Return a program with a tensor and a kernel for each of n symbolic sizes."""
     params = ", ".join(f'x{i}: R.Tensor(("n{i}", 4), "float32")' for i in range(n))
     lines = [f"v{i} = R.exp(x{i})" for i in range(n)]
     return function(params, lines, "(" + ", ".join(f"v{i}" for i in range(n)) + ",)", [f"n{i}" for i in range(n)])
 
 
 def reshapes(n: int) -> str:
-    """Reshapes of reshapes of transposed matrices, all of whose sizes are symbolic."""
+    """Return a program of reshapes of reshapes of transposed matrices with symbolic sizes."""
     lines = ["v0 = R.reshape(x, (n * m,))"]
     for i in range(1, n + 1):
         step = f"R.reshape(v{i - 1}, (m, n))" if i % 2 else f"R.reshape(R.permute_dims(v{i - 1}), (n * m,))"
@@ -231,7 +232,7 @@ _SLICE_SCATTER = (
 )
 _LINEAR = 'R.nn.relu(R.add(R.multiply(R.matmul({v}, w), R.const(0.1, "float32")), b))'
 _CONVOLVED = 'R.nn.relu(R.add(R.multiply(R.nn.conv2d({v}, w, padding=(1, 1)), R.const(0.02, "float32")), x))'
-"""Values stay small, and so do differences of rounding: a thousand steps can be compared."""
+"""A convolution step that keeps values, and so rounding differences, small: a thousand steps can be compared."""
 
 STRUCTURES: dict[str, Callable[[int], str]] = {
     "chain": chain("R.exp({v})"),
@@ -291,17 +292,18 @@ STRUCTURES: dict[str, Callable[[int], str]] = {
     "conv2d": chain(_CONVOLVED, _IMAGE),
     "max_pool2d": chain("R.nn.max_pool2d({v}, pool_size=(3, 3), padding=(1, 1))", _IMAGE),
 }  # fmt: skip
-"""What grows, by name."""
+"""The growing structures by name."""
 
 SHALLOW: dict[str, Callable[[int], str]] = {
     "nested branches": nested_branches, "nested tuples": nested_tuples, "ranks": ranks,
 }  # fmt: skip
-"""What cannot grow to a thousand: branches in branches as far as Python nests, tuples in tuples as far as its stack is
-deep enough to compare types, dimensions to 16."""
+"""Structures that cannot grow to a thousand: nested branches are limited by Python, nested tuples by the
+recursion of type comparison, dimensions to 16.
+"""
 
 
 def structure(rng: random.Random) -> str:
-    """One of them, of a drawn size."""
+    """Return a random structure of a random size."""
     name = rng.choice(sorted({**STRUCTURES, **SHALLOW}))
     if name in SHALLOW:
         return SHALLOW[name](rng.randint(1, 12))

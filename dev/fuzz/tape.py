@@ -1,4 +1,4 @@
-"""Random choices that are written down, so that a case can be made again, and made smaller."""
+"""Recorded random choices, so that a case can be replayed and reduced."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Choices = Sequence[int]
 
 
 class Tape(random.Random):
-    """A source of random choices that remembers them (`drawn`), or plays some that were remembered.
+    """A random source that records its choices (`drawn`), or replays recorded ones.
 
-    Every method of `random.Random` comes down to `getrandbits`. Behind the end of what is played each choice is 0: the
-    first of a list, the least number.
+    Every method of `random.Random` reduces to `getrandbits`. Past the end of the replayed choices each choice
+    is 0: the first of a list, the least number.
     """
 
     def __init__(self, seed: int = 0, played: Choices | None = None):
@@ -33,7 +33,7 @@ class Tape(random.Random):
 
 
 def shrunk(choices: Choices, fails: Callable[[Choices], bool], seconds: float) -> Choices:
-    """Fewer and smaller choices on which `fails` still holds, as far as the time goes."""
+    """Return fewer and smaller choices for which `fails` still holds, within the time limit."""
     return search.shrunk(list(choices), _RULES, lambda cases: [fails(case) for case in cases], seconds)
 
 

@@ -1,7 +1,7 @@
-"""Random tensor functions, as MLIR text: stages of loop nests with blocks, each reading what the ones before it wrote.
+"""Random tensor functions, as MLIR text: stages of loop nests with blocks, each reading what earlier ones wrote.
 
-Loops are plain, split with a predicate or fused; indices stay in bounds at every size; blocks reduce, pad with
-`if_then_else`, select, or stand without a block around them.
+Loops are plain, split with a predicate, or fused; indices stay in bounds at every size; blocks reduce, pad with
+`if_then_else`, or select; some statements have no block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLOATS = ("f16", "f32", "f64")
 
 @dataclass
 class Stage:
-    """Where a loop nest stands: its iterators with their extents."""
+    """The iterators of a loop nest with their extents."""
 
     iters: list[tuple[str, str]]
     dtype: str
@@ -31,7 +31,7 @@ class Stage:
 
 @dataclass
 class TensorMaker:
-    """A function in the making: lines of text, buffers by name with their extents."""
+    """A function under construction: lines of text, buffers by name with their extents."""
 
     rng: random.Random
     dims: tuple[str, ...] = DIMS
@@ -56,7 +56,7 @@ class TensorMaker:
         self.lines.append(text)
 
     def op(self, text: str) -> str:
-        """A line that defines a value; gives the value."""
+        """Add a line that defines a value; return the value's name."""
         name = f"%{self.fresh('e')}"
         self.add(f"{name} = {text}")
         return name
@@ -75,7 +75,7 @@ class TensorMaker:
     # expressions
 
     def index(self, v: str, extent: str) -> tuple[str, str]:
-        """An index made of an iterator, and the extent that it stays below."""
+        """Return an index computed from an iterator, and its exclusive upper bound."""
         kind = self.choice(["plain", "plain", "plain", "twice", "half", "reversed", "shifted"])
         one = lambda: self.number(1, "i64")  # noqa: E731
         if kind == "twice":
@@ -90,7 +90,7 @@ class TensorMaker:
         return v, extent
 
     def load(self, stage: Stage) -> str:
-        """An element of a parameter, or of a stage that came before and has these extents."""
+        """Return an element of a parameter, or of an earlier stage with these extents."""
         extents = [e for _, e in stage.iters]
         old = [w for w in self.written if w[1] == extents and w[2] == stage.dtype]
         if old and self.chance():
@@ -146,7 +146,7 @@ class TensorMaker:
         return self.op(f"tir.if_then_else {condition} {{\n{lines}\n}} else {{ tir.yield {other} : {dtype} }}")
 
     def padded(self, stage: Stage) -> str:
-        """A[v - 1], and zero before the first."""
+        """Return A[v - 1], padded with zero."""
         v, extent = self.choice(stage.iters)
         name = self.buffer([extent], stage.dtype)
         one = self.number(1, "i64")
@@ -166,7 +166,7 @@ class TensorMaker:
         return v
 
     def loops(self, extents: list[str], reduction: bool) -> tuple[list[str], str | None, int]:
-        """Loops over extents: what is bound to each iterator, a predicate, the number of loops."""
+        """Open loops over extents; return the iterator bindings, a predicate, and the number of loops."""
         form = self.choice(["plain", "plain", "split", "fused"])
         kinds = ["", "", "parallel"] if not reduction else [""]
         if form == "fused" and len(extents) > 1 and not reduction:
@@ -220,7 +220,7 @@ class TensorMaker:
         self.written.append((name, extents, dtype))
 
     def bare(self, name: str, extents: list[str], dtype: str) -> None:
-        """Loops without a block; perhaps an update of what was just stored."""
+        """Add loops without a block, optionally with an update of the stored value."""
         loops = [self.loop(e) for e in extents]
         stage = Stage(list(zip(loops, extents, strict=True)), dtype)
         where = ", ".join(loops)
@@ -260,7 +260,7 @@ class TensorMaker:
 
 
 def tensor_program(rng: random.Random, most: int = 3, **options: Any) -> ModuleOp:
-    """A module with one tensor function, `main`."""
+    """Return a module with one tensor function, `main`."""
     maker = TensorMaker(rng, **options)
     stages = rng.randint(1, most)
     for var in ("n", "m"):

@@ -1,8 +1,8 @@
-"""Programs of PyTorch's that vary in structure: what goes in and out, regions, views, what is changed, positions.
+"""PyTorch programs of varying structure: inputs and outputs, regions, views, mutation, indexing.
 
-A case is the text of a module `Model`, of `inputs`, and of the way in: `torch.export` or `torch.compile`. Its results
-and what it changes have to be eager PyTorch's, at two sizes. What PyTorch's own exported program, or its own backend,
-computes otherwise or refuses is not compared.
+A case is the text of a module `Model`, of `inputs`, and of the entry: `torch.export` or `torch.compile`.
+Its results and mutations must equal those of eager PyTorch, at two sizes. Programs that PyTorch's own
+export or backend rejects, or computes differently, are not compared.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _EXPRESSIONS = (
     "torch.rand_like({a}) * 0 + {b}", "{a}.to(torch.complex64).imag + {b}", "{a} + len(m.unique())",
     "torch.from_numpy({a}.detach().numpy().copy())", "{a}.where({b} > {b}.mean(), 0.5)", "{a}.tril() + {b}.triu(1)",
 )  # fmt: skip
-"""Tensors of the shape [n, 4] from such ones; some are views."""
+"""Tensors of shape [n, 4] computed from others; some are views."""
 
 _CHANGES = (
     "{a}[{i}] = 2.5", "{a}[{i}] = {b}[{i}] * 2", "{a}[{i}] += 1", "{a}[{i}] = torch.tensor(0.25)", "{a}.add_({b})",
@@ -73,7 +73,7 @@ _CHANGES = (
     "{a}.index_add_(0, torch.tensor([0, 1]), {b}[:2])", "torch.add({b}, 1, out={a})", "self.b.add_({a}.mean(0))",
     "self.b[{c}] = 1.5", "self.count += 1", "self.b = self.b * 2", "self.b.copy_({a}[0])",
 )  # fmt: skip
-"""Statements that change a tensor or a buffer."""
+"""Statements that mutate a tensor or a buffer."""
 
 _REGIONS = (
     "with torch.no_grad()", "with torch.enable_grad()", "with torch.set_grad_enabled(False)",
@@ -81,7 +81,7 @@ _REGIONS = (
     "with torch.autocast('cpu', enabled=False)", "with torch.profiler.record_function('r')", "for _ in range(2)",
     "if x.shape[0] > 3",
 )  # fmt: skip
-"""What stands before a block."""
+"""The heads of blocks."""
 
 _ROWS = (
     ":", "0", "-1", "1:", "::2", "-2:", ":-1", "[0, 2]", "torch.tensor([1, 0])", "torch.tensor([[1], [-1]])", "m[:, 0]",
@@ -93,7 +93,7 @@ _COLUMNS = (
 )  # fmt: skip
 _SUBSCRIPTS = ("m", "{row}", "{row}, {column}", "{row}, ..., {column}", "..., {column}", "None, {row}, {column}",
           "{row}, None, {column}", "..., None", "{row}, ...", "...", "m[:, 0], {column}")  # fmt: skip
-"""Positions in a tensor of [n, 4]."""
+"""Subscripts of a tensor of [n, 4]."""
 
 _LEAVES = (
     "{a}", "{a}", "{a}", "x", "y", "self.b", "self.w", "self.count", "{a}[{i}]", "{a}.T", "{a}.view(-1)", "{a}[0]",
@@ -120,21 +120,21 @@ _KEYWORDS = {
     "scale=0.5": "",
     "k=t2, scale=t3": "k scale",
 }
-"""What `Model` is called with, and the tensors that its text then has."""
+"""Keyword arguments of `Model`, and the tensors that they make available."""
 
 Pair = namedtuple("Pair", "a b")
 
 
 @dataclass
 class Box:
-    """A class that PyTorch is shown the fields of."""
+    """A class whose fields are registered with PyTorch."""
 
     a: Any
     b: Any
 
 
 def torch_program(rng: random.Random) -> str:
-    """A program, as text."""
+    """Return a program, as text."""
     args, kwargs = rng.choice(list(_ARGUMENTS)), rng.choice(list(_KEYWORDS))
     writer = _Writer(rng, ["y", *f"{_ARGUMENTS[args]} {_KEYWORDS[kwargs]}".split()])
     writer.block("        ", rng.randint(1, 9))
@@ -148,7 +148,7 @@ def torch_program(rng: random.Random) -> str:
 
 
 class _Writer:
-    """Lines of `forward`, of which `values` are the tensors of [n, 4]."""
+    """The lines of `forward`; `values` are the available tensors of [n, 4]."""
 
     def __init__(self, rng: random.Random, values: list[str]):
         self.rng, self.values, self.lines = rng, values, []
@@ -171,7 +171,7 @@ class _Writer:
                 self._names += 1
 
     def tree(self, depth: int) -> str:
-        """An expression of outputs."""
+        """Return an expression of nested outputs."""
         if depth == 0:
             return self._filled(_LEAVES)
         parts = [self.tree(self.rng.randrange(depth)) for _ in range(2)]
@@ -193,14 +193,14 @@ class _Writer:
 
 
 class ProgramRejected(Exception):
-    """PyTorch itself refuses the program, or computes something else in this way."""
+    """Raised if PyTorch itself rejects the program, or computes something else in this way."""
 
 
 def check_torch_program(text: str, backend: str = "tirax") -> int:
-    """How many calls were compared, 0 where tirax or PyTorch refuses the program.
+    """Return how many calls were compared, 0 if tirax or PyTorch rejects the program.
 
-    `backend` is whose results are compared; one of PyTorch's own tries what they are compared with. Each case has a
-    thread of its own: what fails while it is traced leaves PyTorch's state of a thread as it was then.
+    `backend` is the one to check; one of PyTorch's own checks the reference. Each case runs in a new thread,
+    since a failure while tracing leaves PyTorch's thread-local state changed.
     """
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(_check, text, backend).result()
@@ -220,7 +220,7 @@ def _check(text: str, backend: str) -> int:
 
 @dataclass
 class _Outcome:
-    """What a call gave, and what was then in the arguments and the buffers of the model."""
+    """The results of a call, and the arguments and buffers after it."""
 
     results: Any
     arguments: Any
@@ -228,12 +228,12 @@ class _Outcome:
 
     @property
     def leaves(self) -> list[Any]:
-        """All of it, flat."""
+        """Return all of them as a flat list."""
         return _leaves((self.results, self.arguments, self.buffers))
 
 
 class _Program:
-    """The program of a text."""
+    """The program defined by a text."""
 
     def __init__(self, text: str):
         import torch
@@ -250,11 +250,11 @@ class _Program:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Those that it is called with."""
+        """Return the sizes to call it with."""
         return (5, 3) if self.dynamic else (5,)
 
     def outcomes(self, make: Callable[[Any], Any], sizes: Sequence[int]) -> list[_Outcome]:
-        """What that which `make` makes of the model gives in calls one after the other."""
+        """Return the outcomes of consecutive calls of `make(model)`."""
         function = make(self.model())
         calls: list[_Outcome] = []
         for size in sizes:
@@ -265,14 +265,14 @@ class _Program:
         return calls
 
     def eager(self, make: Callable[[Any], Any], sizes: Sequence[int]) -> list[_Outcome]:
-        """The same, by PyTorch alone. Raises `ProgramRejected`."""
+        """As `outcomes`, by PyTorch alone. Raises `ProgramRejected`."""
         try:
             return self.outcomes(make, sizes)
         except Exception as error:  # whatever it is, the program is none of PyTorch's
             raise ProgramRejected from error
 
     def difference(self, expected: _Outcome, actual: _Outcome) -> str | None:
-        """What is not the same of two calls."""
+        """Describe the difference between two calls, None if there is none."""
         for part in ("results", "arguments", "buffers"):
             different = self._in_trees(getattr(expected, part), getattr(actual, part))
             if different is not None:
@@ -288,7 +288,7 @@ class _Program:
         return self.in_leaves(leaves, values) if spec == other else f"a tree {other} instead of {spec}"
 
     def in_leaves(self, expected: Sequence[Any], actual: Sequence[Any]) -> str | None:
-        """What is not the same in two lists."""
+        """Describe the difference between two lists, None if there is none."""
         if len(expected) != len(actual):
             return f"{len(actual)} values instead of {len(expected)}"
         pairs = enumerate(zip(expected, actual, strict=True))
@@ -322,7 +322,7 @@ def _leaves(tree: Any) -> list[Any]:
 
 
 def _aliases(outcome: _Outcome) -> list[int]:
-    """By tensor, the first one that has the same memory."""
+    """Return for each tensor the index of the first one with the same memory."""
     places = [leaf.untyped_storage().data_ptr() for leaf in outcome.leaves if hasattr(leaf, "numpy")]
     return [places.index(place) for place in places]
 
@@ -344,7 +344,7 @@ def _check_compiled(program: _Program, backend: str) -> int:
 
 
 def _check_exported(program: _Program, _backend: str) -> int:
-    """Each call begins with the buffers as they were."""
+    """Compare calls that each begin with the initial buffers."""
     expected = [program.eager(lambda model: model, [size])[0] for size in program.sizes]
     traced = _exported(program)
     for outcome, size in zip(expected, program.sizes, strict=True):
@@ -365,7 +365,7 @@ def _check_exported(program: _Program, _backend: str) -> int:
 
 
 def _exported(program: _Program) -> Any:
-    """What PyTorch traced of the model. Raises `ProgramRejected`."""
+    """Return PyTorch's exported program of the model. Raises `ProgramRejected`."""
     args, kwargs = program.inputs(program.sizes[0])
     dims: Any = program.torch.export.ShapesCollection()
     for leaf in _leaves((args, kwargs)) if program.dynamic else ():
@@ -378,7 +378,7 @@ def _exported(program: _Program) -> Any:
 
 
 def _flat(traced: Any, outcome: _Outcome) -> list[Any]:
-    """The results of `from_exported_program`: the outputs, then what is changed and is none of them."""
+    """Return the results of `from_exported_program`: the outputs, then mutated values that are not outputs."""
     from torch.export.graph_signature import InputKind, OutputKind
 
     read = expanded(traced)

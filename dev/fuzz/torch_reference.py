@@ -1,6 +1,6 @@
-"""Relax programs run by torch: what the interpreter says of them, by somebody else.
+"""Run Relax programs with torch, as a reference independent of the interpreter.
 
-A row of `_OPERATORS` is an operator and what torch calls it. A program with another one is not taken.
+A row of `_OPERATORS` maps an operator to torch. Programs with other operators are not supported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .checks import demand
 
 
 class NoReference(Exception):
-    """An operator that the table has not, or a case of which torch says that it means nothing."""
+    """Raised for an operator that is not in the table, or arguments for which torch defines no result."""
 
 
 ReferenceRule = Callable[..., Any]
@@ -73,7 +73,7 @@ def _take(torch: Any, op: Any, x: Any, indices: Any) -> Any:
 
 
 def _split(torch: Any, op: Any, x: Any) -> Any:
-    """A number of sections is of TVM's sizes: all as large as the first, but what is left over."""
+    """Split as TVM does: all sections are as large as the first, except for the last."""
     where, axis = op.attr("indices_or_sections"), op.attr("axis")
     if not isinstance(where, int):
         return torch.tensor_split(x, list(where), dim=axis)
@@ -97,7 +97,7 @@ def _expanded(torch: Any, op: Any, x: Any) -> Any:
 
 
 def _plain(name: str) -> ReferenceRule:
-    """A function of torch, or of `torch.nn.functional`, that is called with the operands alone."""
+    """Return the rule of a function of torch or `torch.nn.functional` that takes only the operands."""
 
     def rule(torch: Any, op: Any, *args: Any) -> Any:
         place, _, last = name.rpartition(".")
@@ -149,11 +149,11 @@ _OPERATORS: dict[str, ReferenceRule] = {
     "full": lambda torch, op, shape, fill: torch.full(shape, fill.item(), dtype=_dtype(torch, op)),
     "clip": lambda torch, op, x, low, high: torch.clamp(x, low, high),
 }
-"""What torch computes for an operator, given torch, the operator and its operands."""
+"""The torch implementation of each operator, called with torch, the operator and its operands."""
 
 
 class TorchProgram:
-    """A module whose functions torch computes."""
+    """A module that is executed by torch."""
 
     def __init__(self, module: ModuleOp):
         import torch
@@ -162,7 +162,7 @@ class TorchProgram:
         self.functions = functions(module)
 
     def call(self, name: str, args: Sequence[Any]) -> Any:
-        """The result of a function. Raises `NoReference`."""
+        """Return the result of a function. Raises `NoReference`."""
         func = self.functions[name]
         sizes: dict[str, int] = {}
         for param, value in zip(func.params, args, strict=True):
@@ -217,7 +217,7 @@ class TorchProgram:
         raise NoReference(op.name)
 
     def tensor(self, array: Any) -> Any:
-        """The same numbers as a tensor of torch."""
+        """Return an array as a torch tensor."""
         wide = np.array(array, "f4" if array.dtype.name == "bfloat16" else array.dtype)
         return self.torch.from_numpy(wide).to(getattr(self.torch, array.dtype.name))
 
@@ -229,7 +229,7 @@ class TorchProgram:
 
 
 def check_against_torch(module: ModuleOp, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """The interpreter computes what torch does; gives on how many inputs both ran."""
+    """Check the interpreter against torch; return the number of inputs compared."""
     func, program, compared = functions(module)["main"], TorchProgram(module), 0
     tolerance = widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):

@@ -1,7 +1,8 @@
-"""Fifteen small workloads that schedules are tested on. `WORKLOADS[name]` is a function `main` as TVMScript.
+"""Fifteen small workloads for testing schedules. `WORKLOADS[name]` is a function `main` as TVMScript.
 
-Extents are small and mostly of several prime factors, so that splits both divide and do not; every workload has at
-least one loop that a schedule can get wrong: reductions, paddings, reads through an index, masks, symbolic sizes.
+Extents are small and mostly have several prime factors, so that splits both divide and do not; every
+workload has at least one feature that a schedule can get wrong: reductions, padding, indirect reads, masks,
+symbolic sizes.
 """
 
 from __future__ import annotations

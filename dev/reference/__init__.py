@@ -1,6 +1,6 @@
-"""Writes docs/reference and the stubs for editors from the code itself.
+"""Generate docs/reference and the editor stubs from the code.
 
-`python -m tirax.dev.reference` writes the files; a test compares them with what this gives.
+`python -m tirax.dev.reference` writes the files; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tvm_api.md": tvm_api,
     "left_out.md": left_out,
 }
-"""The pages below docs/reference, and what writes each."""
+"""The pages below docs/reference, and the function that generates each."""
 
 
 def main() -> None:

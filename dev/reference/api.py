@@ -1,4 +1,4 @@
-"""docs/reference/api.md."""
+"""Generate docs/reference/api.md."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "runtime.profiling",
     ),
 }
-"""The modules whose public names the page lists, by what they are for."""
+"""The modules whose public names the page lists, by topic."""
 
 
 def api() -> str:
-    """The public classes with their methods and the public functions, module by module."""
+    """Return the page of public classes with their methods and of public functions, module by module."""
     head = "Of classes: the methods and properties that have a docstring. TVM's modules: [tvm_api.md](tvm_api.md).\n"
     lines = [NOTE, "# Public Python API\n", head]
     for title, paths in SECTIONS.items():
@@ -86,7 +86,7 @@ def api() -> str:
 
 
 def members(module: ModuleType) -> list[str]:
-    """A row for each public name of a module, with the methods of classes below it."""
+    """Return a row for each public name of a module, with the methods of classes below it."""
     lines: list[str] = []
     for name, thing in public(module):
         lines.append(f"- `{name}{signature(thing)}`: {summary(thing)}")
@@ -96,7 +96,7 @@ def members(module: ModuleType) -> list[str]:
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """What a module exports: `__all__`, or the public classes and functions that it defines."""
+    """Yield what a module exports: `__all__`, or the public classes and functions that it defines."""
     names = getattr(module, "__all__", None)
     for name in sorted(names if names is not None else vars(module)):
         thing = getattr(module, name)
@@ -108,7 +108,7 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def methods(cls: type[Any]) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class defines."""
+    """Yield the public methods and properties that a class defines."""
     for name, thing in vars(cls).items():
         called = getattr(thing, "__func__", thing)
         is_property = isinstance(thing, property | functools.cached_property)
@@ -117,13 +117,13 @@ def methods(cls: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _summary_of(cls: type[Any], name: str) -> str:
-    """What a class, or the one it overrides a method of, says of that method."""
+    """Return the summary of a method, from its class or the base class whose method it overrides."""
     owners = (vars(c)[name] for c in cls.__mro__ if name in vars(c))
     return next((text for m in owners if (text := first_paragraph(getattr(m, "__func__", m)))), "")
 
 
 def signature(thing: Any) -> str:
-    """The parameters of a function or a class with their types and defaults, and what is given."""
+    """Return the parameters of a function or class with types and defaults, and the result type."""
     if isinstance(thing, property | functools.cached_property):
         return ""
     bound = thing.__func__ if isinstance(thing, classmethod | staticmethod) else thing
@@ -135,7 +135,7 @@ def signature(thing: Any) -> str:
 
 
 def _of_class(cls: type[Any]) -> str:
-    """How a class is called: nothing where that is not its own."""
+    """Return the signature of a class's own constructor; empty if it is inherited."""
     own = vars(cls).get("__init__")
     if not inspect.isfunction(own) or issubclass(cls, BaseException):
         return ""
@@ -152,7 +152,7 @@ def _text(signature: inspect.Signature) -> str:
 
 
 class _Verbatim:
-    """Stands in a signature for what is shown by `text`."""
+    """A placeholder in a signature that is shown as `text`."""
 
     def __init__(self, text: str):
         self.text = text
@@ -162,14 +162,14 @@ class _Verbatim:
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation as it is written: those of this package are strings."""
+    """Return an annotation as it is written: annotations of this package are strings."""
     if annotation is inspect.Parameter.empty:
         return annotation
     return _Verbatim(annotation if isinstance(annotation, str) else inspect.formatannotation(annotation))
 
 
 def _default(value: Any) -> Any:
-    """A default: `…` for what has no text that is the same each time."""
+    """Return a default value, or `…` if its text is not the same each time."""
     if value is inspect.Parameter.empty or isinstance(value, str | int | float | bool | tuple | None):
         return value
     text = repr(value)

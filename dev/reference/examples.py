@@ -1,4 +1,4 @@
-"""An example of each operation: the shortest one in docs/reference/examples."""
+"""Examples of operations: for each, the shortest one in docs/reference/examples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _texts() -> dict[str, str]:
 
 
 def _text(op: Operation) -> str:
-    """An operation as it is printed; the types of its operands above it, where nothing around it says them."""
+    """Return an operation as printed, with the types of its operands above it if its own text lacks them."""
     stream = StringIO()
     Printer(stream).print_op(op)
     names = [f"%{v.name_hint}: {v.type}" for v in dict.fromkeys(op.operands) if v.name_hint]
@@ -35,5 +35,5 @@ def _text(op: Operation) -> str:
 
 
 def example(name: str) -> str | None:
-    """The text of the operation `name`, None where no file has one."""
+    """Return an example of the operation `name`, None if no file has one."""
     return _texts().get(name)

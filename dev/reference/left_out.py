@@ -1,4 +1,4 @@
-"""docs/reference/left_out.md."""
+"""Generate docs/reference/left_out.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .markdown import NOTE, table
 
 
 def left_out() -> str:
-    """TVM's modules, passes and names that are not here, with the reasons that their errors give."""
+    """Return the page of TVM's modules, passes and names that are not provided, with the reasons in their errors."""
     modules: dict[str, tuple[str, str]] = import_module("...tvm_api._refused", __package__).REFUSED
     passes_left_out: dict[str, str] = import_module("...tvm_api.tir.transform", __package__).LEFT_OUT
     lines = [NOTE, "# What of TVM is left out\n", "Programs for TVM: [from_tvm.md](../from_tvm.md).\n", "## Modules\n"]

@@ -1,4 +1,4 @@
-"""docs/reference/operators.md, dialects.md and a page for each dialect."""
+"""Generate docs/reference/operators.md, dialects.md and a page for each dialect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DIALECTS = tuple(TIRAX_UNIVERSE.all_dialects)
 
 
 def operators() -> str:
-    """The Relax operators: a table, and a section for each."""
+    """Return the page of Relax operators: a table, and a section for each."""
     lines = [
         NOTE,
         "# Relax operators\n",
@@ -58,14 +58,14 @@ def operators() -> str:
 
 
 def dialects() -> str:
-    """The dialects, and where their operations are described."""
+    """Return the overview of dialects with links to their pages."""
     lines = [NOTE, "# Dialects\n", _HEAD]
     rows = ((f"[{n}](dialects/{n}.md)", str(len(_operations(n))), first_paragraph(_module(n))) for n in DIALECTS)
     return "\n".join([*lines, *table(("dialect", "operations", "what it is"), rows), ""])
 
 
 def dialect(name: str) -> str:
-    """The types, attributes and operations of a dialect; Relax's operators have a page of their own."""
+    """Return the page of a dialect's types, attributes and operations; Relax operators have a separate page."""
     lines = [NOTE, f"# The dialect `{name}`\n", f"{inspect.cleandoc(own_doc(_module(name)))}\n"]
     attributes = list(TIRAX_UNIVERSE.all_dialects[name]().attributes)
     if attributes:
@@ -80,7 +80,7 @@ def dialect(name: str) -> str:
 
 
 def _operations(name: str) -> list[type[Any]]:
-    """The operations of a dialect that are neither operators nor a plug-in's."""
+    """Return the operations of a dialect without operators and those of plug-ins."""
     ops: list[Any] = list(TIRAX_UNIVERSE.all_dialects[name]().operations)
     return sorted((op for op in ops if op.name not in OPERATORS and _is_ours(op)), key=lambda op: op.name)
 
@@ -90,7 +90,7 @@ def _is_ours(op: type[Any]) -> bool:
 
 
 def _module(name: str) -> Any:
-    """The module that says what a dialect is: the one it is defined in."""
+    """Return the module that defines a dialect."""
     from importlib import import_module
 
     places = {"sym": "sym", "relax": "relax", "tir": "tir", "host": "host", "sched": "sched"}
@@ -108,7 +108,7 @@ def _composite_row(name: str) -> tuple[str, str]:
 
 
 def first_paragraph_of(op: type[Any]) -> str:
-    """The first paragraph that says what an operation does: of its primitive, itself or what it is derived from."""
+    """Return the first paragraph of an operation's documentation: of its primitive, its own, or its base class's."""
     described = PRIMITIVES[op.SPEC.name].function if issubclass(op, Instruction) else op
     return first_paragraph(described) or next(p for c in op.__mro__ if (p := first_paragraph(c)))
 
@@ -119,7 +119,7 @@ def _description(op: type[Any]) -> str:
 
 
 def _spaced_code(text: str) -> str:
-    """A docstring as markdown: what is indented stays so; before and behind it is an empty line."""
+    """Return a docstring as Markdown, with blank lines around indented code."""
     lines: list[str] = []
     for line in text.splitlines():
         if lines and line.strip() and lines[-1].strip() and line.startswith("    ") != lines[-1].startswith("    "):
@@ -129,7 +129,7 @@ def _spaced_code(text: str) -> str:
 
 
 def section(op: type[Any]) -> list[str]:
-    """What the pages say of one operation."""
+    """Return the section of one operation."""
     lines = ["", f"## `{op.name}`\n" if issubclass(op, Operator) else f"### `{op.name}`\n", _description(op), ""]
     if issubclass(op, Operator):
         function = f"R.{op.name.removeprefix('relax.')}{inspect.signature(operator_function(op.name))}"
@@ -141,7 +141,7 @@ def section(op: type[Any]) -> list[str]:
 
 
 def _parts(op: type[Any]) -> Iterator[tuple[str, list[str]]]:
-    """Operands, attributes, results, regions and traits, each as it is shown."""
+    """Yield operands, attributes, results, regions and traits, formatted."""
     definition: OpDef = op.get_irdl_definition()
     is_operator = issubclass(op, Operator)
     yield "operands", _operands(op) if is_operator else [_shown(n, d) for n, d in definition.operands]
@@ -164,7 +164,7 @@ def _operator_attributes(op: type[Operator]) -> list[str]:
 
 
 def _default(default: Any) -> str:
-    """An attribute's default: a data type by its name."""
+    """Return an attribute's default as text; a data type by its name."""
     return repr(dtype_name(default) if isinstance(default, Attribute) else default)
 
 
@@ -183,7 +183,7 @@ def _mark(part: Any) -> str:
 
 
 def _constraint(constraint: Any) -> str:
-    """What a part may be; nothing where it may be anything."""
+    """Return a constraint as text; empty if it accepts anything."""
     match constraint:
         case RangeLengthConstraint():
             return _constraint(constraint.constraint)

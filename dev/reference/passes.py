@@ -1,4 +1,4 @@
-"""docs/reference/passes.md."""
+"""Generate docs/reference/passes.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .markdown import NOTE, first_paragraph
 
 
 def passes() -> str:
-    """The passes with their options."""
+    """Return the page of passes with their options."""
     from ...driver.pipelines import pipelines_of
     from ...universe import TIRAX_UNIVERSE, passes_by_room
 

@@ -1,4 +1,4 @@
-"""What editors complete and show of names that come from tables: operators, primitives of schedules, names of `T`."""
+"""Generate editor stubs for names that come from tables: operators, schedule primitives, names of `T`."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ from ..handles.from_script import function_decorator
 prim_func = function_decorator("tir")
 """
 _LANES = (2, 4, 8, 16, 32, 64)
-"""Of vectors that have a name in stubs; scripts may say any number."""
+"""The vector lengths that are named in stubs; scripts may use any."""
 
 
 def operator_stub() -> str:
-    """A function for each operator; those in a namespace are in a class of its name."""
+    """Return a stub with a function for each operator; namespaces are classes."""
     ours = [name for name, cls in OPERATORS.items() if cls.__module__.startswith(("tirax.", "abc"))]
     names = sorted([*ours, *COMPOSITES])
     lines = [_WRITTEN, _OPERATORS]
@@ -75,7 +75,7 @@ def _function(name: str) -> Iterator[str]:
 
 
 def steps_stub() -> str:
-    """The primitives of this package, as methods of a class that `Schedule` is derived from."""
+    """Return a stub of the primitives of this package, as methods of a base class of `Schedule`."""
     ours = {name: p for name, p in sorted(PRIMITIVES.items()) if p.function.__module__.startswith("tirax.")}
     return "\n".join([_WRITTEN, _STEPS, *(f"    {line}" for p in ours.values() for line in _step(p))]) + "\n"
 
@@ -88,7 +88,7 @@ def _step(primitive: Primitive) -> Iterator[str]:
 
 
 def script_stub() -> str:
-    """The module `T`: what can be called outside of scripts, too, and what is read in them only."""
+    """Return a stub of the module `T`: callable names, and those that are only parsed in scripts."""
     names = [name for name in dir(script) if name != "prim_func"]
     all_ = f"__all__ = {script.__all__}\n__tirax_script_dialect__: str"
     return "\n".join([_WRITTEN, _SCRIPT, *_names(script, names), *_vectors(), *_devices(), all_]) + "\n"
@@ -100,21 +100,21 @@ def _vectors() -> Iterator[str]:
 
 
 def _devices() -> Iterator[str]:
-    """Intrinsics that scripts of other devices have: read and printed, never compiled."""
+    """Yield intrinsics of other devices: parsed and printed, but not compiled."""
     for name in DEVICE_NAMES:
         yield f"def {name}(*args: Any, dtype: Any = ...) -> Any:"
         yield '    """An intrinsic of another device."""'
 
 
 def tir_stub() -> str:
-    """The names of `tvm.tir` that lie elsewhere."""
+    """Return a stub of the names of `tvm.tir` that are defined elsewhere."""
     head = "from typing import Any\n\nfrom ...handles.tir.prim_expr import PrimExpr\n"
     names = [name for name in sorted(tir.__all__) if not isinstance(getattr(tir, name), ModuleType)]
     return "\n".join([_WRITTEN, head, *_names(tir, names)]) + "\n"
 
 
 def _names(module: ModuleType, names: Iterable[str]) -> Iterator[str]:
-    """Names of a module of `tvm_api`, which lie elsewhere or are made when the program runs."""
+    """Yield stubs of names of a `tvm_api` module that are defined elsewhere or created at run time."""
     for name in names:
         value = getattr(module, name)
         if name in (*DTYPES, "boolean", "handle"):  # which annotate parameters
@@ -131,7 +131,7 @@ def _names(module: ModuleType, names: Iterable[str]) -> Iterator[str]:
 
 
 def _is_written(value: Any) -> bool:
-    """Whether a class or a function stands in a file by its name, rather than being made."""
+    """Return whether a class or function is defined in a file under its name, rather than created at run time."""
     if not isinstance(value, type | FunctionType) or value.__module__ not in sys.modules:
         return False
     code = getattr(inspect.unwrap(value), "__code__", None)
@@ -141,7 +141,7 @@ def _is_written(value: Any) -> bool:
 
 
 def _class(name: str, described: Any, init: Callable[..., Any]) -> Iterator[str]:
-    """A class of expressions, with the parameters of what makes one."""
+    """Yield the stub of an expression class with the parameters of its constructor."""
     yield f"class {name}(PrimExpr):"
     yield f"    {_quoted(described)}"
     yield f"    def __init__(self, {_parameters(inspect.signature(init))}) -> None: ..."
@@ -153,7 +153,7 @@ def _quoted(described: Any) -> str:
 
 
 def _parameters(signature: inspect.Signature, typed: bool = False) -> str:
-    """The parameters with the defaults that have a text; where they are not `typed`, the docstrings say the kinds."""
+    """Return the parameters with printable defaults; unless `typed`, types are left to the docstrings."""
     shown: list[str] = []
     for parameter in signature.parameters.values():
         name = f"{parameter.name}_" if keyword.iskeyword(parameter.name) else parameter.name
@@ -174,6 +174,6 @@ STUBS: dict[str, Callable[[], str]] = {
     "tvm_api/script/tir.pyi": script_stub,
     "tvm_api/tir/_exported.pyi": tir_stub,
 }
-"""The stubs, from the root of the repository, and what writes each."""
+"""The stub files relative to the repository root, and the function that generates each."""
 
 __all__ = ["STUBS"]

@@ -1,4 +1,4 @@
-"""How operations are written, from what reads and prints them; from their docstrings where that is code."""
+"""The syntax of operations, from their parsers and printers, or from docstrings if those are code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .markdown import own_doc
 
 
 def syntax(op: type[IRDLOperation]) -> str | None:
-    """How an operation is written: `…` goes on, `( … )?` may be absent. None where nothing says it."""
+    """Return the syntax of an operation: `…` repeats, `( … )?` is optional. None if it is not documented."""
     if issubclass(op, Operator):
         return _of_operator(op)
     if issubclass(op, Instruction):
@@ -69,7 +69,7 @@ def _results(op: type[IRDLOperation]) -> str:
 
 
 def _documented(op: type[Any]) -> str | None:
-    """What the docstring of an operation, or of what it is derived from, has as code."""
+    """Return the code block in the docstring of an operation or its base class."""
     prefix = op.name.partition(".")[0]
     for cls in op.__mro__:
         doc = inspect.cleandoc(own_doc(cls))

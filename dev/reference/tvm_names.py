@@ -1,4 +1,4 @@
-"""docs/reference/tvm_api.md."""
+"""Generate docs/reference/tvm_api.md."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .markdown import NOTE, table
 
 _PACKAGE = "tirax.tvm_api"
 _INTERNAL = frozenset(("dlight_rules", "handles", "operators", "passes"))
-"""Folders of what the names of TVM are bound to."""
+"""Folders with the implementations of TVM's names."""
 
 
 def tvm_api() -> str:
-    """The modules of TVM that are here, with their names."""
+    """Return the page of the provided TVM modules and their names."""
     head = """\
 `import tirax.tvm_api as tvm`: these names are those of [api.md](api.md), of the [operators](operators.md) and of the
 [passes](passes.md), where TVM has them. What is left out is in [left_out.md](left_out.md).
@@ -26,7 +26,7 @@ def tvm_api() -> str:
 
 
 def _modules() -> Iterator[tuple[str, list[str]]]:
-    """Each module by TVM's path, with what it has beside other modules."""
+    """Yield each module by TVM's path, with its names other than modules."""
     root = Path(import_module(_PACKAGE).__file__ or "").parent
     files = (p.relative_to(root).with_suffix("") for p in root.rglob("*.py"))
     dotted = (
@@ -44,7 +44,7 @@ def _modules() -> Iterator[tuple[str, list[str]]]:
 
 
 def _names(module: ModuleType) -> Iterator[str]:
-    """What a module offers: what it lists, or else what it defines."""
+    """Yield the names that a module exports: its `__all__`, or else its definitions."""
     lists = "__dir__" in vars(module) or getattr(module, "__file__", None) is None
     names = dir(module) if lists else vars(module).get("__all__")
     if names is None:
