@@ -1,7 +1,7 @@
-"""Typed diagnostics: where, what was expected, what was found, what to do.
+"""Typed diagnostics with location, expected and found values, and a hint.
 
-Every error that a user can cause is a `TiraxError` or a subclass of it. `str(error)` is the whole message; with a
-location it shows the line of the source and a caret below the place.
+Every error that a user can cause is a `TiraxError` or a subclass of it. `str(error)` is the full message;
+with a location it shows the source line and a caret below the position.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 _MAX_SOURCES = 256
 _MAX_SOURCE_BYTES = 1 << 26
 _sources: OrderedDict[str, tuple[int, list[str]]] = OrderedDict()
-"""Texts by name, the last ones: their sizes, and their lines."""
+"""The most recently registered texts by name: their sizes and lines."""
 
 
 def register_source(name: str, text: str) -> None:
-    """Remember the text of `name` (a path or a made-up name such as `<string>`) so that diagnostics can quote it."""
+    """Register the text of `name` (a path or a made-up name such as `<string>`) so that diagnostics can quote it."""
     _sources[name] = len(text), text.splitlines()
     _sources.move_to_end(name)
     size = sum(size for size, _ in _sources.values())
@@ -35,9 +35,10 @@ def register_source(name: str, text: str) -> None:
 
 
 def register_text(name: str, text: str) -> str:
-    """Remember a text that no file has, and give the name of it: places in another text of `name` are not in this one.
+    """Register a text that is not a file under a unique name, so that locations in other texts of that name
+    stay separate.
 
-    `<string>` -> `<string>#3c9d01f2`, which diagnostics show as `<string>`. What is no made-up name stays as it is.
+    `<string>` -> `<string>#3c9d01f2`, which diagnostics show as `<string>`. Names without `<…>` are unchanged.
     """
     own = f"{name}#{crc32(text.encode(errors='surrogatepass')):08x}" if name.startswith("<") else name
     register_source(own, text)
@@ -45,7 +46,7 @@ def register_text(name: str, text: str) -> str:
 
 
 def source_line(name: str, line: int) -> str | None:
-    """The text of a line (1-based) of a registered source or of a file on disk, None where it cannot be had."""
+    """Return a line (1-based) of a registered source or of a file on disk, None if it is not available."""
     known = _sources.get(name)
     if known is not None:
         lines = known[1]
@@ -54,7 +55,7 @@ def source_line(name: str, line: int) -> str | None:
 
 
 def source_text(name: str) -> str | None:
-    """The whole text of a registered source or of a file on disk, None where it cannot be had."""
+    """Return the text of a registered source or of a file on disk, None if it is not available."""
     known = _sources.get(name)
     if known is not None:
         return "\n".join(known[1])
@@ -62,12 +63,12 @@ def source_text(name: str) -> str | None:
 
 
 def shown_name(source: str) -> str:
-    """The name of a source as it was given, without what `register_text` added."""
+    """Return the name of a source without the suffix that `register_text` appends."""
     return source.rpartition("#")[0] if source.startswith("<") and "#" in source else source
 
 
 def _is_source(path: str) -> bool:
-    """Whether a file can be quoted: text that was read may name any file as its place, `/dev/zero`, too."""
+    """Return whether a file can be quoted. Locations in untrusted text may name any file, even `/dev/zero`."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):  # ValueError: a NUL in the name
@@ -77,7 +78,7 @@ def _is_source(path: str) -> bool:
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a source: 1-based line and column; `end_column` is exclusive and on the same line."""
+    """A position in a source: 1-based line and column; `end_column` is exclusive and on the same line."""
 
     file: str
     line: int
@@ -88,7 +89,7 @@ class SourceLocation:
         return f"{shown_name(self.file)}:{self.line}:{self.column}"
 
     def render(self) -> str:
-        """`file:line:column`, the line itself and a caret (or a run of carets) below the place."""
+        """Return `file:line:column`, the source line, and carets below the position."""
         text = source_line(self.file, self.line)
         if text is None:
             return str(self)
@@ -99,10 +100,11 @@ class SourceLocation:
 
 
 class TiraxError(DiagnosticException, RuntimeError):
-    """The base of all errors that a user of tirax can cause.
+    """The base class of all errors that a user of tirax can cause.
 
-    `message` says what is wrong; `location` where; `expected` and `found` the two sides of a mismatch; `hint` what to
-    do; `notes` are further lines, one each (the other problems of the same kind, the IR around the place, …).
+    `message` states the problem and `location` its position; `expected` and `found` are the two sides of a
+    mismatch; `hint` says what to do; `notes` are further lines (other problems of the same kind, the
+    surrounding IR, …).
     """
 
     def __init__(
@@ -138,34 +140,34 @@ class TiraxError(DiagnosticException, RuntimeError):
 
 
 class VerifyError(TiraxError, VerifyException):
-    """IR that is not well formed."""
+    """Raised for IR that is not well-formed."""
 
 
 class ShapeError(TiraxError, ValueError):
-    """Shapes that do not fit together."""
+    """Raised for incompatible shapes."""
 
 
 class DTypeError(TiraxError, TypeError):
-    """A data type that is unknown or does not fit."""
+    """Raised for an unknown or unsuitable data type."""
 
 
 class ArgumentsError(TiraxError, TypeError):
-    """A call with too many arguments, or too few."""
+    """Raised for a call with too many or too few arguments."""
 
 
 class NameLookupError(TiraxError, KeyError, ValueError):
-    """A name that nothing answers to; `str` as all diagnostics, not KeyError's quoted form. TVM's are ValueErrors."""
+    """Raised for an unknown name. `str` is the usual message, not KeyError's quoted form; in TVM these are ValueErrors."""
 
     __str__ = TiraxError.__str__
 
 
 class UnsupportedError(TiraxError, NotImplementedError):
-    """Something that is right but that tirax cannot do (all such things of one input at once, in `notes`)."""
+    """Raised for valid input that tirax does not support; `notes` list all such features of an input."""
 
 
 @contextmanager
 def nesting_checked() -> Iterator[None]:
-    """Raise `TiraxError` in place of Python's `RecursionError`: around what goes along a program by calls of itself."""
+    """Raise `TiraxError` in place of Python's `RecursionError` while a program is traversed recursively."""
     try:
         yield
     except RecursionError as error:
@@ -176,9 +178,9 @@ def nesting_checked() -> Iterator[None]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
-    """A hint for a misspelt name: `did you mean 'x'?`, or None when nothing known is near.
+    """Return the hint `did you mean 'x'?` for a misspelt name, or None if no known name is close.
 
-    Names as `__test__` are what Python or a library asks for, which nobody has misspelt.
+    Names like `__test__` get none: Python and libraries look them up, no user misspelt them.
     """
     if name.startswith("__"):
         return None
@@ -190,14 +192,14 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], location: SourceLocation | None = None) -> NameLookupError:
-    """The error for a name of `kind` (`pass`, `function`, …) that is not among `known`, with a suggestion."""
+    """Return the error for a name of `kind` (`pass`, `function`, …) that is not in `known`, with a suggestion."""
     names = sorted(known)
     hint = suggestion(name, names) or (f"known: {', '.join(names)}" if 0 < len(names) <= 20 else None)
     return NameLookupError(f"unknown {kind} '{name}'", location=location, hint=hint)
 
 
 def raised_outside(error: BaseException) -> SourceLocation | None:
-    """Where in code that is neither ours nor a library's an exception arose: in a plug-in, or a file of the user's."""
+    """Return where an exception was raised in a plug-in's or user's code, None if it was raised in ours or a library's."""
     if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
         return SourceLocation(error.filename, error.lineno, 1)
     place = None

@@ -1,4 +1,4 @@
-"""What this machine has: cores that this process may use, and caches. Neither the compiler nor the runtime."""
+"""The hardware of this machine: the cores that this process may use, and the caches."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: those it is bound to, and no more than the quota of its container."""
+    """Return the cores that this process may use, by its affinity and the quota of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, cpu_quota(_QUOTA)))
 
 
 def build_threads() -> int:
-    """How many threads a build uses: `TIRAX_BUILD_THREADS`, else the cores of this process. Raises `TiraxError`."""
+    """Return the number of threads of a build: `TIRAX_BUILD_THREADS`, else all usable cores. Raises `TiraxError`."""
     text = os.environ.get(BUILD_THREADS, "").strip()
     if not text:
         return usable_cores()
@@ -35,7 +35,7 @@ def build_threads() -> int:
 
 
 def cpu_quota(file: Path) -> int:
-    """The cores that a container may use: `quota period` in microseconds, `max` for no limit; 1024 for none."""
+    """Return the cores that a container may use, from a file `quota period` (microseconds); 1024 for no limit (`max`)."""
     try:
         quota, period = file.read_text().split()
     except (OSError, ValueError):  # another system, or no container
@@ -45,7 +45,7 @@ def cpu_quota(file: Path) -> int:
 
 @dataclass(frozen=True)
 class Caches:
-    """Sizes in bytes: of the data caches that a core has, and of the last one, which cores share."""
+    """Cache sizes in bytes: a core's data caches, and the last-level cache, which cores share."""
 
     l1d: int = 32 << 10
     l2: int = 512 << 10
@@ -54,12 +54,14 @@ class Caches:
 
 @cache
 def host_caches() -> Caches:
-    """The caches of this machine; what the system does not say is as in `Caches()`."""
+    """Return the caches of this machine; sizes that the system does not report default to `Caches()`."""
     return caches_of(_CACHES)
 
 
 def caches_of(folder: Path) -> Caches:
-    """What Linux says of the caches of a core; a cache that is missing is the next smaller one, or as in `Caches()`."""
+    """Return the caches that Linux reports for a core; a missing level defaults to the next smaller one, or to
+    `Caches()`.
+    """
     sizes = dict(_levels(folder))
     if 1 not in sizes:
         sizes = {level: size for level, size in _configured().items() if size > 0} | sizes
@@ -69,18 +71,18 @@ def caches_of(folder: Path) -> Caches:
 
 
 def _levels(folder: Path) -> Iterator[tuple[int, int]]:
-    """(level, bytes) of each cache of data."""
+    """Yield (level, bytes) of each data cache."""
     for index in sorted(folder.glob("index*")):
         try:
             level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
             if kind != "Instruction":
                 yield int(level), int(size[:-1]) * _UNITS[size[-1]] if size[-1] in _UNITS else int(size)
-        except (OSError, ValueError, IndexError):  # what a system does not say is not known
+        except (OSError, ValueError, IndexError):  # not reported by this system
             continue
 
 
 def _configured() -> dict[int, int]:
-    """The same by the C library, 0 where it does not know."""
+    """Return the sizes by level according to the C library, 0 if unknown."""
     names = {1: "SC_LEVEL1_DCACHE_SIZE", 2: "SC_LEVEL2_CACHE_SIZE", 3: "SC_LEVEL3_CACHE_SIZE"}
     known = getattr(os, "sysconf_names", {})
     return {level: os.sysconf(name) for level, name in names.items() if name in known}

@@ -1,7 +1,7 @@
-"""Locks that a child of fork can take.
+"""Locks that are safe across fork.
 
-A child has one thread, the one that forked. What any other thread held at that moment nobody lets go of there, so that
-the child opens these locks; and a fork waits for LLVM, whose state no child could mend.
+A forked child has only the thread that forked, so a lock that another thread held would stay locked for
+ever: the child resets these locks. A fork also waits for LLVM, whose state a child could not repair.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from weakref import WeakSet
 
 
 class Lock:
-    """For `with`. A thread may take it again; the child of a fork finds it open unless its own thread holds it.
+    """A reentrant lock for `with`. After a fork, the child resets it unless the forking thread holds it.
 
-    What it guards is whole after every statement: an assignment, or one change of a dict.
+    Guarded state must be consistent after every statement: each changes it by one assignment or dict update.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Lock:
         self._lock.release()
 
     def open_in_child(self) -> None:
-        """Make it anew where a thread holds it that this process does not have."""
+        """Replace the lock if a thread that does not exist in this process holds it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -40,7 +40,7 @@ class Lock:
 
 _locks: WeakSet[Lock] = WeakSet()
 _entered: list[Any] = []
-"""LLVM's lock between the hooks of a fork."""
+"""LLVM's lock, between the hooks of a fork."""
 
 
 def _enter_llvm() -> None:

@@ -26,26 +26,26 @@ MOVED = {
     "tirax.tools.fuzz": "tirax.dev.fuzz",
     "tirax.tools.reference": "tirax.dev.reference",
 }
-"""The path of a module or of a package in 0.1 -> its path now; modules of a package moved with it."""
+"""Old module and package paths (0.1) and their current ones; modules of a package moved with it."""
 
 
 def current_path(path: str) -> str | None:
-    """The path of a module by its old one, None where it did not move."""
+    """Return the current path of a module that moved, None for any other."""
     package, _, rest = path.rpartition(".")
     return MOVED.get(path) or (f"{MOVED[package]}.{rest}" if package in MOVED else None)
 
 
 class MovedFinder(MetaPathFinder, Loader):
-    """Imports the module at the new path under the old one, too: both are one object."""
+    """A finder that imports the current module under its old path, as the same object."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A spec for a path in `MOVED`, None for any other."""
+        """Return a spec for a path in `MOVED`, None for any other."""
         return ModuleSpec(fullname, self) if current_path(fullname) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module at the new path."""
+        """Return the module at the current path."""
         path = current_path(spec.name) or spec.name
         warnings.warn(f"{spec.name} is now {path}", DeprecationWarning, stacklevel=2)
         module = import_module(path)
@@ -53,14 +53,14 @@ class MovedFinder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back its own spec: it has run already."""
+        """Restore the module's own spec; it was executed already."""
         spec = module.__spec__
         if spec is not None:
             module.__spec__ = spec.loader_state
 
 
 def install_finder() -> None:
-    """Put the finder before those of the file system, which would load a moved package's modules a second time."""
+    """Install the finder before those of the file system, which would load a moved package's modules twice."""
     if not any(isinstance(finder, MovedFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, MovedFinder())
 

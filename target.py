@@ -1,10 +1,10 @@
-"""What code is generated for: `Target("llvm")` is this machine, `Target("llvm -mcpu=znver4 -num-cores=8")` another.
+"""The target of code generation: `Target("llvm")` is this machine, `Target("llvm -mcpu=znver4 -num-cores=8")` another.
 
-Options are those of TVM's target strings that mean something for a CPU: `-mcpu`, `-mtriple`, `-mattr`, `-num-cores`,
-`-vector-width` (bits), `-l1d-size`, `-l2-size`, `-l3-size` (bytes of a core's data caches and of the one that cores
-share; by default those of this machine, or of the processor), and `-math`, which says how elementary functions are
-computed: `polynomial` (the default; see docs/vector_math.md) or `libm`, by the C library; `-keys`, `-device`, `-model`,
-`-tag` are accepted and change nothing.
+The options are those of TVM's target strings that apply to CPUs: `-mcpu`, `-mtriple`, `-mattr`,
+`-num-cores`, `-vector-width` (bits), `-l1d-size`, `-l2-size`, `-l3-size` (bytes of a core's data caches and
+of the shared last-level cache; by default those of this machine, or of the processor), and `-math`, the
+implementation of elementary functions: `polynomial` (the default; see docs/vector_math.md) or `libm`, the C
+library's. `-keys`, `-device`, `-model` and `-tag` are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from .runtime.host import host
 
 
 class TargetError(TiraxError, ValueError):
-    """A target string that is not understood."""
+    """Raised for an invalid target string."""
 
 
 _WITHOUT_EFFECT = frozenset(("keys", "device", "model", "tag"))
 _LISTS = frozenset(("keys", "mattr"))
-"""Options that are lists, separated by commas."""
+"""Options whose values are comma-separated lists."""
 _CACHES = {"l1d-size": "l1d", "l2-size": "l2", "l3-size": "l3"}
 _OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math", *_CACHES)) | _WITHOUT_EFFECT
 _MATH = ("polynomial", "libm")
@@ -89,17 +89,17 @@ _CPU_CACHES: dict[str, Caches] = {
     **dict.fromkeys(_names("neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2"), Caches(64 * _KIB, 1 * _MIB, 32 * _MIB)),
     **dict.fromkeys(_names("apple-m1 apple-m2 apple-m3"), Caches(128 * _KIB, 4 * _MIB, 8 * _MIB)),
 }
-"""What processors have, a core's share where several share a second-level cache; others have `Caches()`."""
+"""The caches of known processors, with a core's share of a shared second-level cache; others have `Caches()`."""
 _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
 
 _TUNING = ("allow-", "branchfusion", "evex", "false-deps-", "fast-", "idiv", "macrofusion", "prefer-", "slow-")
-"""How LLVM's names of x86 features begin that say what is fast, not what there is: a processor reports none of them."""
+"""Prefixes of LLVM's x86 features that describe tuning, not capabilities: processors report none of them."""
 _WORD_DOTS = frozenset({"avx512vnni", "avxvnni"})
 """Features with `vpdpwssd`."""
 
 
 def _check_feature(name: str, triple: str) -> None:
-    """Raise `TargetError` for no feature of x86; LLVM would only warn. Only the host's names can be had from LLVM."""
+    """Raise `TargetError` for an unknown x86 feature; LLVM would only warn. LLVM lists feature names of the host only."""
     known = {n for n, _ in host().features}
     if not (_is_x86(triple) and _is_x86(host().triple)) or name in known or name.startswith(_TUNING):
         return
@@ -107,12 +107,16 @@ def _check_feature(name: str, triple: str) -> None:
 
 
 def tile_vectors(registers: int) -> tuple[int, ...]:
-    """So many vectors a tile of registers is wide, the best first: 24 columns of 8 lanes are one tile of three."""
+    """Return the possible widths of a register tile in vectors, the best first: 24 columns of 8 lanes are one
+    tile of three.
+    """
     return (4, 3, 2) if registers >= 32 else (2, 3)
 
 
 def host_triple() -> str:
-    """The triple of this machine, whose vendor says nothing of code: LLVM's own builds call that of a PC `pc`."""
+    """Return the triple of this machine. Its vendor is normalized, as it has no effect on code: LLVM's own
+    builds use `pc`.
+    """
     triple = host().triple
     return triple.replace("-unknown-linux", "-pc-linux") if _is_x86(triple) else triple
 
@@ -122,11 +126,10 @@ _current: ContextVar[tuple[Target, ...]] = ContextVar("tirax_targets", default=(
 
 @dataclass(frozen=True)
 class Target:
-    """A parsed target; equal where its canonical text is. Raises `TargetError`, or `NameLookupError`
-    with a suggestion.
+    """A parsed target; equal if its canonical text is. Raises `TargetError`, or `NameLookupError` with a suggestion.
 
-    It is made of a text, of a dictionary such as `{"kind": "llvm", "num-cores": 8}`, or of another target. `with
-    target:` makes it the one that `Target.current()` gives.
+    It is created from a text, a dictionary such as `{"kind": "llvm", "num-cores": 8}`, or another target.
+    Within `with target:` it is the target that `Target.current()` returns.
     """
 
     text: str = "llvm"
@@ -138,7 +141,7 @@ class Target:
     vector_registers: int = field(init=False, compare=False)
     cores: int = field(init=False, compare=False)
     core_limit: int = field(init=False, compare=False)
-    """The cores that `-num-cores` allows, 0 where it is not given: then those of the machine that runs the code."""
+    """The value of `-num-cores`; 0 if unset, which means the cores of the machine that runs the code."""
     caches: Caches = field(init=False, compare=False)
     math: str = field(init=False, compare=False)
 
@@ -163,9 +166,10 @@ class Target:
         object.__setattr__(self, name, value)
 
     def _set_features(self, options: dict[str, str], native: bool) -> None:
-        """The enabled features, and LLVM's string of features.
+        """Set the enabled features and LLVM's feature string.
 
-        There 512-bit vectors are not avoided, nor instructions that multiply words and add: chains of them are short.
+        The string does not discourage 512-bit vectors nor dot products of words: their dependence chains are short
+        here.
         """
         requested = [f for f in options.get("mattr", "").split(",") if f]
         for item in requested:
@@ -187,35 +191,37 @@ class Target:
         self._set("feature_string", ",".join(flags))
 
     def _with_caches(self, options: dict[str, str], native: bool) -> Caches:
-        """The caches of this machine or of the processor, but those that are given."""
+        """Return the caches of this machine or processor, overridden by the options."""
         explicit = {_CACHES[k]: _number(self.text, k, v) for k, v in options.items() if k in _CACHES}
         return replace(host_caches() if native else _CPU_CACHES.get(self.cpu, Caches()), **explicit)
 
     @property
     def has_fma(self) -> bool:
-        """Whether there are instructions that multiply and add with one rounding."""
+        """True if there are fused multiply-add instructions."""
         return "fma" in self.features or not _is_x86(self.triple)
 
     @property
     def compresses_vectors(self) -> bool:
-        """Whether an instruction moves lanes of a vector that a mask takes to its beginning."""
+        """True if an instruction moves the lanes selected by a mask to the front of a vector."""
         return "avx512f" in self.features
 
     @staticmethod
     def host() -> Target:
-        """This machine."""
+        """Return the target of this machine."""
         return _host_target()
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
-        """The target of the innermost `with`. Outside: None, or `TargetError` unless `allow_none`."""
+        """Return the target of the innermost `with`. Without one, return None, or raise `TargetError` unless
+        `allow_none`.
+        """
         entered = _current.get()
         if not entered and not allow_none:
             raise TargetError("no target was entered", hint='with Target("llvm"): …')
         return entered[-1] if entered else None
 
     def __tirax_script_value__(self) -> str:
-        """What a captured target is in a script: its text."""
+        """Return the text of the target, its value when a script captures it."""
         return str(self)
 
     def __enter__(self) -> Target:
@@ -226,14 +232,14 @@ class Target:
         _current.set(_current.get()[:-1])
 
     def export(self) -> dict[str, Any]:
-        """The target as a dictionary, of which `Target` makes the same one again."""
+        """Return the target as a dictionary, from which `Target` creates an equal one."""
         options = _parse(self.text)
         numbers = {k: int(v) for k, v in options.items() if v.isdecimal()}
         lists = {k: v.split(",") for k, v in options.items() if k in _LISTS}
         return {"kind": "llvm", **options, **numbers, **lists}
 
     def lanes(self, dtype: str) -> int:
-        """How many elements of a dtype (`float32`, `bfloat16`, `int8`, `bool`, …) one vector register holds."""
+        """Return how many elements of a dtype (`float32`, `bfloat16`, `int8`, `bool`, …) fit into a vector register."""
         match = _DTYPE.fullmatch(dtype)
         if match is None:
             raise DTypeError(f"dtype '{dtype}' has no vectors", expected="a number type, such as float32 or int8")
@@ -277,7 +283,7 @@ def _choice(text: str, option: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def text_of(config: Mapping[str, Any]) -> str:
-    """The target string of a dictionary; what is empty says nothing."""
+    """Return the target string of a dictionary; empty entries are omitted."""
     if "kind" not in config:
         raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=dict(config))
     options = {k: ",".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for k, v in config.items()}
@@ -292,7 +298,7 @@ def _place(text: str, part: str) -> SourceLocation:
 
 
 def _joined(parts: Sequence[str]) -> list[str]:
-    """`--num-cores 16` as `--num-cores=16`."""
+    """Join options with their values: `--num-cores 16` -> `--num-cores=16`."""
     out: list[str] = []
     for part in parts:
         if not part.startswith("-") and out and "=" not in out[-1]:
@@ -303,7 +309,7 @@ def _joined(parts: Sequence[str]) -> list[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a target string, one at least. Raises `TargetError` for an empty one, or an open quotation mark."""
+    """Split a target string into words. Raises `TargetError` for an empty string or an unclosed quotation mark."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -314,7 +320,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _parse(text: str) -> dict[str, str]:
-    """The options of a target string, in order."""
+    """Return the options of a target string, in order."""
     kind, *rest = words_of(text)
     if kind in _FOREIGN_KINDS:
         raise UnsupportedError(f"target kind '{kind}'", expected="llvm", hint="tirax generates code for CPUs only")
@@ -333,5 +339,5 @@ def _parse(text: str) -> dict[str, str]:
 
 
 def has_scalable_vectors(target: Target | str | None) -> bool:
-    """Whether a target, or what describes one, has vectors of a length that the machine sets: SVE of AArch64."""
+    """Return whether a target, or its description, has scalable vectors (AArch64 SVE)."""
     return re.search(r"-mattr=\S*\+sve\b", str(target)) is not None

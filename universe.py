@@ -1,7 +1,7 @@
-"""What tirax brings to xDSL: dialects, passes and targets, each loaded when it is first asked for.
+"""tirax's dialects, passes and targets for xDSL, each loaded on first use.
 
-`xdsl-opt` finds this through the entry point `xdsl.universe`; `tirax-opt` uses the same tables. One more pass is one
-more row.
+`xdsl-opt` finds them through the entry point `xdsl.universe`; `tirax-opt` uses the same tables. A new pass
+is one more row.
 """
 
 from __future__ import annotations
@@ -192,16 +192,16 @@ _TARGETS: dict[str, str] = {
 
 
 class PluginError(TiraxError, ImportError):
-    """A plug-in that cannot be loaded."""
+    """Raised for a plug-in that cannot be loaded."""
 
     __str__ = TiraxError.__str__
 
 
 def load_plugin(entry: EntryPoint) -> Any:
-    """What an entry point names. Raises `PluginError` with the plug-in's name and the line that raised."""
+    """Load the object of an entry point. Raises `PluginError` with the plug-in's name and the line that raised."""
     try:
         return entry.load()
-    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that has to be named
+    except Exception as error:  # whatever a plug-in raises, the error must name the plug-in
         package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
         raise PluginError(
             f"the plug-in '{entry.name}'{package} cannot be loaded",
@@ -214,7 +214,7 @@ def load_plugin(entry: EntryPoint) -> Any:
 
 @cache
 def full_universe() -> Universe:
-    """What tirax, xDSL and plug-ins (the entry points `xdsl.universe`) bring. Raises `PluginError`."""
+    """Return what tirax, xDSL and plug-ins (the entry points `xdsl.universe`) provide. Raises `PluginError`."""
     for entry in entry_points(group="xdsl.universe"):
         if not isinstance(load_plugin(entry), Universe):
             expected = "an xdsl.universe.Universe"
@@ -231,19 +231,19 @@ def _lazy(path: str) -> Callable[[], Any]:
 
 
 def pass_classes(of_tir: bool) -> dict[str, str]:
-    """The passes that transform tensor functions, or those that transform Relax: their classes and where these are."""
+    """Return the passes on tensor functions, or those on Relax, as class names with their modules."""
     rows = [path.split(":") for path in _ALL_PASSES.values() if path.startswith(("transforms.", "tvm_api.passes."))]
     return {name: module for module, name in rows if (module.split(".")[-2] == "tir") is of_tir}
 
 
 def pass_names(of_tir: bool) -> list[str]:
-    """The passes that work on tensor functions and below them, or those that work on Relax, by name."""
+    """Return the names of the passes on tensor functions and lower levels, or of those on Relax."""
     below = ("transforms.tir.", "tvm_api.passes.tir.", "schedule.", "lowering.")
     return [name for name, path in _ALL_PASSES.items() if path.startswith(below) is of_tir]
 
 
 def passes_by_room() -> dict[str, list[str]]:
-    """The names of the passes by the folder that they are in, sorted; those of TVM's API come last."""
+    """Return the sorted pass names by package; those of TVM's API come last."""
     rooms: dict[str, list[str]] = {}
     for name, path in _ALL_PASSES.items():
         rooms.setdefault(path.split(".")[0], []).append(name)

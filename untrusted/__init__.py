@@ -1,7 +1,7 @@
-"""The gate for what comes from files of others: paths, shapes, arrays, JSON and expressions of sizes.
+"""Validation of untrusted files: paths, shapes, arrays, JSON and size expressions.
 
-Every reader of files passes what it reads through here before it opens, allocates or computes anything by it, so that
-all of them refuse the same. What is refused is an error of the reader's own class (`error`), or a `FileError`.
+Every file reader validates its input here before it opens, allocates or computes anything, so that all
+readers reject the same input. Rejections raise the reader's own error class (`error`), or a `FileError`.
 """
 
 from .expressions import ExpressionError, read_expression

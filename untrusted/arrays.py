@@ -1,4 +1,4 @@
-"""Arrays in files of numpy's: one in an `.npy` file, several in an `.npz` archive."""
+"""Read numpy's files: one array in an `.npy` file, several in an `.npz` archive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAMAGES = (
     ValueError, EOFError, OverflowError, RuntimeError, SyntaxError, TypeError, LookupError, MemoryError, struct.error,
     tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What Python's and numpy's readers of archives and headers raise of those that are damaged."""
+"""Exceptions that Python's and numpy's readers raise for damaged archives and headers."""
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _PORTION = 1 << 20
 
@@ -30,9 +30,9 @@ Array = np.ndarray[Any, Any]
 
 
 def read_arrays(path: Path, error: type[TiraxError], hint: str | None = None) -> Array | dict[str, Array]:
-    """The array of an `.npy` file, or a dictionary of those of an `.npz` file by name; nothing is unpickled.
+    """Return the array of an `.npy` file, or the arrays of an `.npz` file by name. Nothing is unpickled.
 
-    Raises `FileError`, and `error`, with `hint`, for what is damaged or holds objects of Python.
+    Raises `FileError`; raises `error`, with `hint`, for damaged files and Python objects.
     """
     name = brief(os.fspath(path))
     try:
@@ -69,7 +69,7 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
 
 
 def _read_array(file: IO[bytes], size: int) -> Array:
-    """The array of a file of so many bytes: its header is checked before memory is allocated."""
+    """Read an array from a file of `size` bytes; its header is validated before memory is allocated."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"the version {version} of the format is unknown")

@@ -1,7 +1,7 @@
-"""Expressions of sizes in files of others, read into trees: nothing is computed, and nothing is run.
+"""Parse size expressions of untrusted files into trees. Nothing is evaluated or executed.
 
-A tree is an integer, `("var", name)`, or an operator or a function's name and its operands: `("+", ("var", "n"), 1)`.
-What computing it would cost is bounded before anybody does.
+A tree is an integer, `("var", name)`, or an operator or function name with its operands: `("+", ("var",
+"n"), 1)`. The cost of evaluating it is bounded in advance.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .texts import brief
 Tree: TypeAlias = "int | float | tuple[object, ...]"
 
 MOST_TEXT = 1 << 14
-"""Characters of an expression."""
+"""Limit on the characters of an expression."""
 MOST_DEPTH = 200
 MOST_NODES = 2048
 MOST_BITS = 256
-"""Of an integer that computing the expression may come to, a symbol counted as one bit."""
+"""Limit on the bits of integers that evaluation may produce, counting a symbol as one bit."""
 MOST_TERMS = 1024
-"""Of the expression when its products are multiplied out."""
+"""Limit on the terms of the expression after its products are expanded."""
 _LITERAL_BITS = 64
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -34,21 +34,21 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Invert: "~", ast.USub: "neg",
 }  # fmt: skip
 ARITHMETIC = frozenset(("+", "-", "*", "/", "//", "%", "neg", "min", "max"))
-"""What sizes are computed with."""
+"""The operators of size arithmetic."""
 _NAME = re.compile(r"(?!.*__)[A-Za-z_]\w{0,254}", re.ASCII)
 _LEAVES = ("Symbol", "Integer", "Float", "Identity")
-"""Functions of sympy's texts that are their first argument."""
+"""Functions in sympy's notation that stand for their only argument."""
 
 
 class ExpressionError(TiraxError, ValueError):
-    """A text that is no expression of sizes, or one that would cost too much."""
+    """Raised for a text that is not a size expression, or is too expensive to evaluate."""
 
 
 def read_expression(text: object, functions: Mapping[str, str], operators: Collection[str] | None = None) -> Tree:
-    """The tree of a text in Python's notation, or as sympy writes them with functions for operators.
+    """Return the tree of a text in Python's notation, or in sympy's, which writes operators as functions.
 
-    `functions` gives the name in the tree for each that may be called, `operators` are those that may be used, all by
-    default. Raises `ExpressionError`.
+    `functions` maps the names of callable functions to their names in the tree; `operators` are the allowed
+    operators, by default all. Raises `ExpressionError`.
     """
     if not isinstance(text, str) or len(text) > MOST_TEXT:
         raise ExpressionError("the size is no text of limited length", found=brief(text))
@@ -69,7 +69,7 @@ class _Reader:
         self._nodes = 0
 
     def tree(self, node: ast.expr, depth: int) -> Tree:
-        """The tree of a piece of syntax."""
+        """Return the tree of a syntax node."""
         self._nodes += 1
         if depth > MOST_DEPTH or self._nodes > MOST_NODES:
             raise self._error("the size is an expression that is too large")
@@ -123,7 +123,7 @@ class _Reader:
         return operands[0] if name in _LEAVES and len(operands) == 1 else (self._functions[name], *operands)
 
     def _float(self, value: object) -> Tree:
-        """A number, which sympy writes as a text."""
+        """Return a number, which sympy writes as a text."""
         try:
             return self._number(float(value))  # type: ignore[arg-type]
         except (TypeError, ValueError):
@@ -132,21 +132,21 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Cost:
-    """What computing a tree takes: bits of its value, terms when it is multiplied out."""
+    """The cost of evaluating a tree: the bits of its value, and its terms after expansion."""
 
     bits: int = 1
     terms: int = 1
 
     @staticmethod
     def check(tree: Tree, text: str) -> None:
-        """Raise `ExpressionError` where it is too much."""
+        """Raise `ExpressionError` if the tree is too expensive."""
         if not isinstance(tree, tuple) or tree[0] == "var":
             return
         _Cost.of(tree, text)
 
     @staticmethod
     def of(tree: Tree, text: str) -> _Cost:
-        """The cost of a tree, of each part before that of the whole."""
+        """Return the cost of a tree. Raises `ExpressionError` if it, or a part of it, exceeds the limits."""
         if isinstance(tree, float):
             return _Cost(_LITERAL_BITS)
         if isinstance(tree, int):
@@ -162,7 +162,7 @@ class _Cost:
 
 
 def _most(parts: list[_Cost], _: list[Tree]) -> _Cost:
-    """Of what keeps its operands as they are."""
+    """Return the cost of an operation that returns one of its operands."""
     return _Cost(max((p.bits for p in parts), default=1))
 
 
@@ -178,7 +178,7 @@ def _product(parts: list[_Cost], _: list[Tree]) -> _Cost:
 
 
 def _power(parts: list[_Cost], operands: list[Tree]) -> _Cost:
-    """Of a base to a number: what only a run computes has no limit."""
+    """Return the cost of a power; without a constant exponent it exceeds the limit."""
     exponent = _constant(operands[1]) if len(operands) == 2 else None
     if exponent is None or not abs(exponent) <= MOST_BITS:
         return _TOO_MUCH
@@ -186,13 +186,13 @@ def _power(parts: list[_Cost], operands: list[Tree]) -> _Cost:
 
 
 def _shift(parts: list[_Cost], operands: list[Tree]) -> _Cost:
-    """As a product with, or a quotient by, a power of two."""
+    """Return the cost of a shift; without a constant count it exceeds the limit."""
     count = _constant(operands[1]) if len(operands) == 2 else None
     return _TOO_MUCH if count is None or not 0 <= count <= MOST_BITS else _Cost(parts[0].bits + math.ceil(count))
 
 
 def _constant(tree: Tree) -> float | None:
-    """The value of a number or a fraction, None of anything else."""
+    """Return the value of a number or fraction, None for anything else."""
     match tree:
         case int() | float():
             return tree

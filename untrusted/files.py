@@ -1,4 +1,4 @@
-"""Files that others name: regular ones, where they may be."""
+"""Open files that untrusted input names: only regular files, only where they may be."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Path = str | os.PathLike[str]
 
 MOST_PATH = 4096
 MOST_NAME = 255
-"""Bytes of a path and of each name in it, as Linux has them."""
+"""Limit on the bytes of each name in a path, as in Linux."""
 
 
 class FileError(TiraxError, OSError):
-    """A file that cannot be read: it is no file of data, or its path is none. `errno` and `filename` say more."""
+    """Raised for an invalid path and for anything but a regular file. `errno` and `filename` give details."""
 
     def __init__(self, problem: str, path: str, code: int, **details: Any):
         super().__init__(f"cannot read '{brief(path)}': {problem}", **details)
@@ -28,21 +28,21 @@ class FileError(TiraxError, OSError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file that is not there."""
+    """Raised for a file that does not exist."""
 
 
 class FolderError(FileError, IsADirectoryError):
-    """A folder where a file belongs."""
+    """Raised for a folder in place of a file."""
 
 
 _FILE_ERRORS: dict[int, type[FileError]] = {errno.ENOENT: MissingFileError, errno.EISDIR: FolderError}
 
 
 def checked_path(path: Path, folder: Path | None = None, *, missing: bool = False) -> str:
-    """The path of a regular file that is there, symbolic links followed; with `missing`, it need not be there.
+    """Return the path of an existing regular file, following symbolic links; with `missing`, it need not exist.
 
-    With `folder`, a path that a file names: it is relative, has no `..`, and stays in that folder whatever links there
-    are. Raises `FileError`; nothing is opened.
+    `folder` is for a path that a file names: it must be relative, without `..`, and stay inside the folder
+    after all links are followed. Raises `FileError`; nothing is opened.
     """
     name = os.fspath(path)
     check_name(name)
@@ -66,7 +66,7 @@ def checked_path(path: Path, folder: Path | None = None, *, missing: bool = Fals
 
 
 def check_name(name: str) -> str:
-    """A path that there can be, whatever is there. Raises `FileError`."""
+    """Return the path if the file system can represent it, whether or not it exists. Raises `FileError`."""
     if not isinstance(name, str):
         raise FileError("its path is no text", brief(name), errno.EINVAL, found=type(name).__name__)
     if not name:
@@ -114,9 +114,9 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def open_file(path: Path, folder: Path | None = None) -> io.BufferedReader:
-    """The regular file of a path, for `checked_path`'s arguments, open for reading. Raises `FileError`.
+    """Open a regular file for reading; the arguments are those of `checked_path`. Raises `FileError`.
 
-    What the path names may have changed since it was looked at: a pipe in its place is refused, not waited for.
+    The path may change between check and open: a pipe in its place is rejected without waiting for a writer.
     """
     name = checked_path(path, folder)
     try:
@@ -131,7 +131,7 @@ def open_file(path: Path, folder: Path | None = None) -> io.BufferedReader:
 
 
 def mapped_file(path: Path, folder: Path | None = None) -> memoryview:
-    """The bytes of a file, mapped into memory and read when they are looked at. Raises `FileError`."""
+    """Map a file into memory; its pages are read on access. Raises `FileError`."""
     with open_file(path, folder) as file:
         if not os.fstat(file.fileno()).st_size:
             return memoryview(b"")
@@ -142,7 +142,7 @@ def mapped_file(path: Path, folder: Path | None = None) -> memoryview:
 
 
 def read_file(path: Path, most: int, error: type[TiraxError] = TiraxError) -> bytes:
-    """The bytes of a file of at most so many. Raises `FileError`, and `error` for a larger one."""
+    """Return the bytes of a file. Raises `FileError`, and `error` if it has more than `most` bytes."""
     with open_file(path) as file:
         try:
             data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)

@@ -1,4 +1,4 @@
-"""JSON of others."""
+"""Parse untrusted JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(data: bytes | str, what: str, error: type[TiraxError], *, halves: bool = False) -> Any:
-    """The value of a JSON text in UTF-8 as its standard says: no NaN, no key twice.
+    """Parse a JSON text in UTF-8 strictly: no NaN, no duplicate keys.
 
-    Texts have no half of a surrogate pair, unless with `halves`. Raises `error`, whose message begins with `what`.
+    Lone surrogates are rejected unless `halves`. Raises `error`, whose message begins with `what`.
     """
     try:
         text = data if isinstance(data, str) else data.decode()

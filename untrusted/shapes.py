@@ -1,4 +1,4 @@
-"""Extents of arrays, and where their bytes are."""
+"""Validate array extents and byte ranges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..diagnostics import TiraxError
 from .texts import brief
 
 MOST_RANK = 64
-"""Dimensions of an array: what numpy can hold."""
+"""Limit on the dimensions of an array, which is numpy's."""
 MOST_BYTES = (1 << 63) - 1
-"""Of an array, an extent of 0 counted as 1: numpy multiplies extents so."""
+"""Limit on the bytes of an array, counting an extent of 0 as 1, as numpy does."""
 
 
 def checked_shape(extents: object, itemsize: int, what: str, error: type[TiraxError]) -> tuple[int, ...]:
-    """Extents of an array that there can be: integers from 0, at most `MOST_RANK`, whose bytes have a number.
+    """Return the extents as a tuple if they are integers from 0 on, at most `MOST_RANK`, of at most `MOST_BYTES` bytes.
 
     Raises `error`, whose message begins with `what`.
     """
@@ -31,7 +31,7 @@ def checked_shape(extents: object, itemsize: int, what: str, error: type[TiraxEr
 
 
 def checked_range(begin: object, end: object, size: int, what: str, error: type[TiraxError]) -> tuple[int, int]:
-    """Where bytes begin and end among `size`. Raises `error`, whose message begins with `what`."""
+    """Return the begin and end of a byte range within `size` bytes. Raises `error`, whose message begins with `what`."""
     if type(begin) is not int or type(end) is not int or not 0 <= begin <= end <= size:
         byte_range = f"{brief(begin)} to {brief(end)}"
         raise error(f"{what}: bytes that are not there", expected=f"within 0 to {size}", found=byte_range)
@@ -39,7 +39,7 @@ def checked_range(begin: object, end: object, size: int, what: str, error: type[
 
 
 def check_filled(ranges: Iterable[tuple[int, int, str]], size: int, what: str, error: type[TiraxError]) -> None:
-    """Ranges of bytes with the names of their owners fill `size` bytes: none overlap and nothing is between them.
+    """Check that byte ranges, each with its owner's name, cover `size` bytes without gaps and overlaps.
 
     Raises `error`, whose message begins with `what`.
     """

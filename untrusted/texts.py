@@ -1,14 +1,14 @@
-"""Values of others in messages."""
+"""Quote untrusted values in messages."""
 
 from __future__ import annotations
 
 _MOST_SHOWN = 80
-"""Characters of a value, and elements of a list."""
+"""Limit on the characters of a value, and on the elements of a list."""
 _MOST_BITS = 256
 
 
 def brief(value: object) -> str:
-    """A value as it is shown in a message: of limited length, on one line, printable in every encoding."""
+    """Return a value for a message: shortened, on one line, printable in every encoding."""
     text = value if isinstance(value, str) else _shown(value)
     text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
