@@ -35,8 +35,7 @@ def register_source(name: str, text: str) -> None:
 
 
 def register_text(name: str, text: str) -> str:
-    """Register a text that is not a file under a unique name, so that locations in other texts of that name
-    stay separate.
+    """Register a text that is not a file under a unique name, so that it is not mixed up with others of that name.
 
     `<string>` -> `<string>#3c9d01f2`, which diagnostics show as `<string>`. Names without `<…>` are unchanged.
     """
@@ -156,7 +155,7 @@ class ArgumentsError(TiraxError, TypeError):
 
 
 class NameLookupError(TiraxError, KeyError, ValueError):
-    """Raised for an unknown name. `str` is the usual message, not KeyError's quoted form; in TVM these are ValueErrors."""
+    """Raised for an unknown name. `str` is the usual message, not KeyError's; TVM raises ValueErrors."""
 
     __str__ = TiraxError.__str__
 
@@ -199,7 +198,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], location: SourceLoc
 
 
 def raised_outside(error: BaseException) -> SourceLocation | None:
-    """Return where an exception was raised in a plug-in's or user's code, None if it was raised in ours or a library's."""
+    """Return where an exception was raised in a plug-in's or user's code; None if in ours or a library's."""
     if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
         return SourceLocation(error.filename, error.lineno, 1)
     place = None

@@ -35,7 +35,7 @@ def build_threads() -> int:
 
 
 def cpu_quota(file: Path) -> int:
-    """Return the cores that a container may use, from a file `quota period` (microseconds); 1024 for no limit (`max`)."""
+    """Return the cores that a container may use, from a file `quota period` (microseconds); 1024 if unlimited."""
     try:
         quota, period = file.read_text().split()
     except (OSError, ValueError):  # another system, or no container
@@ -59,9 +59,7 @@ def host_caches() -> Caches:
 
 
 def caches_of(folder: Path) -> Caches:
-    """Return the caches that Linux reports for a core; a missing level defaults to the next smaller one, or to
-    `Caches()`.
-    """
+    """Return the caches that Linux reports; a missing level defaults to the next smaller one, or to `Caches()`."""
     sizes = dict(_levels(folder))
     if 1 not in sizes:
         sizes = {level: size for level, size in _configured().items() if size > 0} | sizes

@@ -99,7 +99,7 @@ _WORD_DOTS = frozenset({"avx512vnni", "avxvnni"})
 
 
 def _check_feature(name: str, triple: str) -> None:
-    """Raise `TargetError` for an unknown x86 feature; LLVM would only warn. LLVM lists feature names of the host only."""
+    """Raise `TargetError` for an unknown x86 feature; LLVM would only warn. Known names are those of the host."""
     known = {n for n, _ in host().features}
     if not (_is_x86(triple) and _is_x86(host().triple)) or name in known or name.startswith(_TUNING):
         return
@@ -107,16 +107,12 @@ def _check_feature(name: str, triple: str) -> None:
 
 
 def tile_vectors(registers: int) -> tuple[int, ...]:
-    """Return the possible widths of a register tile in vectors, the best first: 24 columns of 8 lanes are one
-    tile of three.
-    """
+    """Return the widths of a register tile in vectors, the best first: 24 columns of 8 lanes are one tile of three."""
     return (4, 3, 2) if registers >= 32 else (2, 3)
 
 
 def host_triple() -> str:
-    """Return the triple of this machine. Its vendor is normalized, as it has no effect on code: LLVM's own
-    builds use `pc`.
-    """
+    """Return the triple of this machine; on x86 with the vendor `pc`, as in LLVM's own builds."""
     triple = host().triple
     return triple.replace("-unknown-linux", "-pc-linux") if _is_x86(triple) else triple
 
@@ -212,9 +208,7 @@ class Target:
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
-        """Return the target of the innermost `with`. Without one, return None, or raise `TargetError` unless
-        `allow_none`.
-        """
+        """Return the target of the innermost `with`. Without one, return None, or raise `TargetError`."""
         entered = _current.get()
         if not entered and not allow_none:
             raise TargetError("no target was entered", hint='with Target("llvm"): …')

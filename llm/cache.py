@@ -61,7 +61,7 @@ class CacheLayout:
             raise ArgumentError("sizes of a cache are positive", found=sizes)
 
     def shape(self, pages: int) -> tuple[int, int, int, int, int]:
-        """Return the shape of the pool of keys and of the pool of values: (layers, pages, heads, page size, head size)."""
+        """Return the shape of the pools of keys and of values: (layers, pages, heads, page size, head size)."""
         return self.layers, pages, self.kv_heads, self.page_size, self.head_size
 
     @property
@@ -91,9 +91,7 @@ class Step:
 
 
 class PagedKVCache:
-    """The keys and values of sequences, with TVM's method names. `keys` and `values` are the pools, of the
-    layout's shape.
-    """
+    """The keys and values of sequences, with TVM's method names. `keys` and `values` are the pools."""
 
     def __init__(self, layout: CacheLayout, pages: int):
         self.layout = layout
@@ -282,8 +280,7 @@ class PagedKVCache:
 
 
 def _step(sequences: Sequence[_Sequence], starts: Sequence[int]) -> Step:
-    """Return the page table of a step, with the rows of shorter sequences padded with page 0, which is never
-    read there.
+    """Return the page table of a step; shorter rows are padded with page 0, which is never read there.
 
     It is built from lists, since the per-token overhead counts in microseconds.
     """

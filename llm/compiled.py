@@ -99,9 +99,7 @@ class CompiledDecoder:
         return executable
 
     def bound(self) -> Executable:
-        """Return `prefill` and `decode` of one sequence with the weights as constants; tokens and cache remain
-        arguments.
-        """
+        """Return `prefill` and `decode` of one sequence with the weights as constants."""
         mod = self._module(self.decoder.specs())
         weights = {name.replace(".", "_"): array for name, array in self.weights.items()}
         for function in ("prefill", "decode"):

@@ -75,8 +75,7 @@ class LanguageModel:
         return self.file.tokenizer
 
     def session(self, context: int | None = None, sequences: int = 1) -> Session:
-        """Return a session for `sequences` sequences of `context` tokens each (default: at most 8192, or the
-        model's limit).
+        """Return a session for `sequences` of `context` tokens each (default: 8192, or fewer if the model has fewer).
 
         Raises `ContextOverflowError` for more positions than the model was trained for.
         """

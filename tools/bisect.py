@@ -1,6 +1,4 @@
-"""`tirax bisect`: find the first pass that changes a program's results or makes it ill-formed, and the
-function affected.
-"""
+"""`tirax bisect`: find the first pass that changes a program's results or makes it ill-formed."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ class Stages:
             self.programs.append(module)
 
     def difference(self, first: int, second: int, only: str | None = None) -> Disagreement | None:
-        """Return how the programs after `first` and `second` passes differ. Raises `MeaningError` if nothing can be
-        compared.
-        """
+        """Return how the programs after two numbers of passes differ. Raises `MeaningError` if that is unknown."""
         self.compared += 1
         check = MeaningCheck(self.sizes, None if only is None else (only,))
         before, after = self.programs[first].clone(), self.programs[second]
@@ -208,9 +204,7 @@ def _is_well_formed(func: Any) -> bool:
 
 
 def _reproducer(stages: Stages, since: int, at: int, inputs: Sequence[Any], predicate: str) -> Iterator[str]:
-    """Save the program after `since` passes; yield the commands that run the passes up to `at` and that reduce
-    the program.
-    """
+    """Save the program after `since` passes; yield the commands that run the passes up to `at` and reduce it."""
     specs = ",".join(str(p.pipeline_pass_spec()) for p in stages.passes[since:at])
     sizes = ",".join(map(str, stages.sizes))
     options = ["-p", specs, "--check-each", "--check-sizes", sizes]

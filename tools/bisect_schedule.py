@@ -126,7 +126,7 @@ def first_wrong_step(
 
 
 def _first(count: int, wrong: Callable[[int], bool]) -> int | None:
-    """Return the least number up to `count` for which the monotonic predicate `wrong` is true; None if there is none."""
+    """Return the least number up to `count` for which the monotonic predicate `wrong` is true, or None."""
     if wrong(0):
         return 0
     if not wrong(count):

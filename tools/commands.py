@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
 
 
 def _form_of(path: str | None) -> Callable[[Report], str] | None:
-    """Return the writer of a profile by file extension, None for the terminal. Raises `UsageError` for an unknown one."""
+    """Return the writer of a profile by file extension, None for the terminal. Raises `UsageError` if unknown."""
     try:
         return None if path in (None, "-") else form_of(path)
     except ArgumentError as error:
@@ -85,9 +85,7 @@ def _profile(path: str, executable: Executable, name: str, values: list[Any]) ->
 
 
 def _checked(options: Namespace, executable: Executable, name: str, values: list[Any]) -> Any:
-    """Call the function, compare the result with the interpreter's and return it. Raises `UsageError` for an
-    executable.
-    """
+    """Call the function, compare with the interpreter and return the result. Raises `UsageError` for executables."""
     if _is_executable(options.file):
         raise UsageError("an executable has no program to compare with", hint="tirax run model.py --check")
     from ..target import Target

@@ -37,9 +37,7 @@ def workbench(path: str | None = None, passes: str = "") -> Any:
 
 
 def _tolerant(app: Any) -> type[Any]:
-    """Return a subclass of xDSL's app that survives failing passes while it lists the next ones; the output
-    shows the error.
-    """
+    """Return a subclass of xDSL's app that survives failing passes and shows their errors."""
 
     class Workbench(app.InputApp):
         CSS_PATH = str(Path(app.__file__).with_name("app.tcss"))  # which is sought beside the class

@@ -23,9 +23,7 @@ class Step:
 
 
 def steps_of(steps: Sequence[tuple[str, str]], known: Passes) -> list[Step]:
-    """Return the passes of `-p` and `--pipeline`, given as (`passes` or `pipeline`, text), in order. Raises
-    `UsageError`.
-    """
+    """Return the passes of `-p` and `--pipeline`, as (`passes` or `pipeline`, text), in order. Raises `UsageError`."""
     return [
         Step(make_pass(spec, known), text if kind == "pipeline" else None)
         for kind, text in steps

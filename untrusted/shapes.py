@@ -31,7 +31,7 @@ def checked_shape(extents: object, itemsize: int, what: str, error: type[TiraxEr
 
 
 def checked_range(begin: object, end: object, size: int, what: str, error: type[TiraxError]) -> tuple[int, int]:
-    """Return the begin and end of a byte range within `size` bytes. Raises `error`, whose message begins with `what`."""
+    """Return the begin and end of a range within `size` bytes. Raises `error`, whose message begins with `what`."""
     if type(begin) is not int or type(end) is not int or not 0 <= begin <= end <= size:
         byte_range = f"{brief(begin)} to {brief(end)}"
         raise error(f"{what}: bytes that are not there", expected=f"within 0 to {size}", found=byte_range)

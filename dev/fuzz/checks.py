@@ -87,7 +87,7 @@ def mlir_text(module: ModuleOp, generic: bool) -> str:
 
 
 def texts(module: ModuleOp, script: bool = True) -> None:
-    """Check that MLIR text, generic and custom, and with `script` TVMScript, round-trip to the same program and text."""
+    """Check that MLIR text, generic and custom, and with `script` TVMScript, round-trips to the same program."""
     for generic in (False, True):
         text = mlir_text(module, generic)
         again = parse_mlir(text)
@@ -134,7 +134,7 @@ def _copied(value: Any) -> Any:
 
 
 def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """Check that the executable agrees with the interpreter and keeps its inputs; return how many runs were compared."""
+    """Check that the executable agrees with the interpreter and keeps its inputs; return the number of runs."""
     return native_results(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
 
 
@@ -172,7 +172,7 @@ def tensor_passes(module: ModuleOp) -> None:
 
 
 def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
-    """Check that a tensor function's executable writes what the interpreter does; return how many runs were compared."""
+    """Check that a tensor function's executable writes what the interpreter does; return the number of runs."""
     return native_writes(module, build(module, pipeline=pipeline, opt_level=1)["main"], sizes)
 
 
@@ -195,9 +195,7 @@ def native_writes(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 1
 
 
 def native_main(module: ModuleOp, run: Any, sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
-    """Check that the built `main`, `run`, returns or writes what the interpreter does; return how many runs
-    were compared.
-    """
+    """Check that the built `main`, `run`, returns or writes what the interpreter does; return the number of runs."""
     is_tensor = isinstance(functions(module)["main"], tir.FuncOp)
     return (native_writes if is_tensor else native_results)(module, run, sizes)
 

@@ -335,7 +335,7 @@ def propose(sch: Schedule, rng: random.Random) -> Step:
 
 @dataclass
 class Outcome:
-    """The result of a sequence: the schedule, the applied steps, the last attempted one, the number of rejected ones."""
+    """The result of a sequence: schedule, applied steps, last attempted step, number of rejected steps."""
 
     sch: Schedule
     taken: list[Step] = field(default_factory=list)
@@ -365,7 +365,7 @@ def draw(out: Outcome, rng: random.Random, count: int, attempts: int) -> None:
 
 
 def try_apply(sch: Schedule, step: Step) -> bool:
-    """Return whether a step was applied. A rejected step leaves the module unchanged, an applied one leaves it valid."""
+    """Return whether a step was applied. If rejected, the module is unchanged; if applied, it is valid."""
     try:
         apply(sch, step)
     except ScheduleError:

@@ -31,7 +31,7 @@ def function(
 
 
 def chain(step: str, params: str = X, sizes: Sequence[str] = (), *, flow: bool = True) -> Callable[[int], str]:
-    """Return a generator of `v1 = step(x); v2 = step(v1); …`: in `step`, `{v}` is the previous value, `{i}` its number."""
+    """Return a generator of `v1 = step(x); v2 = step(v1); …`: `{v}` is the previous value, `{i}` its number."""
 
     def text(n: int) -> str:
         names = ["x", *(f"v{i}" for i in range(n))]
@@ -42,7 +42,7 @@ def chain(step: str, params: str = X, sizes: Sequence[str] = (), *, flow: bool =
 
 
 def fan_in(step: str, *dims: object, own: bool = False) -> Callable[[int], str]:
-    """Return a generator of `step` on n tensors `{xs}` of these dimensions; with `own`, each has its own first symbol."""
+    """Return a generator of `step` on n tensors `{xs}` of these dimensions; with `own`, the first is a new symbol."""
 
     def text(n: int) -> str:
         def shape(i: int) -> str:

@@ -6,6 +6,4 @@ from ...frontend.importing.errors import ModelError
 
 
 class ChatTemplateError(ModelError):
-    """Raised for a template that is invalid, exceeds its budget or rejects a conversation, and for an invalid
-    conversation.
-    """
+    """Raised for invalid templates and conversations, exceeded budgets, and rejected conversations."""

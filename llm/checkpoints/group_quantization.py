@@ -63,9 +63,7 @@ def from_gptq(
 
 
 def from_awq(qweight: Array, qzeros: Array, scales: Array) -> Weight:
-    """Return the matrix (outputs, inputs) of the tensors of AWQ's version `gemm`, with 4 bits. Raises as
-    `from_gptq` does.
-    """
+    """Return the matrix (outputs, inputs) of AWQ's version `gemm`, with 4 bits. Raises as `from_gptq` does."""
     _check_words(qweight, qzeros, scales)
     q, zeros = (_side_by_side(_unpacked(words, 4, _AWQ_ORDER)) for words in (qweight, qzeros))
     return _matrix(q, zeros, scales, None, 4)

@@ -1,4 +1,4 @@
-"""A compact sequence of texts, stored as one UTF-8 buffer: as Python objects, 98,000 texts of 7 characters take 8 MB."""
+"""A compact sequence of texts in one UTF-8 buffer: as Python objects, 98,000 texts of 7 characters take 8 MB."""
 
 from __future__ import annotations
 

@@ -257,9 +257,7 @@ class Decoder(Module):
             self.output = formats.linear("output", config.hidden_size, config.vocabulary_size, False)
 
     def specs(self, sequences: int | str = 1) -> dict[str, Any]:
-        """Return the specs of `prefill` and `decode` for `sequences` sequences: the tokens, then the arguments of
-        the cache.
-        """
+        """Return the specs of `prefill` and `decode` for `sequences`: the tokens, then the arguments of the cache."""
         return {
             "prefill": self._spec(sequences, "length"),
             "decode": self._spec(sequences, 1),
@@ -309,9 +307,7 @@ class Decoder(Module):
         return has_window(self.config, layer) and self.config.rope.local_theta is not None
 
     def _kinds(self) -> list[bool]:
-        """Return which rotary embeddings the model needs: False for the common one, True for that of sliding-window
-        layers.
-        """
+        """Return the needed rotary embeddings: False for the common one, True for that of sliding-window layers."""
         return sorted({self._is_local(i) for i in range(self.config.layers)})
 
     def _outputs(self, x: Tensor, cache: PagedKVCache) -> Outputs:

@@ -80,9 +80,7 @@ class Tokenizer(ABC):
         return [*tokens, eos] if self.special.add_eos and eos is not None else tokens
 
     def decode(self, tokens: Iterable[int], special: bool = False) -> str:
-        """Return the text of tokens; special ones are left out unless `special`. Raises `TokenizerError` for
-        unknown tokens.
-        """
+        """Return the text of tokens, without special ones unless `special`. Raises `TokenizerError` if unknown."""
         stream = self.stream(special)
         return "".join([*map(stream.push, tokens), stream.finish()])
 
@@ -92,7 +90,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def text_of(self, token: int) -> str:
-        """Return the text of a token as the file spells it, for display. Raises `TokenizerError` for an unknown token."""
+        """Return the text of a token as the file spells it, for display. Raises `TokenizerError` if unknown."""
 
     @property
     @abstractmethod

@@ -19,7 +19,7 @@ _MOST = 1 << 28
 
 
 def huggingface_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` for an invalid file."""
+    """Return the tokenizer of a folder. Raises `MissingPackage`, `OSError`, and `TokenizerError` if invalid."""
     package = require("tokenizers", "language")
     path = Path(folder, "tokenizer.json")
     text = read_file(path, _MOST, TokenizerError)

@@ -92,7 +92,7 @@ class VocabularyTokenizer(Tokenizer):
 
     @abstractmethod
     def _encode_part(self, text: str, begins: bool) -> list[int]:
-        """Return the tokens of text without special tokens; `begins` if it starts the text or follows a special token."""
+        """Return the tokens of text without special tokens; it `begins` at the start and after special tokens."""
 
     @abstractmethod
     def _bytes_of(self, token: int, text: str) -> bytes:

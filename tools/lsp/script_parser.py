@@ -89,7 +89,7 @@ class ProgramReader:
         self._known_op = op_of
 
     def read(self, function: Function, notes: Notes) -> relax.FuncOp | tir.FuncOp | None:
-        """Return the function as an op, None if it cannot be read (`notes` have the errors). Raises `TiraxError`, too."""
+        """Return the function as an op; None if it cannot be read: see the errors in `notes`."""
         outer, self.parser.policy = self.parser.policy, notes.policy
         try:
             function.op = None

@@ -1,4 +1,4 @@
-"""Edits of a reduction: sites in a program, and a change at each. The rules are in `relax_rules.py` and its neighbours."""
+"""Edits of a reduction: sites in a program, and a change at each. Their rules are in `relax_rules.py` and others."""
 
 from __future__ import annotations
 

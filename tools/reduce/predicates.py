@@ -132,7 +132,7 @@ def built_in(name: str, question: Question, seconds: float) -> Predicate:
 
 
 def of_command(words: Sequence[str], suffix: str, write: Callable[[ModuleOp], str], seconds: float) -> Predicate:
-    """Return a predicate that runs a command, which exits with 0 if a program still fails; `{}` is the program's file."""
+    """Return a predicate that runs a command: exit code 0 means that a program still fails; `{}` is its file."""
 
     def predicate(modules: Sequence[ModuleOp]) -> list[str | None]:
         with tempfile.TemporaryDirectory(prefix="tirax-reduce-") as folder:

@@ -16,9 +16,7 @@ RULES = (*relax_rules.RULES, *tir_rules.RULES, *constants.RULES, *numbers.RULES)
 
 @dataclass
 class Reduction:
-    """Searches for smaller programs with the original's signature; `evaluated` counts distinct programs, `jobs`
-    run at once.
-    """
+    """Searches for smaller programs with the original's signature, in `jobs` processes; `evaluated` counts programs."""
 
     predicate: Predicate
     sign: str

@@ -1,4 +1,4 @@
-"""The primitive preserves results, is recorded in traces of every form, and is rejected where it would change results."""
+"""The primitive preserves results, is recorded in traces of every form, and is rejected where it must be."""
 
 import pytest
 
