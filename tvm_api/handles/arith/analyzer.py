@@ -29,7 +29,8 @@ from .bounds import bounds_of
 from .canonical import CanonicalSimplifier
 from .ranges import ends_of, to_sym, to_view, variable
 from .residues import residue_of
-from .rewrite import Extension, RewriteSimplifier
+from .rewrite import RewriteSimplifier
+from .simplifier import Extension
 from .terms import Term, body_of_let, expression_of, term_of
 
 _LIMIT = (1 << 63) - 1

@@ -339,7 +339,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         """A quotient or a rest whose divisor is no positive constant: common factors go."""
         dtype, rest = a.dtype, op in ("floormod", "truncmod")
         if b.number == 0:
-            return Sum(dtype, (Digit(self._operation(op, a, b)),))
+            return Sum(dtype, (Digit(self.operation(op, a, b)),))
         above, times = _factors(a)
         below, by = _factors(b)
         common: list[Term] = []
@@ -350,7 +350,7 @@ class CanonicalSimplifier(RewriteSimplifier):
                 common.append(factor)
         shared = gcd(times, by)
         if not common and shared == 1:
-            return Sum(dtype, (Digit(self._operation(op, a, b)),))
+            return Sum(dtype, (Digit(self.operation(op, a, b)),))
         top = build("mul", _product(above, dtype), const(times // shared, dtype))
         bottom = build("mul", _product(below, dtype), const(by // shared, dtype))
         found = self.simplified(build(op, top, bottom))
@@ -399,7 +399,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
-        found = RewriteSimplifier(self._analyzer).simplified(raw(term.op, a, b, dtype=i1))
+        found = RewriteSimplifier(self.analyzer).simplified(raw(term.op, a, b, dtype=i1))
         return raw(found.op, *map(self.simplified, found.args), dtype=i1) if found.op in _ORDERS else found
 
     def _sides(self, op: str, a: Sum, b: Sum) -> tuple[Term, Term]:

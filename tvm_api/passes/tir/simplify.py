@@ -22,7 +22,8 @@ from ....ir.rewriting.edit import inline_before, inserter
 from ....transforms.tir.simplify import Simplifier, condition_of
 from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
 from ...handles.arith.analyzer import Analyzer
-from ...handles.arith.rewrite import Extension, RewriteSimplifier
+from ...handles.arith.rewrite import RewriteSimplifier
+from ...handles.arith.simplifier import Extension
 from ...handles.arith.terms import Term, const, expression_of, raw, substituted, term_of
 from .value_propagation import KnownContents
 

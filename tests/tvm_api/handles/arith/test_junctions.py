@@ -9,7 +9,8 @@ from tirax.handles.tir import expr_kinds as k
 from tirax.handles.tir.prim_expr import Var, logical_and, logical_not, logical_or
 from tirax.tvm_api.handles.arith.analyzer import Analyzer
 from tirax.tvm_api.handles.arith.junctions import conjunction
-from tirax.tvm_api.handles.arith.rewrite import Extension, RewriteSimplifier
+from tirax.tvm_api.handles.arith.rewrite import RewriteSimplifier
+from tirax.tvm_api.handles.arith.simplifier import Extension
 from tirax.tvm_api.handles.arith.terms import expression_of, raw, term_of
 
 a, b, c, d = (Var(name, "bool") for name in "abcd")

@@ -27,8 +27,9 @@ from tirax.handles.tir.prim_expr import truncdiv as tdiv
 from tirax.handles.tir.prim_expr import truncmod as tmod
 from tirax.tvm_api.handles.arith import rewrite_rules
 from tirax.tvm_api.handles.arith.analyzer import Analyzer, ConstIntBound
-from tirax.tvm_api.handles.arith.rewrite import Extension, RewriteSimplifier
+from tirax.tvm_api.handles.arith.rewrite import RewriteSimplifier
 from tirax.tvm_api.handles.arith.rules import rule_table
+from tirax.tvm_api.handles.arith.simplifier import Extension
 from tirax.tvm_api.handles.arith.terms import expression_of, term_of
 
 RULES = [rule for rules in rule_table().values() for rule in rules]

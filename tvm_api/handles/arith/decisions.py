@@ -1,0 +1,142 @@
+"""What bounds and residues alone say of an operation: which side a minimum is, whether a comparison holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from ....dialects.sym.bounds import Interval
+from ....target import Target, has_scalable_vectors
+from .rules import match, pattern_of
+from .simplifier import Extension, Simplifier
+from .terms import FALSE, TRUE, Term, build, const, expression_of, raw
+
+_VSCALES = range(1, 17)
+"""What `T.vscale()` may be on a processor with SVE: its vectors have 128 to 2048 bits."""
+
+
+def _with_vscale(term: Term, number: int) -> Term:
+    """A term in which `T.vscale()` is a number."""
+    if term.op == "call" and term.value == "vscale":
+        return const(number, term.dtype)
+    args = [_with_vscale(a, number) for a in term.args]
+    return raw(term.op, *args, dtype=term.dtype, value=term.value) if args else term
+
+
+def counts_lanes(term: Term) -> bool:
+    """Whether `T.vscale()` stands in a term."""
+    return term.op == "call" and term.value == "vscale" or any(map(counts_lanes, term.args))
+
+
+_PRODUCT_BELOW_SUM: dict[bool, tuple[Any, ...]] = {
+    scaled: tuple(pattern_of(text) for text in ("x * y * c1" if scaled else "x * y", "(x + y) * c2", "(y + x) * c2"))
+    for scaled in (False, True)
+}
+
+
+def _min(s: Simplifier, a: Term, b: Term) -> Term | None:
+    low, high = _difference(s, a, b)
+    return a if high <= 0 else b if low >= 0 else None
+
+
+def _max(s: Simplifier, a: Term, b: Term) -> Term | None:
+    low, high = _difference(s, a, b)
+    return a if low >= 0 else b if high <= 0 else None
+
+
+def _difference(s: Simplifier, a: Term, b: Term) -> tuple[float, float]:
+    """Bounds of a - b: of what counts lanes, which has no greatest value, by the difference itself."""
+    if not counts_lanes(a) and not counts_lanes(b):
+        return s.low(a) - s.high(b), s.high(a) - s.low(b)
+    difference = s.simplified(build("sub", a, b))
+    low, high = _scaled_bounds(s, difference)
+    if not (low < 0 < high and has_scalable_vectors(Target.current())):
+        return low, high
+    bounds = [s.bounds(s.simplified(_with_vscale(difference, k))) for k in _VSCALES]
+    return min(least for least, _ in bounds), max(most for _, most in bounds)
+
+
+def _scaled_bounds(s: Simplifier, term: Term) -> Interval:
+    """Bounds of a term, which has the sign of one factor where the other one is positive."""
+    low, high = s.bounds(term)
+    for factor, scale in (term.args, term.args[::-1]) if term.op == "mul" else ():
+        if s.low(scale) > 0:
+            least, most = _scaled_bounds(s, factor)
+            low, high = (max(low, 0) if least >= 0 else low), (min(high, 0) if most <= 0 else high)
+    return Interval(low, high)
+
+
+def _less(s: Simplifier, a: Term, b: Term) -> Term | None:
+    low, high = s.bounds(s.simplified(build("sub", a, b)))
+    if high < 0 or _product_is_below_sum(s, a, b):
+        return TRUE
+    return FALSE if low >= 0 else None
+
+
+def _product_is_below_sum(s: Simplifier, a: Term, b: Term) -> bool:
+    """x * y * c1 < (x + y) * c2 of positive x and y: c1 < c2 / x + c2 / y, which is least for the greatest."""
+    if Extension.ComparisonOfProductAndSum not in s.analyzer.enabled_extensions:
+        return False
+    binding: dict[str, Term] = {}
+    pattern = _PRODUCT_BELOW_SUM[a.op == "mul" and a.args[1].op == "const"]
+    if not match(pattern[0], a, binding) or not any(match(p, b, dict(binding)) for p in pattern[1:]):
+        return False
+    c2, c1 = b.args[1].value, binding["c1"].value if "c1" in binding else 1
+    sides = [binding["x"], binding["y"]]
+    if c1 <= 0 or c2 <= 0 or any(s.low(side) <= 0 for side in sides):
+        return False
+    return sum((Fraction(c2, int(high)) for high in map(s.high, sides) if high != inf), Fraction()) > c1
+
+
+def _equal(s: Simplifier, a: Term, b: Term) -> Term | None:
+    difference = s.simplified(build("sub", a, b))
+    low, high = s.bounds(difference)
+    if low == high == 0:
+        return TRUE
+    if low > 0 or high < 0:
+        return FALSE
+    found = s.residue(difference)
+    return FALSE if (found.base % found.step if found.step else found.base) else None
+
+
+def _whole(s: Simplifier, a: Term, b: Term) -> Term | None:
+    """0 // b where 0 <= a < b."""
+    return const(0, a.dtype) if _is_below(s, a, b) else None
+
+
+def _rest(s: Simplifier, a: Term, b: Term) -> Term | None:
+    if _is_below(s, a, b):
+        return a
+    if b.op == "const" and b.value > 0:
+        found = s.residue(a)
+        if found.step % b.value == 0:
+            return const(found.base % b.value, a.dtype)
+    return None
+
+
+def _truncated_rest(s: Simplifier, a: Term, b: Term) -> Term | None:
+    return _rest(s, a, b) if s.low(a) >= 0 else None
+
+
+def _is_below(s: Simplifier, a: Term, b: Term) -> bool:
+    """Whether 0 <= a < b; what counts lanes, which has no greatest value, is compared as it stands."""
+    if s.low(a) < 0:
+        return False
+    if s.high(a) < s.low(b):
+        return True
+    return counts_lanes(b) and s.analyzer.can_prove(expression_of(raw("lt", a, b)))
+
+
+BY_BOUNDS: dict[str, Callable[[Simplifier, Term, Term], Term | None]] = {
+    "min": _min,
+    "max": _max,
+    "lt": _less,
+    "eq": _equal,
+    "floordiv": _whole,
+    "div": _whole,
+    "floormod": _rest,
+    "truncmod": _truncated_rest,
+}
+"""What an operation on two terms is by their bounds, None where they do not say."""
