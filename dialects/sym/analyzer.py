@@ -12,6 +12,7 @@ from typing import Any
 
 from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
 from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, mul, offset_of, sum_of, terms_of
+from .facts import Facts
 from .operations import COMPARISONS, NEGATED, OPERATIONS
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
@@ -69,7 +70,7 @@ class _Bounds(ExtentBounds):
         return self.known.bounds(e)
 
     def var(self, e: Var) -> Interval:
-        return self.known.var_bounds.get(e) or super().var(e)
+        return self.known.facts.bounds.get(e) or super().var(e)
 
     def sum(self, e: Sum) -> Interval:
         return sum_bounds(self.known, e)
@@ -92,7 +93,7 @@ class _Residues(Algebra[Residue]):
         return Residue(0, e.value)
 
     def var(self, e: Var) -> Residue:
-        return self.known.var_residues.get(e, ANY)
+        return self.known.facts.residues.get(e, ANY)
 
     def mul(self, a: Residue, b: Residue) -> Residue:
         return a * b
@@ -114,17 +115,7 @@ class Analyzer:
     """
 
     def __init__(self) -> None:
-        self.var_bounds: dict[Var, Interval] = {}
-        self.var_residues: dict[Var, Residue] = {}
-        self._values: dict[Var, SymExpr] = {}
-        self.namesakes: set[Var] = set()
-        """Variables that are equal to another one, as a condition says: either name is as good as the other."""
-        self._classes: list[tuple[SymExpr, Residue]] = []
-        self._truths: dict[SymExpr, bool] = {}
-        self.ends: dict[Var, tuple[SymExpr, SymExpr]] = {}
-        """Variables with their least and greatest values, where these are no constants."""
-        self.facts: list[SymExpr] = []
-        """Expressions that are not negative."""
+        self.facts = Facts()
         self.depth = 0
         """In how many scopes of conditions this is."""
         self.seeking = False
@@ -140,39 +131,27 @@ class Analyzer:
     def copy(self) -> Analyzer:
         """Another analyzer that knows the same, and may learn more."""
         out = Analyzer()
-        out._take(self)
+        out.facts = self.facts.copy()
         return out
-
-    def _take(self, other: Analyzer) -> None:
-        self.var_bounds, self.var_residues = dict(other.var_bounds), dict(other.var_residues)
-        self._values, self._classes = dict(other._values), list(other._classes)
-        self.namesakes = set(other.namesakes)
-        self._truths, self.ends, self.facts = dict(other._truths), dict(other.ends), list(other.facts)
-        self._forget()
 
     # Learning
 
     def bind(self, var: Var, low: Number, high: Number = inf, *, multiple_of: int = 1) -> None:
         """The variable is from `low` to `high`, both included, and a multiple of `multiple_of`."""
-        self.var_bounds[var] = Interval(low, high)
-        self.ends.pop(var, None)
+        self.facts.bounds[var] = Interval(low, high)
+        self.facts.ends.pop(var, None)
         if multiple_of != 1:
-            self.var_residues[var] = Residue.of(multiple_of, 0)
+            self.facts.residues[var] = Residue.of(multiple_of, 0)
         self._forget()
 
     def forget(self, var: Var) -> None:
         """What was said of a variable no longer holds: another one takes its name."""
-        for known in (self.var_bounds, self.var_residues, self._values, self.ends):
-            known.pop(var, None)
-        self.namesakes.discard(var)
-        self.facts = [e for e in self.facts if var not in e.free_vars()]
-        self._classes = [(e, of) for e, of in self._classes if var not in e.free_vars()]
-        self._truths = {e: holds for e, holds in self._truths.items() if var not in e.free_vars()}
+        self.facts.forget(var)
         self._forget()
 
     def bind_residue(self, var: Var, residue: Residue) -> None:
         """The variable is of a residue class."""
-        self.var_residues[var] = residue
+        self.facts.residues[var] = residue
         self._forget()
 
     def bind_range(self, var: Var, first: SymExpr, extent: SymExpr) -> None:
@@ -180,28 +159,21 @@ class Analyzer:
         last = first + extent - 1
         self.bind(var, self.bounds(first).low, self.bounds(last).high)
         if first.constant is None or last.constant is None:
-            self.ends[var] = (first, last)
+            self.facts.ends[var] = (first, last)
 
     def bind_value(self, var: Var, value: SymExpr) -> None:
         """The variable is equal to `value`, which takes its place."""
-        resolved = self._resolved(value)
-        if var not in resolved.free_vars():
-            self._values = {v: e.substitute({var: resolved}) for v, e in self._values.items()} | {var: resolved}
-            self._forget()
+        self.facts.bind_value(var, value)
+        self._forget()
 
     def assume(self, condition: SymExpr) -> None:
         """The condition holds from here on."""
-        condition = self._resolved(condition)
-        self._truths[condition] = True
-        self._truths[logical_not(condition)] = False
+        condition = self.facts.resolved(condition)
+        self.facts.truths[condition] = True
+        self.facts.truths[logical_not(condition)] = False
         if isinstance(condition, Op):
             self._assume(condition, holds=True)
         self._forget()
-
-    def is_constrained(self, e: SymExpr) -> bool:
-        """Whether a condition was said to hold that mentions a variable of an expression."""
-        variables = set(e.free_vars())
-        return any(not variables.isdisjoint(known.free_vars()) for known in self._truths)
 
     def _assume(self, e: Op, holds: bool) -> None:
         if e.kind == "not" and isinstance(e.args[0], Op):
@@ -211,8 +183,8 @@ class Analyzer:
                 self.assume(part if holds else logical_not(part))
         elif e.kind in COMPARISONS:
             kind = e.kind if holds else NEGATED[e.kind]
-            self._truths[OPS[kind](*e.args)] = True
-            self._truths[OPS[NEGATED[kind]](*e.args)] = False
+            self.facts.truths[OPS[kind](*e.args)] = True
+            self.facts.truths[OPS[NEGATED[kind]](*e.args)] = False
             self._compare(kind, *e.args)
 
     def _compare(self, kind: str, a: SymExpr, b: SymExpr) -> None:
@@ -234,16 +206,16 @@ class Analyzer:
 
     def _equal(self, a: SymExpr, b: SymExpr) -> None:
         for x, y in ((a, b), (b, a)):
-            if isinstance(x, Var) and x not in self._values and x not in y.free_vars():
+            if isinstance(x, Var) and x not in self.facts.values and x not in y.free_vars():
                 self.bind_value(x, y)
                 if isinstance(y, Var):
-                    self.namesakes.add(x)
+                    self.facts.namesakes.add(x)
                 return
             step = x.args[1].constant if isinstance(x, Op) and x.kind in ("floormod", "truncmod") else None
             if isinstance(x, Op) and step and step > 0 and y.constant is not None:
-                self._classes.append((x.args[0], Residue.of(step, y.constant)))
+                self.facts.classes.append((x.args[0], Residue.of(step, y.constant)))
                 if isinstance(x.args[0], Var):
-                    self.var_residues[x.args[0]] = self.residue(x.args[0]).meet(Residue.of(step, y.constant))
+                    self.facts.residues[x.args[0]] = self.residue(x.args[0]).meet(Residue.of(step, y.constant))
 
     def _not_negative(self, e: SymExpr) -> None:
         e = tightened(e)
@@ -253,21 +225,20 @@ class Analyzer:
             limit = -offset_of(e) * factor
             half_line = Interval(limit, inf) if factor > 0 else Interval(-inf, limit)
             assert isinstance(var, Var)
-            self.var_bounds[var] = self.bounds(var).meet(half_line)
+            self.facts.bounds[var] = self.bounds(var).meet(half_line)
         elif terms:
-            self.facts.append(e)
+            self.facts.nonnegative.append(e)
         self._forget()
 
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is learnt inside is forgotten afterwards."""
-        before = Analyzer()
-        before._take(self)
+        before, self.facts = self.facts, self.facts.copy()
         memos = (self._known_bounds, self._plain_bounds, self._known_residues, self._simple)
         try:
             yield
         finally:
-            self._take(before)
+            self.facts = before
             self._known_bounds, self._plain_bounds, self._known_residues, self._simple = memos
 
     @contextmanager
@@ -281,23 +252,14 @@ class Analyzer:
         finally:
             self.depth -= 1
 
-    def _resolved(self, e: SymExpr) -> SymExpr:
-        """The expression with the values of variables in their places."""
-        if not self._values or not any(v in self._values for v in e.free_vars()):
-            return e
-        try:
-            return e.substitute(self._values)
-        except ZeroDivisionError:  # it has no value: anything may be said of it
-            return e
-
     # Bounds and residues
 
     def bounds(self, e: SymExpr) -> Interval:
         """An interval that holds every value of `e`."""
-        memo = self._known_bounds if self.facts and not self._plainly else self._plain_bounds
+        memo = self._known_bounds if self.facts.nonnegative and not self._plainly else self._plain_bounds
         around = memo.get(e)
         if around is None:
-            resolved = self._resolved(e)
+            resolved = self.facts.resolved(e)
             around = resolved.fold(_Bounds(self))
             if memo is self._known_bounds and not isinstance(resolved, Const):
                 around = around.meet(self._fact_bounds(resolved))
@@ -316,9 +278,9 @@ class Analyzer:
         """A residue class that holds every value of `e`."""
         residue = self._known_residues.get(e)
         if residue is None:
-            resolved = self._resolved(e)
+            resolved = self.facts.resolved(e)
             residue = resolved.fold(_Residues(self))
-            for x, of in self._classes:
+            for x, of in self.facts.classes:
                 residue = residue.meet(self._from_class(resolved, x, of))
             self._known_residues[e] = residue
         return residue
@@ -338,13 +300,13 @@ class Analyzer:
         """An equal expression, smaller where bounds, residues and conditions that hold allow."""
         simple = self._simple.get(e)
         if simple is None:
-            simple = simplified(self, self._resolved(e))
+            simple = simplified(self, self.facts.resolved(e))
             self._simple[e] = self._simple[simple] = simple
         return simple
 
     def truth(self, e: SymExpr) -> bool | None:
         """Whether a condition was said to hold or not to hold."""
-        return self._truths.get(e) if self._truths else None
+        return self.facts.truths.get(e)
 
     def decide(self, e: Op) -> bool | None:
         """Whether a comparison always holds or never does; None where it is not known."""
@@ -424,4 +386,4 @@ class Analyzer:
         difference = a - b
         if difference.constant == 0 or self.simplify(difference).constant == 0:
             return True
-        return bool(self.facts or self.ends) and self.bounds(difference) == Interval(0, 0)
+        return bool(self.facts.nonnegative or self.facts.ends) and self.bounds(difference) == Interval(0, 0)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from .bounds import EVERYTHING, Interval, Number, Residue
 from .expr import Op, Product, Sum, SymExpr, Var, floordiv, floormod, mul, offset_of, product, sum_of, terms_of
+from .facts import Facts
 
 _STEPS = 10
 """How many terms are taken out of a sum."""
@@ -29,10 +30,7 @@ _FACT_DEPTH, _FACT_TRIALS, _FACT_STEPS = 4, 64, 3
 class Bounding(Protocol):
     """What is asked of the analyzer."""
 
-    ends: dict[Var, tuple[SymExpr, SymExpr]]
-    """Variables with their least and greatest values, where these are no constants, outer ones first."""
-    facts: list[SymExpr]
-    """What is not negative."""
+    facts: Facts
     seeking: bool
     """Whether facts are looked for at each step, see `fact_bounds`."""
 
@@ -43,7 +41,7 @@ class Bounding(Protocol):
 
 def sum_bounds(known: Bounding, e: Sum) -> Interval:
     """An interval around a sum."""
-    if not known.ends and not any(isinstance(t, Op) for t, _ in e.terms):
+    if not known.facts.ends and not any(isinstance(t, Op) for t, _ in e.terms):
         return known.residue(e).within(_each_alone(known, e))
     out = Interval(e.offset, e.offset)
     for terms in _independent_parts(known, e):
@@ -85,7 +83,7 @@ def _independent_parts(known: Bounding, e: Sum) -> Collection[list[tuple[SymExpr
 
 def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
     """The variables and those that their ends are made of."""
-    if not known.ends:
+    if not known.facts.ends:
         return variables
     closure: dict[Var, None] = {}
     stack = list(variables)
@@ -93,7 +91,7 @@ def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
         v = stack.pop()
         if v not in closure:
             closure[v] = None
-            stack += [w for end in known.ends.get(v, ()) for w in end.free_vars()]
+            stack += [w for end in known.facts.ends.get(v, ()) for w in end.free_vars()]
     return list(closure)
 
 
@@ -111,7 +109,7 @@ def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
 
 def _related(known: Bounding, e: Sum, steps: int) -> Number:
     """The least value by taking out one term that depends on others; -inf where none does."""
-    for var in reversed(known.ends):
+    for var in reversed(known.facts.ends):
         least = _by_ends(known, e, var, steps)
         if least is not None:
             return least
@@ -203,7 +201,7 @@ def _by_ends(known: Bounding, e: Sum, var: Var, steps: int) -> Number | None:
     sign = known.bounds(slope)
     if not (sign.low >= 0 or sign.high <= 0):
         return None
-    first, last = known.ends[var]
+    first, last = known.facts.ends[var]
     return _least(known, e - mul(var, slope) + mul(first if sign.low >= 0 else last, slope), steps)
 
 
@@ -258,7 +256,7 @@ def _by_facts(known: Bounding, e: SymExpr, depth: int, trials: list[int]) -> Int
 def _fact_steps(known: Bounding, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
     """(rest, scale, sign): `e * scale * sign` is at least `rest * sign`, in which one term of `e` is not."""
     factors = dict(terms_of(e))
-    for fact in known.facts:
+    for fact in known.facts.nonnegative:
         for term, factor in terms_of(fact):
             own = factors.get(term)
             if own is None:

@@ -368,7 +368,7 @@ class Analyzer:
         """What a variable is bound to, itself where it is bound to nothing, or is another's name by a condition."""
         read = self._read(var)
         value = self.known.simplify(read)
-        if value == read or not isinstance(read, Var) or read in self.known.namesakes and isinstance(value, Var):
+        if value == read or not isinstance(read, Var) or read in self.known.facts.namesakes and isinstance(value, Var):
             return var
         return to_view(value)
 
@@ -393,7 +393,7 @@ class Analyzer:
 
     def is_constrained(self, expr: ExprLike) -> bool:
         """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
-        return self.known.is_constrained(self._read(expr))
+        return self.known.facts.mentions(self._read(expr))
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for certain."""

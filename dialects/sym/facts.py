@@ -1,0 +1,60 @@
+"""The store of facts: what is known of variables and expressions, from which the analyzer draws its conclusions."""
+
+from __future__ import annotations
+
+from .bounds import Interval, Residue
+from .expr import SymExpr, Var
+
+
+class Facts:
+    """What was bound, and what conditions that hold say."""
+
+    def __init__(self) -> None:
+        self.bounds: dict[Var, Interval] = {}
+        self.residues: dict[Var, Residue] = {}
+        self.values: dict[Var, SymExpr] = {}
+        """Variables that are equal to expressions, which take their places."""
+        self.namesakes: set[Var] = set()
+        """Variables that are equal to another one, as a condition says: either name is as good as the other."""
+        self.classes: list[tuple[SymExpr, Residue]] = []
+        self.truths: dict[SymExpr, bool] = {}
+        """Conditions that hold, or do not."""
+        self.ends: dict[Var, tuple[SymExpr, SymExpr]] = {}
+        """Variables with their least and greatest values, where these are no constants, outer ones first."""
+        self.nonnegative: list[SymExpr] = []
+
+    def copy(self) -> Facts:
+        """Facts to which others may be added."""
+        out = Facts()
+        for name, known in vars(self).items():
+            setattr(out, name, known.copy())
+        return out
+
+    def forget(self, var: Var) -> None:
+        """What was said of a variable no longer holds: another one takes its name."""
+        for known in (self.bounds, self.residues, self.values, self.ends):
+            known.pop(var, None)
+        self.namesakes.discard(var)
+        self.nonnegative = [e for e in self.nonnegative if var not in e.free_vars()]
+        self.classes = [(e, of) for e, of in self.classes if var not in e.free_vars()]
+        self.truths = {e: holds for e, holds in self.truths.items() if var not in e.free_vars()}
+
+    def resolved(self, e: SymExpr) -> SymExpr:
+        """An expression with the values of variables in their places."""
+        if not self.values or not any(v in self.values for v in e.free_vars()):
+            return e
+        try:
+            return e.substitute(self.values)
+        except ZeroDivisionError:  # it has no value: anything may be said of it
+            return e
+
+    def bind_value(self, var: Var, value: SymExpr) -> None:
+        """The variable is equal to `value`, unless that is made of it."""
+        resolved = self.resolved(value)
+        if var not in resolved.free_vars():
+            self.values = {v: e.substitute({var: resolved}) for v, e in self.values.items()} | {var: resolved}
+
+    def mentions(self, e: SymExpr) -> bool:
+        """Whether a condition was said to hold that mentions a variable of an expression."""
+        variables = set(e.free_vars())
+        return any(not variables.isdisjoint(known.free_vars()) for known in self.truths)
