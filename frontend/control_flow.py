@@ -18,7 +18,8 @@ from ..diagnostics import DTypeError, ShapeError, TiraxError
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.types import tuple_type
-from ..dialects.sym.expr import SymExpr, Var, lt
+from ..dialects.sym.expr import SymExpr, Var
+from ..dialects.sym.operators import lt
 from ..handles.relax.builder import Builder
 from ..handles.relax.calls import call_operator, to_expr
 from ..handles.relax.expr import Expr, GlobalVar, Tuple, TupleGetItem

@@ -20,9 +20,10 @@ from xdsl.ir import Operation, SSAValue
 from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.sym.analyzer import Analyzer
-from ..dialects.sym.expr import OPS, Const, SymExpr
+from ..dialects.sym.expr import Const, SymExpr
 from ..dialects.sym.int_set import SymInterval
 from ..dialects.sym.int_set import values_of as set_of
+from ..dialects.sym.operators import OPS
 from ..handles.module import IRModule
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.prim_func import PrimFunc

@@ -15,7 +15,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ..dialects import tir
 from ..dialects.names import name_of
 from ..dialects.sym.analyzer import Analyzer
-from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
+from ..dialects.sym.expr import Const, Op, SymExpr, Var
+from ..dialects.sym.operators import OPS
 from ..dialects.tir import IterKind
 from ..ir.affine.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
 from ..ir.affine.values import sym_expr_of

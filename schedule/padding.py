@@ -20,8 +20,9 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_name
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import IndexMapping
-from ..dialects.sym.expr import Const, SymExpr, Var, logical_not
+from ..dialects.sym.expr import Const, SymExpr, Var
 from ..dialects.sym.index_map import Inverse
+from ..dialects.sym.operators import logical_not
 from ..dialects.tir import BufferType, IterKind
 from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..ir.affine.values import Materializer, sym_expr_of

@@ -17,7 +17,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.sym.analyzer import Analyzer
-from ..dialects.sym.expr import OPS, Const, SymExpr, Var, product
+from ..dialects.sym.expr import Const, SymExpr, Var, product
+from ..dialects.sym.operators import OPS
 from ..ir.affine.init_nest import sources
 from ..ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map, limits_of
 from ..ir.affine.values import Materializer, sym_expr_of

@@ -14,7 +14,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.quick import operations
 from ..dialects.sym import ValueOp
-from ..dialects.sym.expr import Const, SymExpr, Var, retyped
+from ..dialects.sym.expr import Const, SymExpr, Var
+from ..dialects.sym.rebuild import retyped
 from ..handles.tir.place import place
 from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..handles.tir.prim_expr import Var as FreeVar

@@ -10,7 +10,8 @@ from typing import Any
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
-from ..dialects.sym.expr import Const, SymExpr, maximum, mul, product
+from ..dialects.sym.expr import Const, SymExpr, mul, product
+from ..dialects.sym.operators import maximum
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red

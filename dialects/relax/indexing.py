@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IntegerType, TupleType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
-from ..sym.expr import Const, SymExpr, ge, maximum, minimum
+from ..sym.expr import Const, SymExpr
+from ..sym.operators import ge, maximum, minimum
 from .creation import extent_operand, prim_operand
 from .elementwise import broadcast_dims
 from .operator import Operator, operator

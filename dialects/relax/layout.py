@@ -9,7 +9,8 @@ from xdsl.ir import Block, SSAValue
 
 from ...diagnostics import ShapeError
 from ..sym.data_layout import DataLayout
-from ..sym.expr import Const, SymExpr, minimum
+from ..sym.expr import Const, SymExpr
+from ..sym.operators import minimum
 from .operator import Operator
 from .types import TensorType
 

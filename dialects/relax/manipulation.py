@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ..sym.analyzer import is_nonnegative
-from ..sym.expr import Const, SymExpr, add, floordiv, maximum, minimum, product
+from ..sym.expr import Const, SymExpr, add, floordiv, product
+from ..sym.operators import maximum, minimum
 from .operator import AXES, AXIS, Attr, Operator, operator
 from .reduction import normalize_axes, normalize_axis
 from .types import PrimType, TensorType, tuple_type

@@ -63,7 +63,8 @@ from ..attributes import PyValue, from_attr, to_attr
 from ..dtypes import dtype_of, is_float, is_narrow
 from ..names import name_of
 from ..quick import make
-from ..sym.expr import Const, SymExpr, minimum
+from ..sym.expr import Const, SymExpr
+from ..sym.operators import minimum
 from .devices import device_text
 from .parameters import PARAMETERS, REQUIRED
 from .plugins import load_plugins

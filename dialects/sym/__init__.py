@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .expr import Const, ExprLike, SymExpr, Var, as_expr, i32, i64
 from .index_map import IndexMapAttr, IndexMapping
+from .rebuild import retyped
 from .text import parse_expr
 from .writing import expr_text
 
@@ -89,4 +90,5 @@ __all__ = [
     "as_expr",
     "i32",
     "i64",
+    "retyped",
 ]

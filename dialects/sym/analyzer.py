@@ -11,9 +11,10 @@ from math import inf
 from typing import Any
 
 from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
-from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, mul, offset_of, sum_of, terms_of
+from .expr import Algebra, Const, Op, Sum, SymExpr, Var, i1, mul, offset_of, sum_of, terms_of
 from .facts import Facts
 from .operations import COMPARISONS, NEGATED, OPERATIONS
+from .operators import OPS, logical_not
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Generic, TypeVar
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
-from .operations import COMPARISONS, CONDITIONS, OPERATIONS
+from .operations import CONDITIONS, OPERATIONS
 
 i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
 
@@ -43,6 +43,8 @@ class SymExpr:
     """Refuses so many terms of a product; `ir/passes/limits.py` fills it in."""
     write: ClassVar[Callable[[SymExpr], str]]
     """The text in MLIR; `writing` fills it in."""
+    substitution: ClassVar[Callable[[Mapping[Var, SymExpr]], Algebra[SymExpr]]]
+    """The fold that replaces variables; `rebuild` fills it in."""
 
     def _init(self, key: Key, dtype: IntegerType) -> None:
         self.key = key
@@ -129,7 +131,7 @@ class SymExpr:
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
         """The expression with variables replaced, canonical again."""
-        return self.fold(_Substitution(mapping))
+        return self.fold(SymExpr.substitution(mapping))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The value under an assignment of the named variables; KeyError for one that is missing."""
@@ -191,7 +193,7 @@ class Product(SymExpr):
 
     def __init__(self, atoms: tuple[SymExpr, ...]):
         self.atoms = atoms
-        self._init(("*", frozenset(Counter(atoms).items())), _widest(atoms))
+        self._init(("*", frozenset(Counter(atoms).items())), widest_type(atoms))
 
     def children(self) -> tuple[SymExpr, ...]:
         return self.atoms
@@ -242,7 +244,7 @@ class Op(SymExpr):
         self.args = args
         self.taken = taken
         arg_key = frozenset(args) if OPERATIONS[kind].commutative else args
-        self._init((kind, arg_key), i1 if kind in CONDITIONS else _widest(args[-2:]))
+        self._init((kind, arg_key), i1 if kind in CONDITIONS else widest_type(args[-2:]))
 
     def children(self) -> tuple[SymExpr, ...]:
         return self.args
@@ -305,75 +307,6 @@ class Algebra(Generic[T]):
         return self.apply(e.kind, [self.of(a) for a in e.args])
 
 
-class Rebuild(Algebra["SymExpr"]):
-    """The expression built anew, canonical again: what changes is overridden."""
-
-    def const(self, e: Const) -> SymExpr:
-        return e
-
-    def var(self, e: Var) -> SymExpr:
-        return e
-
-    def product(self, e: Product) -> SymExpr:
-        return reduce(mul, [self.of(a) for a in e.atoms], Const(1, e.dtype))
-
-    def sum(self, e: Sum) -> SymExpr:
-        return _sum(self.parts(e), 0, e.dtype)
-
-    def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
-        """What is added up, the offset where it was written."""
-        parts = [(self.of(t), c) for t, c in e.terms]
-        if e.offset:
-            parts.insert(e.place, (Const(e.offset, e.dtype), 1))
-        return parts
-
-    def op(self, e: Op) -> SymExpr:
-        new = super().op(e)
-        if e.taken and type(new) is Op and new.kind == e.kind and not new.taken:
-            return Op(new.kind, new.args, e.taken)
-        return new
-
-    def apply(self, kind: str, args: list[SymExpr]) -> SymExpr:
-        return OPS[kind](*args)
-
-
-class _Substitution(Rebuild):
-    def __init__(self, mapping: Mapping[Var, SymExpr]):
-        self.mapping = mapping
-
-    def var(self, e: Var) -> SymExpr:
-        return self.mapping.get(e, e)
-
-    def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
-        """A variable that has become a number stands behind what is left: `m + n -> n + 3`."""
-        parts = super().parts(e)
-        became = any(type(self.mapping.get(t)) is Const for t, _ in e.terms if type(t) is Var)
-        return sorted(parts, key=lambda part: type(part[0]) is Const) if became else parts
-
-
-class _Retyping(Rebuild):
-    def __init__(self, dtype: IntegerType, variables: Mapping[Var, SymExpr]):
-        self.dtype = dtype
-        self.variables = variables
-
-    def const(self, e: Const) -> SymExpr:
-        return Const(e.value, self.dtype) if e.dtype in (i32, i64) else e
-
-    def var(self, e: Var) -> SymExpr:
-        return self.variables.get(e, e)
-
-    def product(self, e: Product) -> SymExpr:
-        return product([self.of(a) for a in e.atoms], self.dtype)
-
-    def sum(self, e: Sum) -> SymExpr:
-        return _sum(self.parts(e), 0, self.dtype)
-
-
-def retyped(e: SymExpr, dtype: IntegerType, variables: Mapping[Var, SymExpr]) -> SymExpr:
-    """An index expression with the variables replaced, and with constants of another integer type."""
-    return e.fold(_Retyping(dtype, variables))
-
-
 class _Evaluation(Algebra[int]):
     def __init__(self, values: Mapping[str, int]):
         self.values = values
@@ -394,7 +327,7 @@ class _Evaluation(Algebra[int]):
         return int(OPERATIONS[kind].evaluate(*args))
 
 
-def _widest(exprs: Iterable[SymExpr]) -> IntegerType:
+def widest_type(exprs: Iterable[SymExpr]) -> IntegerType:
     widest: IntegerType | None = None
     for e in exprs:
         if widest is None or (e.dtype is not widest and e.dtype.width.data > widest.width.data):
@@ -403,7 +336,7 @@ def _widest(exprs: Iterable[SymExpr]) -> IntegerType:
     return widest
 
 
-def _like(value: ExprLike, other: ExprLike) -> SymExpr:
+def typed_like(value: ExprLike, other: ExprLike) -> SymExpr:
     """`value` as an expression; a Python int takes the type of `other`."""
     if isinstance(value, SymExpr):
         return value
@@ -420,9 +353,9 @@ def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
 
 def add(a: ExprLike, b: ExprLike) -> SymExpr:
     """a + b."""
-    x, y = _like(a, b), _like(b, a)
+    x, y = typed_like(a, b), typed_like(b, a)
     if x.dtype is not y.dtype:
-        return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
+        return _sum([(x, 1), (y, 1)], 0, widest_type((x, y)))
     if y.constant == 0:
         return x
     return y if x.constant == 0 else _sum([(x, 1), (y, 1)], 0, x.dtype)
@@ -430,8 +363,8 @@ def add(a: ExprLike, b: ExprLike) -> SymExpr:
 
 def sub(a: ExprLike, b: ExprLike) -> SymExpr:
     """a - b."""
-    x, y = _like(a, b), _like(b, a)
-    dtype = _widest((x, y))
+    x, y = typed_like(a, b), typed_like(b, a)
+    dtype = widest_type((x, y))
     if isinstance(x, Const) and isinstance(y, Const):
         return Const(x.value - y.value, dtype)
     return _sum([(x, 1), (y, -1)], 0, dtype)
@@ -455,7 +388,7 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
     kept = _join_div_mod({t: c for t, c in terms.items() if c})
     if not kept:
         return Const(offset, dtype)
-    widest = _widest(kept)
+    widest = widest_type(kept)
     if widest is not dtype and widest.width.data > dtype.width.data:
         dtype = widest
     if len(kept) == 1 and offset == 0:
@@ -515,10 +448,10 @@ def _factors(e: SymExpr) -> tuple[SymExpr, ...]:
 
 def mul(a: ExprLike, b: ExprLike) -> SymExpr:
     """a * b, multiplied out."""
-    x, y = _like(a, b), _like(b, a)
+    x, y = typed_like(a, b), typed_like(b, a)
     if isinstance(x, Const):
         x, y = y, x
-    dtype = x.dtype if x.dtype is y.dtype else _widest((x, y))
+    dtype = x.dtype if x.dtype is y.dtype else widest_type((x, y))
     if isinstance(y, Const):
         if isinstance(x, Const):
             return Const(x.value * y.value, dtype)
@@ -570,7 +503,7 @@ def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
 
     Factors that both share are left out, as if they were not zero: the quotient has no value where they are.
     """
-    x, y = _like(a, b), _like(b, a)
+    x, y = typed_like(a, b), typed_like(b, a)
     d = y.constant
     if d == 0:
         raise ZeroDivisionError("floor division of a symbolic expression by zero")
@@ -580,17 +513,17 @@ def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
         return x
     if d is None or d < 0:
         if d is not None and x.constant is not None:
-            return Const(x.constant // d, _widest((x, y)))
+            return Const(x.constant // d, widest_type((x, y)))
         reduced = _without_common(x, y)
         return Op("floordiv", (x, y)) if reduced is None else floordiv(*reduced[:2])
     if x.constant is not None:
-        return Const(x.constant // d, _widest((x, y)))
+        return Const(x.constant // d, widest_type((x, y)))
     multiples, rest = _split_multiples(x, d)
     quotient = _floordiv_rest(rest, d, y.dtype)
     if type(quotient) is Op and quotient.args[0] is rest and offset_of(rest) and offset_of(multiples):
         quotient = Op("floordiv", quotient.args, offset_of(multiples))
         multiples = _sum(terms_of(multiples), 0, multiples.dtype)
-        return _sum([(multiples, 1), (quotient, 1)], quotient.taken, _widest((x, y)))
+        return _sum([(multiples, 1), (quotient, 1)], quotient.taken, widest_type((x, y)))
     return add(multiples, quotient)
 
 
@@ -610,14 +543,14 @@ def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:
 
 def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
     """a - floor(a / b) * b. Raises `ZeroDivisionError` for a constant 0."""
-    x, y = _like(a, b), _like(b, a)
+    x, y = typed_like(a, b), typed_like(b, a)
     d = y.constant
     if d == 0:
         raise ZeroDivisionError("modulo of a symbolic expression by zero")
     if x == y or x.constant == 0:
         return Const(0, x.dtype)
     if d is not None and x.constant is not None:
-        return Const(x.constant % d, _widest((x, y)))
+        return Const(x.constant % d, widest_type((x, y)))
     if d is None or d < 0:
         reduced = _without_common(x, y)
         return Op("floormod", (x, y)) if reduced is None else mul(floormod(*reduced[:2]), reduced[2])
@@ -629,122 +562,6 @@ def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
         if inner and inner % d == 0:
             return floormod(rest.args[0], y)
     return Op("floormod", (rest, y))
-
-
-def _folded(kind: str, *args: ExprLike) -> tuple[tuple[SymExpr, ...], SymExpr | None]:
-    first = next((a for a in args if isinstance(a, SymExpr)), i64)
-    exprs = tuple(_like(a, first if isinstance(first, SymExpr) else a) for a in args)
-    if all(e.constant is not None for e in exprs):
-        dtype = i1 if kind in CONDITIONS else _widest(exprs[-2:])
-        return exprs, Const(int(OPERATIONS[kind].evaluate(*(e.constant for e in exprs))), dtype)
-    return exprs, None
-
-
-def truncdiv(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a / b rounded towards zero."""
-    args, folded = _folded("truncdiv", a, b)
-    return folded or (args[0] if args[1].constant == 1 else Op("truncdiv", args))
-
-
-def truncmod(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a - trunc(a / b) * b."""
-    args, folded = _folded("truncmod", a, b)
-    return folded or (Const(0, args[0].dtype) if args[1].constant == 1 else Op("truncmod", args))
-
-
-def minimum(a: ExprLike, b: ExprLike) -> SymExpr:
-    """The lesser of a and b."""
-    return _extremum("min", a, b)
-
-
-def maximum(a: ExprLike, b: ExprLike) -> SymExpr:
-    """The greater of a and b."""
-    return _extremum("max", a, b)
-
-
-def _extremum(kind: str, a: ExprLike, b: ExprLike) -> SymExpr:
-    args, folded = _folded(kind, a, b)
-    if folded is not None:
-        return folded
-    difference = (args[0] - args[1]).constant
-    if difference is not None:
-        return args[0] if (difference <= 0) == (kind == "min") else args[1]
-    return Op(kind, args)
-
-
-def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
-    """a where the condition holds, else b."""
-    args, folded = _folded("select", condition, a, b)
-    if folded is not None:
-        return folded
-    if args[0].constant is not None:
-        return args[1] if args[0].constant else args[2]
-    return args[1] if args[1] == args[2] else Op("select", args)
-
-
-def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
-    def build(a: ExprLike, b: ExprLike) -> SymExpr:
-        args, folded = _folded(kind, a, b)
-        if folded is not None:
-            return folded
-        difference = (args[0] - args[1]).constant
-        if difference is not None:
-            return Const(int(OPERATIONS[kind].evaluate(difference, 0)), i1)
-        return Op(kind, args)
-
-    build.__doc__ = f"Whether a {OPERATIONS[kind].symbol} b, a condition."
-    return build
-
-
-def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a and b, conditions."""
-    args, folded = _folded("and", a, b)
-    if folded is not None:
-        return folded
-    for this, other in ((args[0], args[1]), (args[1], args[0])):
-        if this.constant is not None:
-            return other if this.constant else this
-    return args[0] if args[0] == args[1] else Op("and", args)
-
-
-def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a or b, conditions."""
-    args, folded = _folded("or", a, b)
-    if folded is not None:
-        return folded
-    for this, other in ((args[0], args[1]), (args[1], args[0])):
-        if this.constant is not None:
-            return this if this.constant else other
-    return args[0] if args[0] == args[1] else Op("or", args)
-
-
-def logical_not(a: ExprLike) -> SymExpr:
-    """not a, a condition."""
-    args, folded = _folded("not", a)
-    if folded is not None:
-        return folded
-    return args[0].args[0] if isinstance(args[0], Op) and args[0].kind == "not" else Op("not", args)
-
-
-_COMPARE = {kind: _compare(kind) for kind in COMPARISONS}
-eq, ne, lt, le, gt, ge = (_COMPARE[kind] for kind in ("eq", "ne", "lt", "le", "gt", "ge"))
-
-OPS: dict[str, Callable[..., SymExpr]] = {
-    "floordiv": floordiv,
-    "floormod": floormod,
-    "truncdiv": truncdiv,
-    "truncmod": truncmod,
-    "min": minimum,
-    "max": maximum,
-    "select": select,
-    **_COMPARE,
-    "and": logical_and,
-    "or": logical_or,
-    "not": logical_not,
-}
-"""The operations that are not linear, by name."""
-ARITHMETIC: dict[str, Callable[..., SymExpr]] = {"add": add, "sub": sub, "mul": mul, **OPS}
-"""All operations on symbolic expressions, by name."""
 
 
 def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:

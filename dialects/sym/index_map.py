@@ -21,26 +21,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import ShapeError
 from .analyzer import Analyzer
-from .expr import (
-    Algebra,
-    Const,
-    Op,
-    Product,
-    Sum,
-    SymExpr,
-    Var,
-    eq,
-    floormod,
-    i1,
-    i64,
-    le,
-    logical_and,
-    logical_or,
-    lt,
-    offset_of,
-    product,
-    terms_of,
-)
+from .expr import Algebra, Const, Op, Product, Sum, SymExpr, Var, floormod, i1, i64, offset_of, product, terms_of
+from .operators import eq, le, logical_and, logical_or, lt
 from .text import parse_expr
 from .writing import expr_text
 

@@ -12,8 +12,9 @@ from math import inf
 from typing import NamedTuple
 
 from .analyzer import Analyzer
-from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, add, i1, maximum, minimum, mul, total
+from .expr import Algebra, Const, Op, Product, Sum, SymExpr, Var, add, i1, mul, total
 from .operations import CONDITIONS
+from .operators import OPS, maximum, minimum
 
 Choice = Callable[[SymExpr, SymExpr], SymExpr]
 

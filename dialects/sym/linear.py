@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .analyzer import Analyzer
-from .expr import OPS, Const, Op, SymExpr, Var, eq, floordiv, floormod, mul, sum_of, terms_of
+from .expr import Const, Op, SymExpr, Var, floordiv, floormod, mul, sum_of, terms_of
 from .int_set import EVERYTHING, NOTHING, SymInterval, values_of, within
+from .operators import OPS, eq
 from .relations import slope_in
 
 

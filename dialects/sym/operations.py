@@ -1,7 +1,7 @@
 """The operations on scalars, each a row: what it computes, what is known of the results, how languages write it.
 
 `OPERATIONS` has the rows by name. What folds constants, bounds expressions, prints or parses operators reads them here;
-the constructors of symbolic expressions stand in `expr.OPS` under the same names.
+the constructors of symbolic expressions are in `operators.OPS` under the same names.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false

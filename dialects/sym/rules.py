@@ -14,24 +14,9 @@ from math import gcd, inf
 from typing import Protocol
 
 from .bounds import EVERYTHING, Interval, Residue, floor
-from .expr import (
-    OPS,
-    Const,
-    Op,
-    Product,
-    Sum,
-    SymExpr,
-    floordiv,
-    floormod,
-    i1,
-    logical_not,
-    mul,
-    offset_of,
-    product,
-    sum_of,
-    terms_of,
-)
+from .expr import Const, Op, Product, Sum, SymExpr, floordiv, floormod, i1, mul, offset_of, product, sum_of, terms_of
 from .operations import COMPARISONS, DIVISIONS, NEGATED
+from .operators import OPS, logical_not
 
 _ROUNDS = 8
 """How many rules are applied to the top of one expression."""

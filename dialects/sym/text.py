@@ -15,8 +15,9 @@ from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..assembly import kind_of_part
-from .expr import OPS, Const, ExprLike, Sum, SymExpr, Var, i1, i32, i64
+from .expr import Const, ExprLike, Sum, SymExpr, Var, i1, i32, i64
 from .operations import OPERATIONS
+from .operators import OPS
 from .writing import INFIX, expr_text
 
 _UNSIGNED = [IntegerType(n, Signedness.UNSIGNED) for n in (8, 16, 32, 64)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.sym import expr as sym
+from ...dialects.sym import operators
 from ...dialects.sym.analyzer import Analyzer, is_nonnegative
 from ...dialects.sym.expr import SymExpr, as_expr
 from ...tables import Table
@@ -177,7 +178,7 @@ def _elementwise(function: Callable[..., Any]) -> _Row:
 def _div(a: Any, b: Any) -> SymExpr:
     """The quotient as integers have it in ONNX: truncated."""
     x, y = as_expr(a), as_expr(b)
-    return sym.floordiv(x, y) if is_nonnegative(x) and is_nonnegative(y) else sym.truncdiv(x, y)
+    return sym.floordiv(x, y) if is_nonnegative(x) and is_nonnegative(y) else operators.truncdiv(x, y)
 
 
 def _mod(a: Any, b: Any) -> SymExpr:
@@ -185,7 +186,7 @@ def _mod(a: Any, b: Any) -> SymExpr:
 
 
 def _abs(a: Any) -> SymExpr:
-    return as_expr(a) if is_nonnegative(as_expr(a)) else sym.maximum(as_expr(a), -as_expr(a))
+    return as_expr(a) if is_nonnegative(as_expr(a)) else operators.maximum(as_expr(a), -as_expr(a))
 
 
 _ROWS.update(
@@ -202,7 +203,7 @@ _ROWS.update(
 
 @_row("Min", "Max")
 def _extremum(node: Node, *xs: Array) -> Array:
-    extremum = sym.minimum if node.op_type == "Min" else sym.maximum
+    extremum = operators.minimum if node.op_type == "Min" else operators.maximum
     choose = np.frompyfunc(lambda a, b: _simplified(extremum(as_expr(a), as_expr(b))), 2, 1)
     return reduce(lambda a, b: np.asarray(choose(a, b), object), xs)
 
@@ -226,11 +227,11 @@ def _cumsum(node: Node, x: Array, axis: Array) -> Array:
 # Conditions.
 
 _PREDICATES = {
-    "Equal": sym.eq,
-    "Less": sym.lt,
-    "LessOrEqual": sym.le,
-    "Greater": sym.gt,
-    "GreaterOrEqual": sym.ge,
+    "Equal": operators.eq,
+    "Less": operators.lt,
+    "LessOrEqual": operators.le,
+    "Greater": operators.gt,
+    "GreaterOrEqual": operators.ge,
 }
 
 

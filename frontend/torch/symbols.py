@@ -8,7 +8,8 @@ from functools import reduce
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import Var, floordiv, floormod, maximum, minimum, product
+from ...dialects.sym.expr import Var, floordiv, floormod, product
+from ...dialects.sym.operators import maximum, minimum
 from .emitter import Extent, plain
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType
 
 from ...diagnostics import TiraxError
-from ...dialects.sym.expr import Const, SymExpr, Var, i64, retyped
+from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
+from ...dialects.sym.rebuild import retyped
 from ...ir.passes.limits import check_limit
 from ..array import Array
 from .dims import dim_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Op, SymExpr, Var
+from ...dialects.sym.expr import Op, SymExpr, Var
 from ...dialects.sym.int_set import EVERYTHING, SymInterval
 from ...dialects.sym.linear import conjuncts, linear_in, not_negative
+from ...dialects.sym.operators import OPS
 from .iter_map import IterMapLevel, NotAffineError, detect_iter_map, limits_of
 
 Range = tuple[SymExpr, SymExpr]

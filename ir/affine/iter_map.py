@@ -15,23 +15,8 @@ from math import lcm
 
 from ...diagnostics import TiraxError
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import (
-    Const,
-    Op,
-    Product,
-    Sum,
-    SymExpr,
-    Var,
-    eq,
-    floordiv,
-    floormod,
-    ge,
-    i1,
-    logical_and,
-    logical_or,
-    lt,
-    product,
-)
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, floormod, i1, product
+from ...dialects.sym.operators import eq, ge, logical_and, logical_or, lt
 
 ZERO, ONE, FALSE = Const(0), Const(1), Const(0, i1)
 

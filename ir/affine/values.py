@@ -15,8 +15,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import ARITHMETIC, MOST_ADDED, Algebra, Const, Op, Sum, SymExpr, Var, i1, total
+from ...dialects.sym.expr import MOST_ADDED, Algebra, Const, Op, Sum, SymExpr, Var, i1, total
 from ...dialects.sym.operations import DIVISIONS
+from ...dialects.sym.operators import ARITHMETIC
 
 _CLASSES: dict[str, type[Operation]] = {
     **{"truncdiv" if name == "div" else name: cls for name, cls in tir.BINARY.items()},

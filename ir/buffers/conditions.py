@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from xdsl.ir import SSAValue
 
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, logical_not
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import logical_not
 
 Ends = tuple[SymExpr, SymExpr]
 """The least and the greatest value."""

@@ -15,8 +15,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, Var, maximum, minimum
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.sym.int_set import EVERYTHING, Intervals, SymInterval
+from ...dialects.sym.operators import OPS, maximum, minimum
 from ..affine.values import Materializer, sym_expr_of, widens
 from .conditions import Ends, narrowed
 

@@ -12,7 +12,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import byte_size
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum, product
+from ...dialects.sym.expr import Const, SymExpr, Var, product
+from ...dialects.sym.operators import maximum, minimum
 from ...dialects.tir import BufferType
 from ...transforms.tir.analysis import arithmetic
 from ...transforms.tir.walk import bound_expr

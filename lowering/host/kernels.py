@@ -18,7 +18,8 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.quick import operations
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import OPS, Const, Product, SymExpr, Var, maximum, product, select, terms_of
+from ...dialects.sym.expr import Const, Product, SymExpr, Var, product, terms_of
+from ...dialects.sym.operators import OPS, maximum, select
 from ...dialects.tir import BufferType
 from ...ir.locations import location_of
 from ...transforms.tir.guard_indices import OUTSIDE

@@ -12,7 +12,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import OPS, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by

@@ -11,8 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floormod, offset_of, terms_of
+from ...dialects.sym.expr import Const, Op, SymExpr, Var, floormod, offset_of, terms_of
 from ...dialects.sym.int_set import SymInterval, values_of
+from ...dialects.sym.operators import OPS
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed, accessed_by

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import OPS, SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.operators import OPS
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead

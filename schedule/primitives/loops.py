@@ -12,7 +12,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, product
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, product
+from ...dialects.sym.operators import OPS
 from ...ir.affine.values import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import checks, predicates

@@ -17,7 +17,8 @@ from ...dialects.names import name_of
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import SymAttr
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
+from ...dialects.sym.expr import Const, Op, SymExpr, Var, floordiv
+from ...dialects.sym.operators import OPS
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead

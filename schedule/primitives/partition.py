@@ -12,7 +12,8 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import OPS
 from ...ir.buffers.regions import Accessed, Ends, accessed, accessed_by, infer_regions
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks

@@ -12,7 +12,8 @@ from ...diagnostics import ShapeError
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym import IndexMapAttr, IndexMapping
-from ...dialects.sym.expr import Const, SymExpr, le, lt
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import le, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks, predicates

@@ -12,7 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, Var, floormod, le, logical_or, lt
+from ...dialects.sym.expr import Const, SymExpr, Var, floormod
+from ...dialects.sym.operators import le, logical_or, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by

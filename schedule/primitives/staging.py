@@ -10,7 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sched import encode
-from ...dialects.sym.expr import Const, Op, SymExpr, Var, maximum, minimum
+from ...dialects.sym.expr import Const, Op, SymExpr, Var
+from ...dialects.sym.operators import maximum, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.iter_map import NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of

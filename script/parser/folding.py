@@ -8,8 +8,9 @@ from typing import Any, cast
 from xdsl.dialects.builtin import i1
 
 from ...diagnostics import DTypeError
-from ...dialects.sym.expr import ARITHMETIC, Const, SymExpr, i32, i64
+from ...dialects.sym.expr import Const, SymExpr, i32, i64
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
+from ...dialects.sym.operators import ARITHMETIC
 from ...dialects.sym.text import beyond_64_bits
 from ...ir.passes.limits import check_limit
 from .values import Imm

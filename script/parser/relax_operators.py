@@ -18,8 +18,9 @@ from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING, Operator
 from ...dialects.relax.reduction import ReduceOp
 from ...dialects.sym import IndexMapAttr, IndexMapping
-from ...dialects.sym.expr import SymExpr, logical_not
+from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import product as sym_product
+from ...dialects.sym.operators import logical_not
 from .attributes import plain_value
 from .evaluator import no_operator, symbolic_binary
 from .folding import fold_symbolic, is_constant

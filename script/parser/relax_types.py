@@ -15,7 +15,8 @@ from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
 from ...dialects.relax.devices import listed_vdevice
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
+from ...dialects.sym.expr import Const, SymExpr, Var, i64
+from ...dialects.sym.operators import select
 from ...ir.python_text import python_tree
 from .attributes import plain_value
 from .folding import as_sym, fold_symbolic

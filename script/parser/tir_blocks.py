@@ -14,8 +14,9 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, Var, maximum
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.sym.int_set import SymInterval, values_of
+from ...dialects.sym.operators import maximum
 from ...dialects.tir import IterKind
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import infer_regions

@@ -7,7 +7,8 @@ from xdsl.parser import Parser
 
 from tirax.dialects.sym import SymAttr
 from tirax.dialects.sym.analyzer import Analyzer
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, i32, maximum, minimum, select
+from tirax.dialects.sym.expr import Const, SymExpr, Var, i32
+from tirax.dialects.sym.operators import OPS, maximum, minimum, select
 from tirax.dialects.sym.text import parse_expr
 from tirax.dialects.sym.writing import expr_text
 from tirax.ir.passes.transform import new_context

@@ -19,7 +19,8 @@ from ...dialects.relax.elementwise import BinaryOp
 from ...dialects.relax.indexing import broadcast_indices
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.relax.scatter import IndexPut
-from ...dialects.sym.expr import Const, SymExpr, eq, select
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import eq, select
 from ...ir.rewriting.edit import insert_before
 from ...ir.rewriting.infer import infer_users
 from .legalize_rules import known_shape

@@ -22,7 +22,8 @@ from ...dialects import tir
 from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.sym.operators import maximum, minimum
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass

@@ -24,7 +24,8 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.quick import operations
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
+from ...dialects.sym.expr import Const, Op, SymExpr, Var
+from ...dialects.sym.operators import OPS
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, accessed, infer_regions
 from ...ir.passes.transform import Pass

@@ -10,7 +10,7 @@ from typing import cast
 from xdsl.ir import Attribute
 
 from ...dialects.relax.linear_algebra import Einsum
-from ...dialects.sym.expr import maximum
+from ...dialects.sym.operators import maximum
 from ...handles.relax.expr import Expr
 from ...handles.tir import prim_expr
 from .expressions import Dims, broadcast, call, dims, number, permute, prim, rank, shape, tensor, total, where

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from ...diagnostics import TiraxError
-from ...dialects.sym.expr import Const, SymExpr, Var, i1, logical_and
+from ...dialects.sym.expr import Const, SymExpr, Var, i1
 from ...dialects.sym.linear import conjuncts
+from ...dialects.sym.operators import logical_and
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
 from ...ir.affine import iter_map as maps

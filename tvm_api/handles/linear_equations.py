@@ -12,7 +12,8 @@ from ...diagnostics import TiraxError
 from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import linear
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var, ge, lt
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.operators import ge, lt
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
 from ...handles.tir.prim_expr import Var as VarView

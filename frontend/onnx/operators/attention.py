@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....dialects.sym.expr import SymExpr, maximum
+from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.operators import maximum
 from ....handles.relax.expr import Expr
 from ..node import Node
 from ..table import MICROSOFT, converter

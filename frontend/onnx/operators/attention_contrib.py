@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dialects.sym.expr import maximum
+from ....dialects.sym.operators import maximum
 from ....handles.relax.expr import Expr
 from ....topi.attention import cached
 from ..node import Node

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....dialects.sym.expr import SymExpr, as_expr, maximum
+from ....dialects.sym.expr import SymExpr, as_expr
+from ....dialects.sym.operators import maximum
 from ....handles.relax.expr import Expr
 from ....topi.windows import pad_constant
 from ..node import Node

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
-from ....dialects.sym.expr import maximum, minimum
+from ....dialects.sym.operators import maximum, minimum
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R

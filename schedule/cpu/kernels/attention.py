@@ -38,7 +38,8 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul, product
+from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
+from ....dialects.sym.operators import maximum, minimum
 from ...loop_builder import Bindings, LoopBuilder, unfused
 from ..analysis.plan import Machine
 from ..analysis.stages import element_type

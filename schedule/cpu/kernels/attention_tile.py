@@ -21,7 +21,8 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, Op, SymExpr, Var, floordiv, minimum, mul
+from ....dialects.sym.expr import Const, Op, SymExpr, Var, floordiv, mul
+from ....dialects.sym.operators import minimum
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ...rewrite import erase_if_unread

@@ -48,7 +48,8 @@ from ....dialects import tir
 from ....dialects.dtypes import bit_width, ui8, ui16
 from ....dialects.names import name_of
 from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, minimum, mul, product
+from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul, product
+from ....dialects.sym.operators import minimum
 from ....dialects.tir import BufferType
 from ....ir.affine.values import sym_expr_of
 from ....transforms.operators.byte_pairs import ROWS

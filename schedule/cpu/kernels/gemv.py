@@ -25,7 +25,8 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import SymExpr, Var, minimum
+from ....dialects.sym.expr import SymExpr, Var
+from ....dialects.sym.operators import minimum
 from ....dialects.tir import BufferType
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine

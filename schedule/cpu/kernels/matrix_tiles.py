@@ -32,7 +32,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, SymExpr, Var, add, minimum
+from ....dialects.sym.expr import Const, SymExpr, Var, add
+from ....dialects.sym.operators import minimum
 from ....ir.matrix_registers import CONFIGURE, LOAD, RELEASE, STORE, ZERO
 from ....transforms.operators.dot_products import Dot, tile_dot
 from ...loop_builder import Bindings, Iter, LoopBuilder

@@ -36,7 +36,8 @@ from xdsl.ir import OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
+from ....dialects.sym.expr import Const, SymExpr, Var, mul, product
+from ....dialects.sym.operators import minimum
 from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, LoopBuilder, captured
 from ..analysis.plan import Machine

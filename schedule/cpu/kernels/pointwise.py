@@ -21,7 +21,8 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import SymExpr, minimum
+from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.operators import minimum
 from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, Plan
 from ..analysis.remarks import reject

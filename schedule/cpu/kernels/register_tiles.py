@@ -24,7 +24,8 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
-from ....dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, minimum
+from ....dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod
+from ....dialects.sym.operators import minimum
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ..analysis.plan import Machine

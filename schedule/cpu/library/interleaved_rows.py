@@ -21,7 +21,8 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects import tir
 from ....dialects.block_formats import BlockFormat, block_format
 from ....dialects.names import name_of
-from ....dialects.sym.expr import SymExpr, Var, minimum
+from ....dialects.sym.expr import SymExpr, Var
+from ....dialects.sym.operators import minimum
 from ....dialects.tir import BufferType
 from ....topi.block_quantization import PRODUCT
 from ...loop_builder import Bindings, LoopBuilder

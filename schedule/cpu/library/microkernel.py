@@ -25,7 +25,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, SymExpr, Var, maximum, minimum, product
+from ....dialects.sym.expr import Const, SymExpr, Var, product
+from ....dialects.sym.operators import maximum, minimum
 from ....dialects.tir import BufferType
 from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, Iter, LoopBuilder

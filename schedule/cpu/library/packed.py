@@ -15,7 +15,8 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
-from ....dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
+from ....dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, mul
+from ....dialects.sym.operators import minimum
 from ....dialects.tir import BufferType
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....dialects.sym.expr import SymExpr, floordiv, floormod, maximum, minimum
+from ....dialects.sym.expr import SymExpr, floordiv, floormod
+from ....dialects.sym.operators import maximum, minimum
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings
 from ..policy.limits import ASSUMED_TILES, FEW_ITERATIONS

@@ -6,7 +6,8 @@ import itertools
 
 from hypothesis import strategies as st
 
-from tirax.dialects.sym.expr import OPS, Const, Var, minimum, select
+from tirax.dialects.sym.expr import Const, Var
+from tirax.dialects.sym.operators import OPS, minimum, select
 
 n, m, i, j = VARIABLES = tuple(Var(name) for name in "nmij")
 

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 from xdsl.ir import Block
 
 from tirax.dialects.sym.analyzer import Analyzer, Interval, Residue, is_nonnegative
-from tirax.dialects.sym.expr import (
+from tirax.dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, i64
+from tirax.dialects.sym.operators import (
     OPS,
-    Const,
-    SymExpr,
-    Var,
-    floordiv,
-    floormod,
-    i64,
     logical_and,
     logical_not,
     logical_or,

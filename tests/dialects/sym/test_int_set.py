@@ -10,8 +10,9 @@ import pytest
 
 from tirax.dialects.sym import expr
 from tirax.dialects.sym.analyzer import Analyzer, Interval
-from tirax.dialects.sym.expr import OPS, Const, Sum, SymExpr, Var, floordiv, floormod, i1, i32, maximum, minimum, select
+from tirax.dialects.sym.expr import Const, Sum, SymExpr, Var, floordiv, floormod, i1, i32
 from tirax.dialects.sym.int_set import EVERYTHING, NOTHING, Intervals, SymInterval, values_of, within
+from tirax.dialects.sym.operators import OPS, maximum, minimum, select
 
 I, J, N, M = (Var(name) for name in "ijnm")
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from tirax.dialects.sym.bounds import EVERYTHING, Interval
-from tirax.dialects.sym.expr import OPS, Algebra, Const, Op, Rebuild, Var, i32, i64
+from tirax.dialects.sym.expr import Algebra, Const, Op, Var, i32, i64
 from tirax.dialects.sym.operations import COMPARISONS, CONDITIONS, DIVISIONS, NEGATED, OPERATIONS
+from tirax.dialects.sym.operators import OPS
+from tirax.dialects.sym.rebuild import Rebuild
 
 NUMPY = {
     "add": np.add,

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from tirax.dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, logical_and, minimum
+from tirax.dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod
+from tirax.dialects.sym.operators import OPS, logical_and, minimum
 from tirax.ir.affine.boxes import exact_box
 
 I, J, N = Var("i"), Var("j"), Var("n")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tirax.dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floordiv, floormod, logical_and
+from tirax.dialects.sym.expr import Const, Op, Sum, SymExpr, Var, floordiv, floormod
+from tirax.dialects.sym.operators import OPS, logical_and
 from tirax.ir.affine.iter_map import (
     IterMapLevel,
     NotAffineError,

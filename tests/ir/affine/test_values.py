@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block
 
 from tirax.dialects import tir
-from tirax.dialects.sym.expr import OPS, Const, Var, minimum, select, sum_of
+from tirax.dialects.sym.expr import Const, Var, sum_of
+from tirax.dialects.sym.operators import OPS, minimum, select
 from tirax.handles.tir.place import place
 from tirax.handles.tir.prim_expr import from_sym
 from tirax.ir.affine.values import Materializer, sym_expr_of

@@ -11,7 +11,8 @@ from xdsl.ir import Block
 
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
-from tirax.dialects.sym.expr import Const, SymExpr, Var, eq, floordiv, floormod, le, lt, minimum, ne
+from tirax.dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod
+from tirax.dialects.sym.operators import eq, le, lt, minimum, ne
 from tirax.ir.affine.values import Materializer, sym_expr_of
 from tirax.ir.buffers.regions import accessed, accessed_by, accesses_by_kind, infer_regions, relaxed
 from tirax.script import parse_source, print_script

@@ -18,7 +18,8 @@ from ....dialects.dtypes import bit_width, is_scalable, is_unsigned
 from ....dialects.sym import analyzer as _sym
 from ....dialects.sym import int_set as _sets
 from ....dialects.sym.bounds import EVERYTHING, Interval
-from ....dialects.sym.expr import OPS, Const, SymExpr, Var, i1
+from ....dialects.sym.expr import Const, SymExpr, Var, i1
+from ....dialects.sym.operators import OPS
 from ....dialects.sym.rules import normal_condition
 from ....handles.tir import prim_expr
 from ....handles.tir.domains import Range

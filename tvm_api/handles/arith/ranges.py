@@ -7,7 +7,8 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType
 
 from ....diagnostics import DTypeError
-from ....dialects.sym.expr import SymExpr, Var, i32, i64, retyped
+from ....dialects.sym.expr import SymExpr, Var, i32, i64
+from ....dialects.sym.rebuild import retyped
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import PrimExpr, as_sym, convert, from_sym
 

@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ....dialects import tir
 from ....dialects.names import name_of, set_name
 from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum, minimum, mul
+from ....dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, mul
+from ....dialects.sym.operators import maximum, minimum
 from ....dialects.tir import ForKind
 from ....ir.affine.values import Materializer, sym_expr_of
 from ....ir.buffers.regions import Ends, relaxed

@@ -21,7 +21,8 @@ from ....dialects.dtypes import lanes_of, scalar_of
 from ....dialects.names import name_of
 from ....dialects.sym import SymAttr, ValueOp
 from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import SymExpr, Var, i32, i64, retyped
+from ....dialects.sym.expr import SymExpr, Var, i32, i64
+from ....dialects.sym.rebuild import retyped
 from ....ir.affine.values import sym_expr_of
 from ....ir.functions.lookup import callee_names
 from ....ir.locations import location_of

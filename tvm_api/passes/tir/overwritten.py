@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.quick import operations
 from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import OPS, Const
+from ....dialects.sym.expr import Const
+from ....dialects.sym.operators import OPS
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import PrimExpr, const, from_sym, logical_and
 from ....transforms.tir.walk import bound_expr, erase_with_tree, is_pure

@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import OPS, SymExpr, logical_not
+from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.operators import OPS, logical_not
 from ....handles.tir.prim_expr import same_tree
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.sym.analyzer import Analyzer as SymAnalyzer
-from tirax.dialects.sym.expr import OPS, Const, Var, logical_and
+from tirax.dialects.sym.expr import Const, Var
 from tirax.dialects.sym.int_set import SymInterval, values_of
 from tirax.dialects.sym.linear import clip_bounds, deduced_set, solved
+from tirax.dialects.sym.operators import OPS, logical_and
 from tirax.handles.tir.prim_expr import less
 from tirax.ir.affine.iter_map import IterMapLevel, NotAffineError, detect_padded_map, to_expr
 from tirax.tvm_api import arith, ir, te, tir
