@@ -25,7 +25,7 @@ from .dtypes import float_text
 
 
 def parse_value(parser: Parser) -> SSAValue:
-    """An operand whose type its definition gives: it must be defined before."""
+    """Return an operand whose type its definition gives: it must be defined before."""
     return resolve_defined(parser, parser.parse_unresolved_operand())
 
 
@@ -36,7 +36,7 @@ def parse_optional_value(parser: Parser) -> SSAValue | None:
 
 
 def resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
-    """The value that an operand names. A parse error where it is not defined yet."""
+    """Return the value that an operand names. A parse error where it is not defined yet."""
     known = parser.ssa_values.get(operand.operand_name)
     if known is None or operand.index >= len(known):
         span = operand.span
@@ -56,7 +56,7 @@ def print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
 
 
 def parse_type(parser: Parser) -> Attribute:
-    """The type after a colon."""
+    """Return the type after a colon."""
     parser.parse_punctuation(":")
     return parser.parse_type()
 
@@ -68,7 +68,7 @@ def print_type(printer: Printer, t: Attribute) -> None:
 
 
 def parse_body(parser: Parser) -> Region:
-    """A region; with an empty block where nothing is written in it."""
+    """Return a region; with an empty block where nothing is written in it."""
     region = parser.parse_region()
     if region.first_block is None:
         region.add_block(Block())
@@ -90,7 +90,7 @@ def parse_attr_dict(parser: Parser, keyword: str = "attributes") -> DictionaryAt
 
 
 def parse_name(parser: Parser, unknown: str, names: Collection[str]) -> str:
-    """The `name =` in front of a value. A parse error that begins with `unknown` where it is none of `names`."""
+    """Return the `name =` in front of a value. A parse error that begins with `unknown` where it is none of `names`."""
     name = parser.parse_identifier()
     if name not in names:
         parser.raise_error(f"{unknown} {name}; it has: {', '.join(names) or 'none'}")
@@ -122,7 +122,7 @@ _WORDS = {"none": None, "true": True, "false": False}
 
 
 def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = None) -> Any:
-    """The inverse of `print_literal`."""
+    """Return the inverse of `print_literal`."""
     for word, constant in _WORDS.items():
         if parser.parse_optional_keyword(word) is not None:
             return constant
@@ -181,7 +181,7 @@ class FormattedOp(IRDLOperation):
 
 
 def operations_in(module: ModuleType) -> list[type[Operation]]:
-    """The operations that a module defines."""
+    """Return the operations that a module defines."""
     own = dict.fromkeys(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
     # Not `issubclass`: an abstract class asks all its subclasses, and this is asked of each class at every start.
     return [c for c in own if Operation in c.__mro__ and "name" in vars(c)]
@@ -227,7 +227,7 @@ attr_dict = kind_of_part(print_attr_dict, parse_attr_dict, "( attributes {{…}}
 
 
 def optional(word: str, part: Part) -> Part:
-    """A part behind a word, both left out where it is None."""
+    """Return a part behind a word, both left out where it is None."""
 
     def show(printer: Printer, item: Any) -> None:
         if item is not None:

@@ -15,7 +15,7 @@ PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 
 
 def to_attr(value: PyValue) -> Attribute | None:
-    """A Python value as an attribute; None is an absent one, lists are arrays, types stay.
+    """Return a Python value as an attribute; None is an absent one, lists are arrays, types stay.
 
     Raises `DTypeError` for an integer that 64 bits do not hold.
     """
@@ -40,7 +40,7 @@ def _integer(value: int) -> Attribute:
 
 
 def from_attr(attr: Attribute | None) -> PyValue:
-    """The Python value of an attribute: the inverse of `to_attr`."""
+    """Return the Python value of an attribute: the inverse of `to_attr`."""
     read = _VALUES.get(type(attr))
     return attr if read is None else read(attr)
 

@@ -68,11 +68,11 @@ class BlockFormat:
         return min(self.size, ROUNDED_TOGETHER)
 
     def field(self, name: str) -> Field:
-        """The field of that name."""
+        """Return the field of that name."""
         return next(f for f in self.fields if f.name == name)
 
     def row_bytes(self, k: int) -> int:
-        """The bytes of a row of k numbers. Raises `ShapeError` where they are no whole blocks."""
+        """Return the bytes of a row of k numbers. Raises `ShapeError` where they are no whole blocks."""
         if k % self.size:
             raise ShapeError(f"a row of {self.name} is whole blocks", expected=f"a multiple of {self.size}", found=k)
         return k // self.size * self.block_bytes
@@ -147,7 +147,7 @@ def _as_halves(values: Array) -> Array:
 
 
 def _nibbles(bytes_: Array) -> Array:
-    """The lower halves of all bytes, then the upper ones."""
+    """Return the lower halves of all bytes, then the upper ones."""
     return np.concatenate([bytes_ & 15, bytes_ >> 4], -1)
 
 
@@ -232,7 +232,7 @@ def _q4_k(b: Array) -> Array:
 
 
 def _to_q4_k(x: Array) -> Array:
-    """A scale and a minimum, not above 0, of each 32, in 63rds of the largest ones of the block."""
+    """Return a scale and a minimum, not above 0, of each 32, in 63rds of the largest ones of the block."""
     parts = x.reshape(-1, 8, 32)
     low = np.maximum(-parts.min(-1), 0)
     scale = np.maximum(parts.max(-1) + low, 0) / 15
@@ -256,7 +256,7 @@ def _q6_k(b: Array) -> Array:
 
 
 def _to_q6_k(x: Array) -> Array:
-    """A scale of each 16, in 128ths of the largest one of the block."""
+    """Return a scale of each 16, in 128ths of the largest one of the block."""
     parts = x.reshape(-1, 16, 16)
     scale = np.take_along_axis(parts, np.abs(parts).argmax(-1, keepdims=True), -1)[..., 0] / -32
     half = _as_halves(_largest(scale) / -128)
@@ -332,7 +332,7 @@ BLOCK_FORMATS = MappingProxyType({row.name: row for row in _ROWS})
 
 
 def block_format(name: str) -> BlockFormat:
-    """The format of that name. Raises `NameLookupError` that says which there are."""
+    """Return the format of that name. Raises `NameLookupError` that says which there are."""
     row = BLOCK_FORMATS.get(name)
     if row is None:
         raise unknown_name("block format", name, BLOCK_FORMATS)

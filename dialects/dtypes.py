@@ -141,7 +141,9 @@ _FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARR
 
 
 def dtype_of(name: str) -> Attribute:
-    """The type named `name`; `float32x4` is a vector. Raises `DTypeError`, with a suggestion, for no known name."""
+    """Return the type named `name`; `float32x4` is a vector. Raises `DTypeError`, with a suggestion, for no known
+    name.
+    """
     dtype = DTYPES.get(name)
     if dtype is not None:
         return dtype
@@ -167,38 +169,38 @@ def dtype_name(dtype: Attribute) -> str:
 
 
 def is_dtype(dtype: Attribute) -> bool:
-    """Whether `dtype` is a data type of tirax, or a vector of one."""
+    """Return whether `dtype` is a data type of tirax, or a vector of one."""
     return scalar_of(dtype) in _NAMES
 
 
 def scalar_of(dtype: Attribute) -> Attribute:
-    """The element type of a vector, `dtype` itself otherwise."""
+    """Return the element type of a vector, `dtype` itself otherwise."""
     return dtype.element_type if type(dtype) is VectorType else dtype
 
 
 def lanes_of(dtype: Attribute) -> int:
-    """The number of lanes of a vector, 1 otherwise."""
+    """Return the number of lanes of a vector, 1 otherwise."""
     return dtype.get_shape()[0] if type(dtype) is VectorType else 1
 
 
 def is_scalable(dtype: Attribute) -> bool:
-    """Whether `dtype` is a vector whose lanes are a multiple of what the machine has, `vscale`."""
+    """Return whether `dtype` is a vector whose lanes are a multiple of what the machine has, `vscale`."""
     return isinstance(dtype, VectorType) and any(bool(dim) for dim in dtype.get_scalable_dims())
 
 
 def is_float(dtype: Attribute) -> bool:
-    """Whether `dtype` (or a vector's element) is a floating point type."""
+    """Return whether `dtype` (or a vector's element) is a floating point type."""
     return type(scalar_of(dtype)) in _FLOATS
 
 
 def is_narrow(dtype: Attribute) -> bool:
-    """Whether `dtype` (or a vector's element) is a float of 8 or 4 bits or an integer of 4 or 2."""
+    """Return whether `dtype` (or a vector's element) is a float of 8 or 4 bits or an integer of 4 or 2."""
     scalar = scalar_of(dtype)
     return type(scalar) in _NARROW_KINDS and scalar in NARROW
 
 
 def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
-    """A literal of a float dtype; what is beyond its range is infinite, as in numpy."""
+    """Return a literal of a float dtype; what is beyond its range is infinite, as in numpy."""
     try:
         return FloatAttr(value, cast(Any, dtype))
     except OverflowError:
@@ -206,13 +208,15 @@ def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
 
 
 def float_text(value: float) -> str:
-    """A float in the text of MLIR, which wants a point in a mantissa (1e-05 -> 1.0e-05); `inf` and `nan` by name."""
+    """Return a float in the text of MLIR, which wants a point in a mantissa (1e-05 -> 1.0e-05); `inf` and `nan` by
+    name.
+    """
     mantissa, e, exponent = repr(value).partition("e")
     return (mantissa if "." in mantissa or not isfinite(value) else mantissa + ".0") + e + exponent
 
 
 def is_unsigned(dtype: Attribute) -> bool:
-    """Whether `dtype` (or a vector's element) is an unsigned integer or bool."""
+    """Return whether `dtype` (or a vector's element) is an unsigned integer or bool."""
     element = scalar_of(dtype)
     return isinstance(element, IntegerType) and (
         cast("IntegerType[int, Signedness]", element).signedness.data is Signedness.UNSIGNED or element == i1
@@ -234,7 +238,7 @@ def byte_size(dtype: Attribute) -> int:
 
 
 def numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """The numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
+    """Return the numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
     return _numpy_dtype(dtype)  # pyright: ignore[reportUnknownVariableType]
 
 

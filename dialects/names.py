@@ -15,7 +15,9 @@ _INVALID = re.compile(r"[^A-Za-z0-9_]")
 
 
 def encode_name(name: str) -> str:
-    """The name hint that stands for the variable `name`: `i_0` -> `i.0`; characters that no variable has become `_`."""
+    """Return the name hint that stands for the variable `name`: `i_0` -> `i.0`; characters that no variable has
+    become `_`.
+    """
     name = _INVALID.sub("_", name)
     if not name or name[0].isdigit():
         name = "v" + name
@@ -23,7 +25,7 @@ def encode_name(name: str) -> str:
 
 
 def decode_name(hint: str) -> str:
-    """The variable's name that a name hint stands for: `i.0` -> `i_0`."""
+    """Return the variable's name that a name hint stands for: `i.0` -> `i_0`."""
     return _INVALID.sub("_", hint)
 
 
@@ -33,6 +35,6 @@ def set_name(value: SSAValue, name: str | None) -> None:
 
 
 def name_of(value: SSAValue) -> str | None:
-    """The variable's name of `value`, None where it has none."""
+    """Return the variable's name of `value`, None where it has none."""
     hint = value.name_hint
     return None if hint is None else decode_name(hint)

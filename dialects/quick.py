@@ -32,7 +32,7 @@ def make(
     attributes: Mapping[str, Attribute] = _NOTHING,
     location: LocationAttr = UNKNOWN_LOC,
 ) -> OpT:
-    """An operation without regions and successors, as `cls.create` makes it."""
+    """Return an operation without regions and successors, as `cls.create` makes it."""
     op = cls.__new__(cls)
     fill(op, operands, result_types, properties, attributes, location)
     return op
@@ -71,7 +71,7 @@ def _use(op: Operation, operands: Sequence[SSAValue]) -> None:
 
 @cache
 def _defaults(cls: type[Operation]) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """The properties and attributes that operations of a class have where nothing else is said."""
+    """Return the properties and attributes that operations of a class have where nothing else is said."""
     if not issubclass(cls, IRDLOperation):
         return {}, {}
     definition = cls.get_irdl_definition()
@@ -87,8 +87,8 @@ def _defaults(cls: type[Operation]) -> tuple[dict[str, Attribute], dict[str, Att
 
 
 def clone(op: OpT, values: dict[SSAValue, SSAValue] | None = None) -> OpT:
-    """A copy of an operation and of all inside, which uses `values` in place of their keys; all that is copied is added
-    to these.
+    """Return a copy of an operation and of all inside, which uses `values` in place of their keys; all that is copied
+    is added to these.
     """
     copier = _Copier({} if values is None else values)
     new = copier.operation(op)
@@ -103,7 +103,7 @@ class _Copier:
         self.copies: list[tuple[Operation, Operation]] = []
 
     def operation(self, op: OpT) -> OpT:
-        """A copy without operands and successors."""
+        """Return a copy without operands and successors."""
         new = make(type(op), (), [r._type for r in op.results], op.properties, op.attributes, op.location)
         self._stand_for(op.results, new.results)
         self.copies.append((op, new))

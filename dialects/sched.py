@@ -131,7 +131,7 @@ class Spec:
 
     @property
     def only_names(self) -> bool:
-        """Whether it changes nothing but gives things names, or draws numbers."""
+        """True if it changes nothing but gives things names, or draws numbers."""
         return self.samples or self.name.startswith("get_")
 
 
@@ -144,7 +144,7 @@ class InstructionKind:
 
 
 def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
-    """An argument as an attribute; values are appended to `operands`."""
+    """Return an argument as an attribute; values are appended to `operands`."""
     if isinstance(value, SSAValue):
         operands.append(cast("SSAValue[Attribute]", value))
         return OperandAttr(IntAttr(len(operands) - 1))
@@ -159,7 +159,7 @@ def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
 
 
 def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
-    """The argument that an attribute stands for: the inverse of `encode`."""
+    """Return the argument that an attribute stands for: the inverse of `encode`."""
     if isinstance(attr, OperandAttr):
         return operands[attr.index.data]
     if isinstance(attr, NoneAttr | NoneType):  # the text `none` is read as the type
@@ -343,7 +343,7 @@ def _parse_number(parser: Parser) -> tuple[str, Number]:
 
 
 def _positive(parser: Parser, name: str) -> int:
-    """A number, which must not be 0 or less: the caret is below it."""
+    """Return a number, which must not be 0 or less: the caret is below it."""
     pos = parser.pos
     value = parser.parse_integer(allow_boolean=False)
     if value < 1:
@@ -362,7 +362,7 @@ class Instruction(IRDLOperation):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None) -> Self:
-        """The instruction with `arguments` by name, giving so many outputs."""
+        """Return the instruction with `arguments` by name, giving so many outputs."""
         operands: list[SSAValue] = []
         encoded = {k: encode(arguments[k], operands) for k in cls.SPEC.params if k in arguments}
         return cls._created(operands, encoded, [cls.SPEC.result.type] * outputs if outputs else [], decision)
@@ -566,7 +566,7 @@ INSTRUCTIONS: dict[str, Spec] = {
 
 
 def spec_of(name: str, inputs: Sequence[str], attrs: Sequence[str], result: Result, order: Sequence[str]) -> Spec:
-    """The row of an instruction that a plug-in brings; `order` are its parameters in Python."""
+    """Return the row of an instruction that a plug-in brings; `order` are its parameters in Python."""
     return _spec(name, " ".join(inputs), " ".join(attrs), result, order=" ".join(order))
 
 

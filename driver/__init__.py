@@ -1,1 +1,1 @@
-"""From a module to an executable: pipelines, build, partition, workers, stores, timings and traces."""
+"""From a module to an executable: pipelines, build, partitioning, workers, caches, timings and traces."""

@@ -1,6 +1,6 @@
-"""From the passes of the host on: entry points and kernels become the code of an executable.
+"""The second half of a build, from the host passes on: entry points and kernels become the code of an executable.
 
-What a program needs that has been built before is not here, so that it need not be imported (`build.py`).
+Code that a cached program does not need is here, so that it need not be imported for one (`build.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def from_host(
     workers: PartWorkers | None = None,
     profile: bool = False,
 ) -> Executable:
-    """The executable of a module from where the passes `named` begin, which are those of the host and all behind."""
+    """Return the executable of a module; `named` are the remaining passes, from those of the host on."""
     at = named.index(TO_HOST)
     below = named[at + 1 :]
     run_passes(make_passes(named[:at], target.text), new_context(), op, verify_each=False)
@@ -49,7 +49,7 @@ def from_host(
 def instrumented(
     op: ModuleOp, named: Sequence[str], target: Target, opt_level: int, context: PassContext
 ) -> Executable:
-    """An executable that says what runs when; kernels are those of the other one."""
+    """Return an executable instrumented for profiling; it shares the kernels of the other one."""
     with no_gc(), context:
         return from_host(clone(op), named, target, opt_level, profile=True)
 
@@ -62,9 +62,10 @@ def assemble(
     workers: PartWorkers | None = None,
     begun: Begun | None = None,
 ) -> Executable:
-    """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
-    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run. `begun` is
-    what was begun with its kernels before.
+    """Return the executable of a module with entry points, in the llvm dialect after `passes`.
+
+    `passes` are the names of the passes after `convert-host-to-func`; they do not run if the object is in the cache.
+    `begun` is the work already started for its kernels.
     """
     from ..lowering.host.convert import SITES, host_data
     from .partition import Part, divide, has_long_entry_point, lowered_text

@@ -1,4 +1,4 @@
-"""`build`: a module of relax and tir functions becomes an executable."""
+"""`build`: compile a module of relax and tir functions to an executable."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ def build(
     opt_level: int = 3,
     in_subprocess: bool = False,
 ) -> Executable:
-    """Compile a module (an `IRModule` or `ModuleOp`), which stays as it is.
+    """Compile a module (an `IRModule` or `ModuleOp`); the module is not modified.
 
-    `target` is this machine by default. `params` are bound to parameters of `main` by name first. `pipeline` is a name
-    of `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; what it leaves of relax and tir is
-    lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is always native. `opt_level` is
-    LLVM's. `in_subprocess` compiles what the cache of executables may hold in another process (`subprocess_build.py`).
+    `target` defaults to this machine. `params` are first bound to parameters of `main` by name. `pipeline` is a name of
+    `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; relax and tir functions that remain after
+    it are lowered by `lower-cpu`. `exec_mode` is accepted for compatibility with TVM: code is always native.
+    `opt_level` is LLVM's. With `in_subprocess`, a program that the cache of executables can hold is compiled in another
+    process (`subprocess_build.py`).
 
     Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
     `VerifyError`, `TargetError`.
@@ -70,7 +71,7 @@ def build(
 
 
 def _described(target: Any) -> Any:
-    """What a target is made of: a dictionary, or the text of what else stands for one."""
+    """Return the description of a target: a dictionary, or the text of any other object."""
     return cast("Mapping[str, Any]", target) if isinstance(target, Mapping) else str(target)
 
 
@@ -83,10 +84,10 @@ def build_described(
     in_subprocess: bool = False,
     elsewhere: Callable[[], None] | None = None,
 ) -> Executable:
-    """As `build` of what `module` gives, which is asked for where the cache has no executable of that description.
+    """Return the executable stored under a description, or build `module()` if the cache has none.
 
-    `elsewhere` may put it there before, in another process that makes the module itself. `description` and the sources
-    of `rooms` (folders of tirax) say all that the module depends on; None says nothing.
+    `elsewhere` may compile it before that, in another process that creates the module itself. `description` and the
+    sources of `rooms` (folders of tirax) must determine the module; without a description nothing is cached.
     """
     pipeline = "default-cpu"
     entry = None if description is None else described_entry(description, rooms, PIPELINES[pipeline], target)
@@ -103,8 +104,10 @@ def build_described(
 
 
 def _profiled(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int) -> Executable:
-    """The executable that says what runs when, of a module whose executable the cache may hold: passes run as they do
-    by themselves. That is a build more where it is asked for, but none keeps a copy of the kernels for it.
+    """Return an instrumented executable of a module, whose plain executable may come from the cache.
+
+    Passes run without the caller's `PassContext`. This costs an extra build when a profile is requested, but no copy of
+    the kernels has to be kept for it.
     """
     with no_gc(), PassContext():
         return _build(clone(op), pipeline, target, opt_level).instrumented
@@ -117,7 +120,7 @@ def _build(
     opt_level: int,
     profiled: bool = True,
 ) -> Executable:
-    """The executable of a module, which is used up; `profiled`: that can make another one that says what runs when."""
+    """Return the executable of a module, which is consumed; with `profiled` it can create an instrumented one later."""
     from .assemble import assemble, from_host, instrumented
     from .object_cache import is_plain
     from .worker_pool import PartWorkers, useful_workers
@@ -136,7 +139,9 @@ def _build(
 
 
 def _run_own(op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target) -> tuple[str, ...]:
-    """Run what a pipeline has before the passes of the host; the names of those that are left, none for code."""
+    """Run the passes of a pipeline that precede those of the host; return the names of the remaining ones, none
+    if there is no code.
+    """
     named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
     at = named.index(HOST[0]) if TO_HOST in named else len(named)
     passes = make_passes(named[:at], target.text) if named else _passes(pipeline, target)
@@ -152,7 +157,7 @@ def lower(
     params: Mapping[str, Any] | None = None,
     pipeline: str | Sequence[Any] | Any | None = "default-cpu",
 ) -> ModuleOp:
-    """A new module in the llvm dialect; arguments and errors as for `build`."""
+    """Return a new module in the llvm dialect; arguments and errors as for `build`."""
     target = target or Target.host()
     op, context = _copy(mod, params), new_context()
     run_passes(_passes(pipeline, target), context, op, verify_each=not isinstance(pipeline, str))
@@ -162,7 +167,7 @@ def lower(
 
 
 def _copy(mod: Any, params: Mapping[str, Any] | None) -> ModuleOp:
-    """The module to be lowered, its parameters bound."""
+    """Return the module to be lowered, its parameters bound."""
     with stage("copy"):
         op = clone(module_op(mod))
     with stage("verify"):

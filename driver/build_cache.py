@@ -1,10 +1,10 @@
-"""A program that was built before is not even optimized again: executables by the module that was given.
+"""Cache of executables by the unoptimized module: a program that was built before is not even optimized again.
 
     module, target, passes  ->  key  ->  executable, its constants mapped
 
-The key says all that an executable depends on: the module's text and what its constants contain, the passes, the target
-and the machine, versions, and what the sources of tirax are. What it cannot say is not looked up: passes that are given
-as objects, settings of a `PassContext`, rules, operators and functions that are not tirax's own.
+The key contains everything that an executable depends on: the module's text and a digest of its constants, the passes,
+the target and the machine, versions, and the sources of tirax. A build that a key cannot describe is not cached: passes
+given as objects, settings of a `PassContext`, rules, operators and functions that are not tirax's own.
 """
 
 from __future__ import annotations
@@ -56,25 +56,25 @@ _OWN = ("tirax.", "xdsl.")
 
 @dataclass(frozen=True)
 class Entry:
-    """A program's place in the cache, and the bytes of its constants."""
+    """A program's entry in the cache, and the bytes of its constants."""
 
     key: str
     contents: tuple[np.ndarray, ...]
 
     def load(self) -> Executable | None:
-        """The executable, None where there is none."""
+        """Return the executable, or None if there is none."""
         with stage("look-up"):
             return _cache.get(self.key, self.contents)
 
     def store(self, executable: Executable) -> None:
-        """Keep it for the next time."""
+        """Store the executable."""
         if not executable.external and not executable.sites:
             with stage("store"):
                 _cache.put(self.key, executable, self.contents)
 
 
 def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int) -> Entry | None:
-    """The place of a module that these passes compile; None where it has none (see above)."""
+    """Return the entry of a module compiled by these passes, or None if it cannot be cached (see above)."""
     if not (cache_enabled(_cache.name) and passes and is_plain(PassContext.current()) and _is_own(op, passes)):
         return None
     with stage("look-up"):
@@ -92,9 +92,9 @@ def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int
 
 
 def described_entry(description: str, rooms: tuple[str, ...], passes: Sequence[str], target: Target) -> Entry | None:
-    """The place of a program that a text and the sources of `rooms` determine, so that it is looked up unwritten.
+    """Return the entry of a program that a description and the sources of `rooms` determine, without writing its text.
 
-    None where programs have no place, and where a trace of them is asked for.
+    Returns None if programs are not cached, and while a trace is recorded.
     """
     if os.environ.get(VARIABLE) or not (cache_enabled(_cache.name) and is_plain(PassContext.current())):
         return None
@@ -103,7 +103,7 @@ def described_entry(description: str, rooms: tuple[str, ...], passes: Sequence[s
 
 
 def _is_own(op: ModuleOp, passes: Sequence[str]) -> bool:
-    """Whether nothing of a program or its passes is what others wrote."""
+    """Return whether a program and its passes contain nothing registered by users."""
     if external_functions(op) or not all(name in TIRAX_UNIVERSE.all_passes for name in passes):
         return False
     if any(is_changed(inner.name) for inner in operations(op)):

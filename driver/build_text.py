@@ -1,4 +1,4 @@
-"""A process that builds a module for another one, which finds the executable in the cache (`subprocess_build.py`).
+"""A process that builds a module for another one, which loads the executable from the cache (`subprocess_build.py`).
 
 python -m tirax.driver.build_text PIPELINE TARGET LEVEL < module.mlir
 """

@@ -1,4 +1,4 @@
-"""Which kernels of a module are lowered in parts of their own: known, and told to others, before these are lowered."""
+"""Partitioning of a module's kernels: known, and sent to workers, before they are lowered."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..dialects import tir
 from ..dialects.quick import operations
 
 KERNELS_IN_A_PART = 3
-"""So many are compiled at once: each further module costs LLVM some milliseconds."""
+"""Number of kernels compiled together: each further module costs LLVM some milliseconds."""
 FEWEST_PARTS = 3
-"""A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
+"""A module with fewer parts is not divided: then LLVM sees the kernels at their calls, and may inline small ones."""
 
 _CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
 _KNOWN = frozenset(("llvm.func", "llvm.mlir.global", "func.func", "tir.func", "relax.func"))
 
 
 def kernels_by_part(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[list[tir.FuncOp]]:
-    """The kernels of the parts behind the first one, in which `divide` puts what else there is.
+    """Return the kernels of all parts but the first, into which `divide` puts everything else.
 
-    They are the same before `convert-host-to-func` as after it, where the kernels have their names (`name_kernels`).
+    The result is the same before and after `convert-host-to-func`, once the kernels have their names (`name_kernels`).
     """
     if not all(inner.name in _KNOWN for inner in op.ops):
         return []
@@ -32,7 +32,7 @@ def kernels_by_part(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART
 
 
 def _independent(kernels: Sequence[tir.FuncOp]) -> list[tir.FuncOp]:
-    """Those that call no other function of the module, and that none of these calls."""
+    """Return the kernels that call no other function of the module and are not called by one."""
     symbols = {f.sym_name.data for f in kernels}
     tied: set[str] = set()
     for f in kernels:

@@ -1,6 +1,6 @@
-"""LLVM on a thread of its own: it compiles what is lowered already, while Python lowers what comes next.
+"""LLVM on a separate thread: it compiles parts that are already lowered while Python lowers the next ones.
 
-One thread: llvmlite lets one call into LLVM at a time, without the GIL.
+One thread suffices: llvmlite serializes calls into LLVM, and releases the GIL for them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LONG, _VERY_LONG = 10_000, 40_000
 
 
 class Compiler:
-    """Compiles LLVM text for a target, with one thread when it is asked for: `with Compiler(…) as c: c.submit(text)`.
+    """Compiles LLVM text for a target, on a thread if requested: `with Compiler(…) as c: c.submit(text)`.
 
-    At the end of the block what was begun is waited for, and what was not is dropped.
+    At the end of the block, running work is awaited and pending work is cancelled.
     """
 
     def __init__(self, target: Target, opt_level: int):
@@ -37,7 +37,7 @@ class Compiler:
             self._executor.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, text: str) -> Future[bytes]:
-        """The object of LLVM text, now or later; its `result()` raises `LLVMError`."""
+        """Return a future of the object of LLVM text; its `result()` raises `LLVMError`."""
         if self._threads > 1:
             self._executor = self._executor or ThreadPoolExecutor(1, "tirax-llvm")
             return self._executor.submit(self._compile, text)
@@ -54,10 +54,12 @@ class Compiler:
 
 
 def _only_calls(text: str) -> bool:
-    """Whether a part is entry points alone, so long that the square of their blocks, which LLVM takes, is too much."""
+    """Return whether a part consists of entry points so long that LLVM's time, quadratic in their blocks, is too
+    much.
+    """
     return _ENTRY in text and _KERNEL not in text and text.count("\n") > _VERY_LONG
 
 
 def _level(text: str, opt_level: int) -> int:
-    """The level for a part: of long entry points, which only call, LLVM's passes take more than they are worth."""
+    """Return the optimization level of a part: for long entry points, which only call, LLVM's passes do not pay off."""
     return min(opt_level, 1) if _ENTRY in text and text.count("\n") > _LONG else opt_level

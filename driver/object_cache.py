@@ -1,16 +1,16 @@
-"""What was compiled before is not compiled again: objects by their LLVM text, and by the module that it comes from.
+"""Cache of objects, by their LLVM text and by the module that they come from.
 
     part of a module after `convert-host-to-func`  ->  key of its LLVM text  ->  object
 
-So a function that has changed is lowered again with its part, and no other. A large module is compiled in parts
-(`parts.py`), on a thread of their own while others are lowered (`llvm_thread.py`), and some of them by processes beside
-this one (`part_workers.py`); `TIRAX_BUILD_THREADS=1` is for neither. The objects are the same either way. Nothing is
-stored of a build that fails, but the parts that were finished.
+A function that has changed is lowered again together with its part, but with no other. A large module is compiled in
+parts (`parts.py`), on a separate thread while others are lowered (`llvm_thread.py`), and some of them by worker
+processes (`part_workers.py`); `TIRAX_BUILD_THREADS=1` disables both. The objects are the same either way. A failed
+build stores nothing but the parts that were finished.
 
-The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
-what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
+The first step skips everything from the schedule on, so its key contains, besides the functions, the target and the
+versions, the state of tirax's sources: a changed pass must not get the result of the old one. A module built inside a
 `PassContext` with settings of its own, or with rules of the user's own (`ir/passes/additions.py`), is not looked up by
-itself, its text is.
+its content, only by its LLVM text.
 """
 
 from __future__ import annotations
@@ -45,12 +45,14 @@ _ROOMS = ("dialects", "ir", "transforms", "schedule", "lowering", "driver")
 
 
 Codes = dict[int, tuple[str, "bytes | Future[bytes]"]]
-"""Keys of LLVM text with their objects, by the numbers of modules."""
+"""Keys of LLVM text and their objects, by module number."""
 
 
 @dataclass
 class Begun:
-    """What is known of the modules behind the first one before that one is: their keys, and what the cache has."""
+    """The state of the modules after the first one while that is still being lowered: their keys, and their
+    cached objects.
+    """
 
     keys: list[str] = field(default_factory=list[str])
     codes: Codes = field(default_factory=dict[int, tuple[str, "bytes | Future[bytes]"]])
@@ -63,7 +65,7 @@ def _versions() -> str:
 
 @cache
 def sources(rooms: tuple[str, ...]) -> str:
-    """Names, sizes and times of the files of rooms, which are folders, and modules (`target.py`)."""
+    """Return the names, sizes and times of the files of rooms, which are folders or modules (`target.py`)."""
     root = str(Path(__file__).parents[1])
     rows: list[tuple[str, int, int]] = []
     pending = [os.path.join(root, room) for room in rooms if not room.endswith(".py")]
@@ -82,7 +84,7 @@ def _row(path: str) -> tuple[str, int, int]:
 
 
 def machine_parts(target: Target, opt_level: int) -> tuple[str, ...]:
-    """What code depends on besides the program: the target, the versions, limits and settings of the environment."""
+    """Return what code depends on besides the program: the target, the versions, limits and environment variables."""
     limits = [limit(name) for name in LIMITS]
     settings = os.environ.get("TIRAX_SANITIZE", "")
     return (target.text, f"{target.caches} {target.cores} {limits} {settings}", *_target_parts(target, opt_level))
@@ -93,7 +95,7 @@ def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
 
 
 def text_key(text: str, target: Target, opt_level: int) -> str:
-    """The key of the object of LLVM text."""
+    """Return the cache key of the object of LLVM text."""
     return cache_key(text, *_target_parts(target, opt_level))
 
 
@@ -106,9 +108,11 @@ def object_of_modules(
     workers: PartWorkers | None = None,
     begun: Begun | None = None,
 ) -> bytes:
-    """The objects of modules as one; `text_of` lowers the module of a number to LLVM text by `passes`, if it must.
+    """Return the objects of modules, linked; `text_of` lowers the module of a number to LLVM text by `passes` if
+    necessary.
 
-    Without passes all are lowered here, else `workers` may do others than the first one; `begun` says which they do.
+    Without passes all are lowered here; otherwise `workers` may do all but the first one, and `begun` lists which they
+    do.
     """
     keyed = bool(passes) and is_plain(PassContext.current())
     if begun is None:
@@ -136,7 +140,7 @@ def object_of_modules(
 def begin(
     parts: Sequence[Kernels], passes: Sequence[str], target: Target, opt_level: int, workers: PartWorkers | None
 ) -> Begun:
-    """Look up the modules behind the first one, of which these are the kernels, and have workers do those that are new.
+    """Look up the modules after the first one, given by their kernels, and send the missing ones to the workers.
 
     `passes` lower them.
     """
@@ -148,7 +152,7 @@ def begin(
 
 
 def _left(missing: list[int], workers: PartWorkers | None) -> Iterator[int]:
-    """The numbers of missing modules that are to be lowered here."""
+    """Yield the numbers of missing modules that must be lowered here."""
     if workers is None:
         yield from missing
         return
@@ -157,9 +161,9 @@ def _left(missing: list[int], workers: PartWorkers | None) -> Iterator[int]:
 
 
 def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int) -> list[str]:
-    """The keys under which the cache has the keys of the objects of modules, by what is in these.
+    """Return the keys of modules by their content, under which the cache stores the keys of their objects.
 
-    Constants are attributes of the module, and no part of the object.
+    Constants are attributes of the module, and not part of the object.
     """
     with stage("look-up"):
         common = (*machine_parts(target, opt_level), sources(_ROOMS))
@@ -167,7 +171,7 @@ def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int
 
 
 def _known(keys: list[str], first: int = 0) -> Codes:
-    """The key of its object and the object of each module, by its number from `first` on, if the cache has both."""
+    """Return the key of the object and the object of each module, by its number from `first` on, if both are cached."""
     known: Codes = {}
     with stage("look-up"):
         for number, place in enumerate(keys, first):
@@ -185,7 +189,7 @@ def _completed(code: bytes) -> Future[bytes]:
 
 
 def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
-    """An object, which is stored where it was just compiled."""
+    """Return an object, and store it if it was just compiled."""
     if isinstance(code, bytes):
         return code
     compiled = code.result()
@@ -194,6 +198,6 @@ def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
 
 
 def is_plain(context: PassContext) -> bool:
-    """Whether passes run as they do by themselves."""
+    """Return whether a pass context leaves the behavior of passes unchanged."""
     settings = (context.config, context.disabled_pass, context.required_pass, context.instruments)
     return context.opt_level == PassContext.opt_level and not any(settings) and not are_any()

@@ -1,7 +1,7 @@
-"""A module of entry points and kernels as several, which are lowered and compiled one after the other.
+"""Divide a module of entry points and kernels into several, which are lowered and compiled one after the other.
 
-While LLVM compiles one on its own thread (`llvm_thread`) the next one is lowered. How a module is divided depends on
-the module alone: so do the objects, however many threads made them.
+While LLVM compiles one on its own thread (`llvm_thread`), the next one is lowered. The division depends only on the
+module, and so do the objects, however many threads compile them.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _OWN_SYMBOLS = frozenset(
         *(abi.TABLE_SYMBOL, abi.ABI_SYMBOL),
     )
 )
-"""What code that tirax writes is linked with: CPython's interface as entry points use it, memory, the runtime."""
+"""Symbols that generated code may link with: CPython's API as used by entry points, memory, the runtime."""
 
 
 _LONG = 20_000
-"""Operations of entry points."""
+"""Operations of entry points above which they are compiled separately."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class Part:
     exported: frozenset[str] = frozenset()
 
     def export(self) -> None:
-        """Let other parts call them, when the module is in the llvm dialect."""
+        """Make these functions callable from other parts, once the module is in the llvm dialect."""
         for function in self.module.ops:
             if isinstance(function, llvm.FuncOp) and function.sym_name.data in self.exported:
                 function.properties["linkage"] = llvm.LinkageAttr("external")
 
 
 def check_declared(module: ModuleOp, elsewhere: Collection[str] = ()) -> None:
-    """As `check_extern`, for all that a module of the llvm dialect declares and does not define.
+    """Run `check_extern` on everything that a module of the llvm dialect declares and does not define.
 
-    `elsewhere` are the functions of the modules with which it is linked.
+    `elsewhere` are the functions of the modules that it is linked with.
     """
     known = _OWN_SYMBOLS.union(elsewhere)
     for op in module.body.block.ops:
@@ -79,7 +79,7 @@ def check_declared(module: ModuleOp, elsewhere: Collection[str] = ()) -> None:
 
 
 def lowered_text(part: Part, passes: Sequence[Any], elsewhere: Collection[str] = ()) -> str:
-    """The LLVM text of a part, which passes lower; `elsewhere` as for `check_declared`."""
+    """Lower a part by passes and return its LLVM text; `elsewhere` as for `check_declared`."""
     where = PassContext.current()
     where.notify("begin_part", part.module)
     run_passes(passes, new_context(), part.module, verify_each=False)
@@ -92,16 +92,17 @@ def lowered_text(part: Part, passes: Sequence[Any], elsewhere: Collection[str] =
 
 
 def has_long_entry_point(op: ModuleOp) -> bool:
-    """Whether entry points are so long that kernels are compiled without them, at another level."""
+    """Return whether entry points are so long that kernels are compiled without them, at another optimization level."""
     entries = [f for f in op.ops if isinstance(f, func.FuncOp) and f.sym_name.data.startswith(ENTRY_PREFIX)]
     return sum(len(operations(f)) for f in entries) > _LONG
 
 
 def divide(op: ModuleOp, fewest: int = FEWEST_PARTS * KERNELS_IN_A_PART) -> list[Part]:
-    """`op` after `convert-host-to-func`, with declarations in place of the kernels that other parts have, and these.
+    """Return the parts of `op` after `convert-host-to-func`; the first one declares the kernels that the other parts
+    define.
 
-    Kernels that call others or packed functions stay, and so do those that they call; all do where they are less than
-    `fewest`.
+    Kernels that call others or packed functions stay in the first part, and so do those that they call; all kernels
+    stay if there are fewer than `fewest`.
     """
     parts = [Part(op)]
     for kernels in kernels_by_part(op, fewest):

@@ -1,6 +1,6 @@
-"""Named pipelines: lists of passes by name, as `tirax-opt --pipeline` and `build` run them.
+"""Named pipelines: lists of pass names, as run by `tirax-opt --pipeline` and `build`.
 
-`default-cpu` is the whole way from relax to the llvm dialect, the sum of its parts, which may be run by themselves.
+`default-cpu` lowers relax to the llvm dialect; it is the concatenation of its stages, which can be run separately.
 """
 
 from __future__ import annotations
@@ -44,28 +44,27 @@ OPTIMIZE = (
     "dead-code-elimination",
     "attach-variable-bounds",
 )
-"""relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
+"""relax -> relax: pack or fold constants, legalize operators to tir functions, and fuse these.
 
-Products of dequantized bytes are found first: constant weights are not dequantized then. Where one factor alone is
-bytes the product is scaled, and its weights are packed as bytes. Elementary functions between bytes become tables once
-their scales are merged.
+Quantized products come first, so that their constant weights are not dequantized. If only one factor is quantized, the
+product is scaled and its weights are packed as bytes. Elementary functions between quantized values become lookup
+tables once their scales are merged.
 
-Products are split into parts, as queries, keys and values are, before their weights are packed.
+Products are split, such as those of queries, keys and values, before their weights are packed.
 
-Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
-convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
-channels last then are folded once more. Transposed convolutions without overlaps are convolutions of 1 x 1. Norms and
-Gelu that are written out are operators: they are looked for before weights are packed, which brings reshapes, and once
-more when their constants are computed. Products with a softmax between them are attention. What would be transposed
-when the program runs is multiplied as it stands. Bytes are handed on as bytes from kernel to kernel. Reshapes are no
-functions in the end, but views.
+Weights are packed before constants are folded: in their original form they need no transpose. Convolution kernels are
+packed after they have been multiplied by the scales of norms; constants that are broadcast to channels-last tensors are
+folded once more after that. Transposed convolutions without overlaps become 1 x 1 convolutions. Norms and Gelu that are
+written as primitive operators are matched before weights are packed, which inserts reshapes, and again when their
+constants are folded. Products with a softmax between them become attention. A product absorbs the transpose of its
+operand. Quantized values stay bytes between kernels. Reshapes finally become views instead of functions.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
-"""tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
+"""tir -> tir: give every function a schedule for the target, and parallelize loops."""
 HOST = ("lift-closures", "report-indices", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-func")
 """relax functions -> entry points."""
 TO_HOST = HOST[-1]
-"""After this pass a module has all that its executable needs but code."""
+"""After this pass, a module has everything its executable needs except code."""
 KERNELS = (
     "lower-narrow-types",
     "lower-init-block",
@@ -91,7 +90,7 @@ KERNELS = (
 )
 """tir functions -> func, scf, memref, arith, math, vector."""
 BACKEND = ("expand-math", "convert-to-llvm")
-"""-> the llvm dialect, with polynomials in place of calls of the C library."""
+"""-> the llvm dialect, with calls of the C library expanded to polynomials."""
 
 LOWERING = (*HOST, *SCHEDULE, *KERNELS, *BACKEND)
 """From relax and tir down to the llvm dialect."""
@@ -111,8 +110,9 @@ TVM_BUILD = (
     "compute-prim-value",
     "attach-global-symbol",
 )
-"""TVM's `relax.get_pipeline("default_build")`, without what is particular to its virtual machine and to other devices:
-memory is planned in Relax. `lower-cpu` goes on from there."""
+"""TVM's `relax.get_pipeline("default_build")`, without the passes for its virtual machine and for other devices:
+memory is planned in Relax. `lower-cpu` continues from there.
+"""
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "default-cpu": (*OPTIMIZE, *LOWERING),
@@ -127,19 +127,19 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 
 
 def pipelines_of(name: str) -> list[str]:
-    """The pipelines that a pass is in: none for those that are for users alone."""
+    """Return the pipelines that contain a pass, none if only users run it."""
     return [pipeline for pipeline, passes in PIPELINES.items() if name in passes]
 
 
 def pipeline_passes(name: str, target: str = "llvm") -> list[Any]:
-    """The passes of a named pipeline for a target. Raises `NameLookupError` for an unknown name."""
+    """Return the passes of a named pipeline for a target. Raises `NameLookupError` for an unknown name."""
     if name not in PIPELINES:
         raise unknown_name("pipeline", name, PIPELINES)
     return make_passes(PIPELINES[name], target)
 
 
 def make_passes(names: Sequence[str], target: str = "llvm") -> list[Any]:
-    """Passes by their names, also xDSL's and those of plug-ins; those that have an option `target` get it.
+    """Return passes by name, including those of xDSL and of plug-ins; a pass with an option `target` gets it.
 
     Raises `NameLookupError`.
     """

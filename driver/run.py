@@ -1,4 +1,4 @@
-"""Passes on a module that is built, each a stage of its timings."""
+"""Run passes on a module, each as a stage of the timings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .timings import stage
 
 
 def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_each: bool = True) -> None:
-    """Run passes in place, each a stage of `Timings`.
+    """Run passes in place, each as a stage of `Timings`.
 
-    The module is verified after each of them, or, without `verify_each`, where it leaves relax and tir for good: from
-    there on LLVM verifies what comes out, and xDSL takes long for functions of many blocks.
+    The module is verified after each of them or, without `verify_each`, only when it has left relax and tir: from there
+    on LLVM verifies the result, and xDSL's verifier is slow for functions with many blocks.
     """
     with verifying(op) as verifier:  # one for all of them: what a pass leaves as it is, is not verified again
         for i, p in enumerate(passes):

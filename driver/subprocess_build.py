@@ -1,8 +1,8 @@
-"""Builds in a process of its own, which gives everything back that compiling takes.
+"""Builds in a separate process, which returns all memory used by compilation to the system.
 
-What a compiler has used stays with its process, in pieces between what is still in use: 200 MB of a language model. So
-another process builds the module, of its text (`build_text.py`) or as it makes it itself, and this one finds the
-executable in the cache.
+The memory of a compiler stays with its process, fragmented by objects still in use: 200 MB for a language model. So
+another process builds the module, from its text (`build_text.py`) or by creating it itself, and this one loads the
+executable from the cache.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from xdsl.printer import Printer
 
 
 def build_in_subprocess(op: ModuleOp, pipeline: str, target: str, opt_level: int) -> None:
-    """Have another process build a module that has a place in the cache of executables, where it is then.
+    """Build a module in another process, which stores the executable in the cache.
 
-    Raises nothing, as `run_in_subprocess`.
+    Failures are silent, as in `run_in_subprocess`.
     """
     out = StringIO()
     Printer(out).print_op(op)
@@ -32,23 +32,26 @@ import gc, runpy, sys
 gc.disable()
 runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
-"""`python -m`, without the garbage collector: a seventh of what it takes to import a compiler, which is no garbage."""
+"""`python -m` without the garbage collector, which takes a seventh of the time to import a compiler and frees
+nothing.
+"""
 
 
 def python_process(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """(command, environment) of a process that runs a module of Python with what this one can import.
+    """Return the command and the environment of a process that runs a Python module with this process's import path.
 
-    Nothing is imported from the folder in which it runs, unless this process does so. Such a process ends soon, and
-    has no garbage collector.
+    Nothing is imported from the current folder unless this process does so. Such a process is short-lived and runs
+    without the garbage collector.
     """
     path = os.pathsep.join(filter(None, sys.path))
     return [sys.executable, "-P", "-c", _RUN, module, *arguments], {**os.environ, "PYTHONPATH": path}
 
 
 def run_in_subprocess(module: str, arguments: Sequence[str], text: str = "") -> None:
-    """Run a module of Python in another process, with a text to read, in silence: what it makes is in the cache then.
+    """Run a Python module in another process, with `text` as its input and no output; its results go to the cache.
 
-    Where there can be no other process, or it fails, nothing is there: who builds it here is told why.
+    If the process cannot be started or fails, the cache has no result, and the error appears when the caller builds
+    here.
     """
     if not sys.executable:
         return

@@ -1,4 +1,4 @@
-"""Where the time of a build goes."""
+"""Timings of the stages of a build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 class Timings:
     """Seconds by stage, in order: `with timings: build(mod)`; then `timings.stages`, `str(timings)`.
 
-    A stage that runs more than once is added up.
+    The times of a stage that runs more than once are added up.
     """
 
     stages: dict[str, float] = field(default_factory=dict[str, float])
@@ -26,11 +26,11 @@ class Timings:
         _watching().pop()
 
     def started(self, name: str) -> None:
-        """Called where a stage begins."""
+        """Hook that is called when a stage begins."""
 
     @property
     def total(self) -> float:
-        """Seconds of all stages together."""
+        """Total seconds of all stages."""
         return sum(self.stages.values())
 
     def __str__(self) -> str:
@@ -48,13 +48,13 @@ _local = _Local()
 
 
 def _watching() -> list[Timings]:
-    """The timings that this thread's builds report to."""
+    """Return the timings that are active for this thread's builds."""
     return _local.timings
 
 
 @contextmanager
 def stage(name: str) -> Generator[None]:
-    """Time what is inside as a stage, for whoever watches."""
+    """Time the enclosed code as a stage, for all active timings."""
     watching = _watching()
     if not watching:
         yield
@@ -71,7 +71,7 @@ def stage(name: str) -> Generator[None]:
 
 
 def add_stages(stages: Mapping[str, float]) -> None:
-    """Add seconds that were spent elsewhere for a build of this thread."""
+    """Add the seconds of stages that ran elsewhere for a build of this thread."""
     for timings in _watching():
         for name, seconds in stages.items():
             timings.stages[name] = timings.stages.get(name, 0.0) + seconds

@@ -1,4 +1,4 @@
-"""A process that lowers parts of a module for another one (`part_workers.py`), until its input ends.
+"""A process that lowers parts of a module for another one (`part_workers.py`) until its input ends.
 
 python -m tirax.driver.worker TARGET LEVEL
 """
@@ -21,11 +21,11 @@ from .timings import Timings, stage
 from .worker_pool import read_message, write_message
 
 _KERNELS = LOWERING[len(HOST) :]
-"""What is asked for as a rule: the passes that lower kernels."""
+"""The passes that are usually requested: those that lower kernels."""
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], target: Target, opt_level: int) -> None:
-    """Answer a text of kernels that call no others with the key of its LLVM text, its object and seconds by stage."""
+    """Answer each text of self-contained kernels with the key of its LLVM text, its object, and seconds by stage."""
     pipelines = {_KERNELS: make_passes(_KERNELS, target.text)}  # which imports them, before there is anything to do
     target_machine(target)
     while (request := read_message(requests)) is not None:
@@ -42,7 +42,7 @@ def serve(requests: IO[bytes], answers: IO[bytes], target: Target, opt_level: in
 
 
 def main() -> None:
-    """Serve standard input; what passes print goes to the errors."""
+    """Serve standard input; output of passes is redirected to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with no_gc():

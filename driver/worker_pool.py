@@ -1,10 +1,11 @@
-"""Processes that lower parts of a large module while this one lowers others: Python has one thread for it.
+"""Processes that lower parts of a large module while this one lowers others: Python code runs on one thread at a time.
 
     a part as text  ->  `part_worker.py`  ->  key of its LLVM text, object
 
-They start before the graph is optimized: what lowers has to be imported first. Who has nothing to do takes the longest
-part that is left; objects are the same whoever made them. What a worker fails to do is done here, where the error is
-raised then. Workers lower as passes do by themselves: where a program has set or registered something there are none.
+They start before the graph is optimized, because the lowering has to be imported first. An idle worker takes the
+largest remaining part; objects do not depend on who compiled them. A part that a worker fails to compile is compiled
+here, where the error is raised. Workers run passes with default settings: if a program has changed settings or
+registered rules, there are no workers.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from ..target import Target
 from .subprocess_build import python_process
 
 _MOST = 3
-"""Workers: each takes about 100 MiB."""
+"""Maximum number of workers: each takes about 100 MiB."""
 _LARGE = 40
-"""So many different operators are several parts, and lowering these takes longer than it does to start a process."""
+"""Number of distinct operators from which a module has several parts, and lowering them takes longer than
+starting a process.
+"""
 
 
 Kernels = Sequence[Operation]
@@ -37,7 +40,7 @@ Kernels = Sequence[Operation]
 
 
 def useful_workers(op: ModuleOp) -> int:
-    """How many workers a module is to have that is not lowered yet: none for a small one, or for one thread."""
+    """Return the number of workers for a module that is not lowered yet: none for a small one, or with one thread."""
     different: set[tuple[object, ...]] = set()
     for o in operations(op) if build_threads() > 1 else ():
         if o.results:
@@ -49,7 +52,7 @@ def useful_workers(op: ModuleOp) -> int:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker made of a part: the key of the LLVM text, the object, and seconds by stage."""
+    """The result of a worker for a part: the key of the LLVM text, the object, and seconds by stage."""
 
     key: str
     code: bytes
@@ -57,13 +60,13 @@ class Answer:
 
 
 def write_message(stream: IO[bytes], payload: bytes, **header: Any) -> None:
-    """Write bytes, and what is said of them as a line of JSON before."""
+    """Write bytes after a line of JSON that describes them."""
     stream.write(json.dumps({**header, "size": len(payload)}).encode() + b"\n" + payload)
     stream.flush()
 
 
 def read_message(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
-    """What `write_message` wrote; None where the stream ends before."""
+    """Read a message of `write_message`; return None at the end of the stream."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
@@ -73,7 +76,7 @@ def read_message(stream: IO[bytes]) -> tuple[Mapping[str, Any], bytes] | None:
 
 
 class PartWorkers:
-    """So many processes that lower and compile for a target, from the beginning of a block to its end."""
+    """A pool of processes that lower and compile for a target, for the duration of a `with` block."""
 
     def __init__(self, count: int, target: Target, opt_level: int):
         self._count = count
@@ -103,11 +106,13 @@ class PartWorkers:
 
     @property
     def count(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return len(self._processes)
 
     def offer(self, parts: Mapping[int, Kernels], passes: Sequence[str]) -> None:
-        """Have parts lowered, by their numbers; the longest first. Their kernels stay as they are until then."""
+        """Have parts lowered, the largest first; `parts` are keyed by number. Their kernels must not change
+        until then.
+        """
         sizes = {number: sum(len(operations(kernel)) for kernel in part) for number, part in parts.items()}
         self._pending = sorted(parts, key=sizes.__getitem__)
         for process in self._processes:
@@ -116,21 +121,23 @@ class PartWorkers:
             thread.start()
 
     def left(self) -> Iterator[int]:
-        """The numbers that are to be done here, one after the other; then all others are among `answers`."""
+        """Yield the numbers of the parts to be lowered here, one at a time; when it ends, all others are in
+        `answers`.
+        """
         while self._pending or self._threads:
             while (number := self._take()) is not None:
                 yield number
             self._wait()
 
     def _take(self) -> int | None:
-        """A number that nobody else does then; None where there is none."""
+        """Return the number of a part that nobody else will do, or None if there is none left."""
         try:
             return self._pending.pop()
         except IndexError:
             return None
 
     def _serve(self, process: subprocess.Popen[bytes], parts: Mapping[int, Kernels], passes: Sequence[str]) -> None:
-        """Have a process do one part after the other; what it fails to do is left for others."""
+        """Have a process lower one part after the other; parts that it fails on are left for others."""
         while (number := self._take()) is not None:
             answer = None
             try:
@@ -148,12 +155,12 @@ class PartWorkers:
 
 
 def _text(kernels: Kernels) -> str:
-    """The text of a module of kernels."""
+    """Return the text of a module of kernels."""
     return "\n".join(("builtin.module {", *map(str, kernels), "}"))
 
 
 def _request(process: subprocess.Popen[bytes], text: str, passes: Sequence[str]) -> Answer | None:
-    """What a process makes of a part; None where it has ended."""
+    """Return a process's answer for a part, or None if the process has ended."""
     assert process.stdin is not None and process.stdout is not None
     try:
         write_message(process.stdin, text.encode(), passes=list(passes))

@@ -66,7 +66,7 @@ class BaseFunc:
 
     @classmethod
     def on(cls, op: Operation) -> Self:
-        """The handle of this class on an operation."""
+        """Return the handle of this class on an operation."""
         view = cls.__new__(cls)
         view._op = op
         return view
@@ -93,13 +93,13 @@ class BaseFunc:
         return isinstance(self.op, relax.ClosureOp)
 
     def copy(self) -> Self:
-        """A copy that belongs to no module."""
+        """Return a copy that belongs to no module."""
         new = cloned(self.op)
         remember_in_copy(self.op, new)
         return self.on(new)
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
-        """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
+        """Return a copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
         new = self.copy()
         updates = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
         require_names(updates)
@@ -112,11 +112,11 @@ class BaseFunc:
         return new
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Self:
-        """A copy with attributes set."""
+        """Return a copy with attributes set."""
         return self.with_attr(attr_map)
 
     def without_attr(self, attr_key: str) -> Self:
-        """A copy without an attribute; without `global_symbol` it is private."""
+        """Return a copy without an attribute; without `global_symbol` it is private."""
         new = self.copy()
         if attr_key == "global_symbol":
             new.op.properties["sym_visibility"] = PRIVATE
@@ -130,7 +130,7 @@ class BaseFunc:
         self.op.func_attrs = DictionaryAttr(kept) if kept else None
 
     def script(self, **options: Any) -> str:
-        """The function as TVMScript; options as those of the printer."""
+        """Return the function as TVMScript; options as those of the printer."""
         from ..script.printer import print_script
 
         return print_script(self.op, **options)

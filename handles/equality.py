@@ -46,7 +46,7 @@ class _NodeReader(Reader):
         self.map_free_vars = map_free_vars
 
     def node(self, node: Any) -> Hashable:
-        """The content of a node."""
+        """Return the content of a node."""
         return next(read for kind, read in _KINDS if isinstance(node, kind))(self, node)
 
     def free(self, value: SSAValue) -> Hashable:
@@ -68,7 +68,7 @@ class _NodeReader(Reader):
         return super()._attribute(attr) if self.map_free_vars or isinstance(attr, FloatAttr) else attr
 
     def detached(self, op: Operation) -> Hashable:
-        """An expression that is placed nowhere, or the right side of a binding."""
+        """Return an expression that is placed nowhere, or the right side of a binding."""
         operands = tuple(map(self.operand, op.operands))
         return (op.name, operands, self.properties(op, set()), self.types(op), self.inside(op) if op.regions else ())
 
@@ -77,12 +77,12 @@ class _NodeReader(Reader):
         return equality.fingerprint(func.op), () if self.map_free_vars else _unbound(func.op)
 
     def bound(self, expr: Expr) -> Hashable:
-        """A Relax expression that is no variable."""
+        """Return a Relax expression that is no variable."""
         owner = expr.ssa.owner
         return self.detached(owner) if isinstance(owner, Operation) else self.operand(expr.ssa)
 
     def binding(self, binding: Binding) -> Hashable:
-        """The value, then the variable that stands for it from here on."""
+        """Return the value, then the variable that stands for it from here on."""
         value = self.node(binding.value)
         cast = self.node(binding.struct_info) if isinstance(binding, MatchCast) else None
         self.define(canonical(binding.var.ssa))
@@ -124,7 +124,7 @@ def _unplaced(stmt: BlockBase) -> tir.BlockOp:
 
 
 def _unbound(func: Operation) -> tuple[SSAValue, ...]:
-    """The variables that a function uses and nothing in it defines, in order."""
+    """Return the variables that a function uses and nothing in it defines, in order."""
     values = dict.fromkeys(v for op in func.walk() for v in op.operands)
     return tuple(v for v in values if not func.is_ancestor(v.owner))
 
@@ -170,7 +170,9 @@ def _content(node: Any, map_free_vars: bool) -> Hashable:
 
 @nesting_checked()
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Whether two nodes are the same up to the names of bound variables, with `map_free_vars` of free ones, too."""
+    """Return whether two nodes are the same up to the names of bound variables, with `map_free_vars` of free ones,
+    too.
+    """
     return _equal(lhs, rhs, map_free_vars)
 
 
@@ -181,7 +183,7 @@ def _equal(lhs: Any, rhs: Any, map_free_vars: bool) -> bool:
 
 @nesting_checked()
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A number that structurally equal nodes share, within one process."""
+    """Return a number that structurally equal nodes share, within one process."""
     return hash(_content(node, map_free_vars))
 
 

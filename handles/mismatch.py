@@ -147,12 +147,12 @@ class _Comparison:
         return next((mismatch for place, x, y in pairs if (mismatch := self.node(x, y, place)) is not None), None)
 
     def number(self, a: ExtentInt, b: ExtentInt, path: ObjectPath) -> Paths | None:
-        """An extent, which TVM has as a node."""
+        """Return an extent, which TVM has as a node."""
         place = path.attr("value")
         return None if a == b else (place, place)
 
     def function(self, a: Function, b: Function, path: ObjectPath) -> Paths | None:
-        """A Relax function: its parameters stand for those of the other."""
+        """Return a Relax function: its parameters stand for those of the other."""
         if len(a.params) != len(b.params):
             return self.sequence(a.params, b.params, path.attr("params"))
         for x, y in zip(a.params, b.params, strict=True):
@@ -170,7 +170,9 @@ class _Comparison:
         return mismatch if mismatch is not None or recursive else self._stand_for(a.var, b.var)
 
     def variable(self, a: Var, b: Var, path: ObjectPath) -> Paths | None:
-        """A variable of Relax; one that nothing binds is equal to itself, or to what it was compared with first."""
+        """Return a variable of Relax; one that nothing binds is equal to itself, or to what it was compared with
+        first.
+        """
         if a in self._variables or b in self._taken:
             return None if self._variables.get(a) == b else (path, path)
         if a != b and not self._map_free_vars:

@@ -26,7 +26,7 @@ from .tir.prim_func import PrimFunc
 
 
 def func_of(op: Operation) -> BaseFunc | ExternFunc:
-    """The handle on a function of a module. Raises `TiraxError` for another op."""
+    """Return the handle on a function of a module. Raises `TiraxError` for another op."""
     if isinstance(op, relax.ExternOp):
         return ExternFunc(op.global_symbol.data, op.callable_type)
     if isinstance(op, relax.FuncOp):
@@ -37,7 +37,7 @@ def func_of(op: Operation) -> BaseFunc | ExternFunc:
 
 
 def callable_type(op: Operation) -> relax.CallableType:
-    """The type of a function as a value."""
+    """Return the type of a function as a value."""
     if isinstance(op, relax.FuncOp | relax.ExternOp):
         return op.callable_type
     return relax.CallableType.of(None, relax.OBJECT)
@@ -62,7 +62,7 @@ def set_name_in_module(op: Operation, name: str) -> None:
 
 
 def _read(text: str) -> IRModule:
-    """The module of an MLIR text."""
+    """Return the module of an MLIR text."""
     return IRModule(script.parse_mlir(text))
 
 
@@ -167,14 +167,14 @@ class IRModule:
         return FunctionMap({_global_var(op): func_of(op) for op in self._ops()})
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
-        """The functions, sorted by name."""
+        """Return the functions, sorted by name."""
         return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
 
     def get_global_vars(self) -> list[GlobalVar]:
         return list(self.functions)
 
     def get_global_var(self, name: str) -> GlobalVar:
-        """The `GlobalVar` of a function. Raises `NameLookupError` with a suggestion."""
+        """Return the `GlobalVar` of a function. Raises `NameLookupError` with a suggestion."""
         return _global_var(self._op_of(name))
 
     def update_func(self, var: str | GlobalVar, func: BaseFunc) -> None:
@@ -210,7 +210,7 @@ class IRModule:
         return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items() if k != GLOBAL_INFOS})
 
     def get_attr(self, attr_key: str) -> Any:
-        """The attribute of the module, None where there is none."""
+        """Return the attribute of the module, None where there is none."""
         return self.attrs.get(attr_key)
 
     def _set_attr(self, key: str, value: Any) -> None:
@@ -221,39 +221,41 @@ class IRModule:
             self.op.attributes[key] = attr
 
     def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
-        """A copy with an attribute set."""
+        """Return a copy with an attribute set."""
         require_names([attr_key])
         new = self.clone()
         new._set_attr(attr_key, attr_value)
         return new
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
-        """A copy with attributes set."""
+        """Return a copy with attributes set."""
         new = self.clone()
         for key, value in attr_map.items():
             new._set_attr(key, value)
         return new
 
     def without_attr(self, attr_key: str) -> IRModule:
-        """A copy without an attribute."""
+        """Return a copy without an attribute."""
         return self.with_attr(attr_key, None)
 
     def clone(self) -> IRModule:
-        """A copy that shares nothing with this one."""
+        """Return a copy that shares nothing with this one."""
         new = cloned(self.op)
         remember_in_copy(self.op, new)
         return IRModule(new)
 
     @staticmethod
     def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
-        """A module of one function, called by its `global_symbol`, or `main` where it has none. Raises `TiraxError`."""
+        """Return a module of one function, called by its `global_symbol`, or `main` where it has none. Raises
+        `TiraxError`.
+        """
         require_function(expr)
         mod = IRModule(functions)
         mod["main" if expr.private else expr.name] = expr
         return mod
 
     def script(self, **options: Any) -> str:
-        """The module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
+        """Return the module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
         from ..script.printer import print_script
 
         return print_script(self.op, **options)
@@ -265,7 +267,9 @@ class IRModule:
         show_script(self.op, style=style, black_format=black_format, **options)
 
     def dot(self) -> str:
-        """The graph of the module as DOT, the language of Graphviz: operations and values, functions as clusters."""
+        """Return the graph of the module as DOT, the language of Graphviz: operations and values, functions as
+        clusters.
+        """
         from ..ir.graphs.dot import dot_text
         from ..ir.graphs.nodes import graph_of
 
@@ -302,7 +306,7 @@ def _global_var(op: Operation) -> GlobalVar:
 
 
 def _member(name: str, func: Any) -> Operation:
-    """The op that stands in the module for a function."""
+    """Return the op that stands in the module for a function."""
     if not isinstance(func, ExternFunc):
         return func.op
     return relax.ExternOp(name, func.global_symbol, cast(relax.CallableType, func.ssa.type))

@@ -15,27 +15,27 @@ class ObjectPath:
 
     @staticmethod
     def root(root_name: str | None = None) -> RootPath:
-        """The object itself, under a name."""
+        """Return the object itself, under a name."""
         return RootPath(None, root_name)
 
     def attr(self, attr_key: str | None) -> ObjectPath:
-        """The attribute of this name; None where the name is not known."""
+        """Return the attribute of this name; None where the name is not known."""
         return UnknownAttributeAccessPath(self) if attr_key is None else AttributeAccessPath(self, attr_key)
 
     def array_index(self, index: int) -> ArrayIndexPath:
-        """The element at an index."""
+        """Return the element at an index."""
         return ArrayIndexPath(self, index)
 
     def missing_array_element(self, index: int) -> MissingArrayElementPath:
-        """An element that the other list has, and this one has not."""
+        """Return an element that the other list has, and this one has not."""
         return MissingArrayElementPath(self, index)
 
     def map_value(self, key: Any) -> MapValuePath:
-        """The value under a key."""
+        """Return the value under a key."""
         return MapValuePath(self, key)
 
     def missing_map_entry(self) -> MissingMapEntryPath:
-        """An entry that the other dictionary has, and this one has not."""
+        """Return an entry that the other dictionary has, and this one has not."""
         return MissingMapEntryPath(self)
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class ObjectPath:
         return path
 
     def is_prefix_of(self, other: ObjectPath) -> bool:
-        """Whether the other place is this one or within it."""
+        """Return whether the other place is this one or within it."""
         return len(self) <= len(other) and other.get_prefix(len(self)) == self
 
     def _text(self) -> str:

@@ -147,6 +147,6 @@ prim_func_pass = _pass_maker(
 
 
 def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
-    """A pass that replaces every tensor function of a module by what `function` makes of it."""
+    """Return a pass that replaces every tensor function of a module by what `function` makes of it."""
     applied = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
     return cast(PythonPass, applied)

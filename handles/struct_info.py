@@ -53,7 +53,9 @@ class StructInfo:
 
     @staticmethod
     def of(t: Attribute, value: SSAValue | None = None) -> StructInfo:
-        """The view on a type, that of `value` if given. Raises `DTypeError` for a type that is no struct info."""
+        """Return the view on a type, that of `value` if given. Raises `DTypeError` for a type that is no
+        struct info.
+        """
         cls = _VIEWS.get(type(t))
         if cls is None:
             raise DTypeError(f"{t} is no struct info")
@@ -81,7 +83,7 @@ class StructInfo:
     __repr__ = __str__
 
     def script(self, **options: Any) -> str:
-        """The struct info as TVMScript; with `verbose_expr=True` its variables are declared before."""
+        """Return the struct info as TVMScript; with `verbose_expr=True` its variables are declared before."""
         from ..script.printer.fragment import print_struct_info
 
         return print_struct_info(self.type, **options)
@@ -91,7 +93,7 @@ class StructInfo:
         return self.type == other.type
 
     def is_base_of(self, derived: StructInfo) -> bool:
-        """Whether this covers `derived`, as `struct_info_base_check` says."""
+        """Return whether this covers `derived`, as `struct_info_base_check` says."""
         return base_check(self.type, derived.type) is BaseCheckResult.PASS
 
 
@@ -107,7 +109,7 @@ class VDevice:
 
     @staticmethod
     def of(text: str) -> VDevice:
-        """The device of a text."""
+        """Return the device of a text."""
         kind, _, rest = text.partition(":")
         number, _, scope = rest.partition(":")
         return VDevice(kind, int(number or 0), scope or "global")
@@ -276,7 +278,7 @@ class FuncStructInfo(StructInfo):
 
     @classmethod
     def opaque_func(cls, *, ret: StructInfo | None = None, purity: bool = False) -> FuncStructInfo:
-        """A function of which at most the result is known."""
+        """Return a function of which at most the result is known."""
         view = cls.__new__(cls)
         view.type = relax.CallableType.of(None, None if ret is None else ret.type, purity)
         return view
@@ -318,13 +320,13 @@ def _shape_type(shape: Any) -> Attribute:
 
 
 def _shape_variable(shape: Any) -> ShapeType | None:
-    """The type of a variable that is a shape; None for what is no variable."""
+    """Return the type of a variable that is a shape; None for what is no variable."""
     info = shape.struct_info if hasattr(shape, "name_hint") else None
     return info.type if isinstance(info, StructInfo) and isinstance(info.type, ShapeType) else None
 
 
 def dims_of(shape: Any) -> list[SymExpr]:
-    """The extents of a shape given as a sequence, or as a `ShapeExpr`. Raises `ShapeError`."""
+    """Return the extents of a shape given as a sequence, or as a `ShapeExpr`. Raises `ShapeError`."""
     values = getattr(shape, "values", shape)
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ShapeError("a shape is a sequence of extents", found=repr(shape))
@@ -335,12 +337,13 @@ class StructInfoProxy:
     """What stands for struct info that is made when it is asked for."""
 
     def as_struct_info(self, dict_globals: object = None) -> StructInfo:
-        """The struct info; `dict_globals` is taken for TVM's sake."""
+        """Return the struct info; `dict_globals` is taken for TVM's sake."""
         raise NotImplementedError
 
 
 def type_of(sinfo: Any) -> Attribute:
-    """The type of a struct info: a view, a proxy or a class such as `R.Object` that makes one, or the type itself.
+    """Return the type of a struct info: a view, a proxy or a class such as `R.Object` that makes one, or the type
+    itself.
 
     Raises `TiraxError` for anything else.
     """
@@ -361,7 +364,7 @@ def type_of(sinfo: Any) -> Attribute:
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
-    """Whether `base` covers `derived`, and if not, how far it is from that.
+    """Return whether `base` covers `derived`, and if not, how far it is from that.
 
     As in TVM the parameters of functions are compared in the same direction as their results; the verifier takes them
     the other way, as subtyping has to.
@@ -370,7 +373,7 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
 
 
 def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """The most specific struct info that covers both; that of functions is pure only where both are.
+    """Return the most specific struct info that covers both; that of functions is pure only where both are.
 
     As in TVM parameters are joined as results are. Branches join functions more carefully: of those with different
     parameters they keep the result alone.
@@ -384,12 +387,14 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
 
 
 def get_static_type(sinfo: StructInfo) -> Type:
-    """The static type of what has this struct info: extents and values are not in it."""
+    """Return the static type of what has this struct info: extents and values are not in it."""
     return type_of_attribute(type_of(sinfo))
 
 
 def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
-    """Whether two shapes (sequences of extents or `ShapeExpr`s) are equal for certain; extents are at least 0."""
+    """Return whether two shapes (sequences of extents or `ShapeExpr`s) are equal for certain; extents are at
+    least 0.
+    """
     a, b = dims_of(lhs), dims_of(rhs)
     analyzer = Analyzer()
     return len(a) == len(b) and all(map(analyzer.can_prove_equal, a, b))
@@ -398,7 +403,7 @@ def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
 def erase_to_well_defined(
     sinfo: StructInfo, shape_var_map: Mapping[Any, Any] | None = None, var_map: Mapping[Any, Any] | None = None
 ) -> StructInfo:
-    """The struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
+    """Return the struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
 
     A shape that mentions another variable falls back to its rank. Keys are symbolic variables or their names. `var_map`
     does the same for variables of Relax whose values shapes are.
@@ -411,17 +416,19 @@ def erase_to_well_defined(
 
 
 def tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
-    """The symbolic variables that a struct info mentions, in order, each once."""
+    """Return the symbolic variables that a struct info mentions, in order, each once."""
     return Array(map(dim_value, dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars())))
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
-    """The symbolic variables that a value of this struct info determines: those that are an extent by themselves."""
+    """Return the symbolic variables that a value of this struct info determines: those that are an extent by
+    themselves.
+    """
     return Array(map(dim_value, definable_vars_of([type_of(sinfo)])))
 
 
 def collect_non_negative_expressions(sinfo: StructInfo) -> Array[Any]:
-    """The symbolic expressions that are not negative because they are extents, in order, each once."""
+    """Return the symbolic expressions that are not negative because they are extents, in order, each once."""
     extents: dict[SymExpr, None] = {}
     for leaf in leaf_types(type_of(sinfo)):
         if isinstance(leaf, TensorType | ShapeType):
@@ -430,7 +437,8 @@ def collect_non_negative_expressions(sinfo: StructInfo) -> Array[Any]:
 
 
 def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:
-    """The struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is ignored.
+    """Return the struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is
+    ignored.
 
     Where nothing is known of the function, the call's `sinfo_args` say it. Raises `ShapeError` and `DTypeError` for
     arguments that cannot fit, or of which too little is known: what is an object or of any rank has to be cast first.

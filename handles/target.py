@@ -125,31 +125,31 @@ class Target(_cpu.Target):
         return str(self.attrs.get("device", ""))
 
     def get_attr(self, name: str) -> Any:
-        """An option, None where it is not given."""
+        """Return an option, None where it is not given."""
         return self.attrs.get(name)
 
     def with_host(self, host: Any) -> Target:
-        """The target with another host."""
+        """Return the target with another host."""
         return Target(self, host)
 
     def get_target_device_type(self) -> int:
-        """The number that TVM gives devices of this kind."""
+        """Return the number that TVM gives devices of this kind."""
         return self.kind.default_device_type
 
     def export(self) -> dict[str, Any]:
-        """The target as a dictionary, of which `Target` makes the same one again."""
+        """Return the target as a dictionary, of which `Target` makes the same one again."""
         if self.kind.name == "llvm" and self._wrong is None:
             return super().export()
         return {"kind": self.kind.name, **self.attrs}
 
     @staticmethod
     def list_kinds() -> list[str]:
-        """The names of the kinds."""
+        """Return the names of the kinds."""
         return list(KINDS)
 
     @staticmethod
     def from_device(device: Device | str) -> Target:
-        """The target of a device. Raises `UnsupportedError` for devices other than the CPU."""
+        """Return the target of a device. Raises `UnsupportedError` for devices other than the CPU."""
         name = str(device).split("(")[0].split(":")[0]
         if name not in ("cpu", "llvm"):
             raise UnsupportedError(f"a target of the device '{name}'", expected="cpu")
@@ -157,12 +157,14 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:
-        """A target of whatever describes one; None stays."""
+        """Return a target of whatever describes one; None stays."""
         return target if target is None or isinstance(target, Target) else Target(target)
 
     @staticmethod
     def canon_target_and_host(target: Any, host: Any = None) -> tuple[Target | None, Target | None]:
-        """The target with its host, and the host. Raises `AssertionError` for a host without a target, as TVM does."""
+        """Return the target with its host, and the host. Raises `AssertionError` for a host without a target, as TVM
+        does.
+        """
         if target is None:
             if host is not None:
                 raise AssertionError("Target host is not empty when target is empty.")
@@ -172,7 +174,7 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_multi_target(targets: Any) -> list[Target] | None:
-        """The targets of one description, of a list, or of a dictionary by device; None stays."""
+        """Return the targets of one description, of a list, or of a dictionary by device; None stays."""
         if targets is None:
             return None
         if isinstance(targets, Mapping) and "kind" not in targets:
@@ -189,7 +191,7 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_target_map_and_host(target_map: Mapping[Any, Any], host: Any = None) -> tuple[dict[Target, Any], Any]:
-        """The dictionary by targets, each with the host, and the host."""
+        """Return the dictionary by targets, each with the host, and the host."""
         chosen = None if host is None else Target(host)
         return {Target(t, chosen): value for t, value in target_map.items()}, chosen
 
@@ -203,7 +205,7 @@ _UNKNOWN: dict[str, Any] = {
 
 
 def _config(target: Any) -> dict[str, Any]:
-    """The dictionary that describes a target."""
+    """Return the dictionary that describes a target."""
     if isinstance(target, Target):
         devices = {"devices": [str(d) for d in target.attrs["devices"]]} if "devices" in target.attrs else {}
         return {"kind": target.kind.name, **target.attrs, **devices, "host": target.host}
@@ -241,5 +243,5 @@ arm_cpu = _named("llvm", "-keys=arm_cpu,cpu -device=arm_cpu")
 
 
 def create(target: Any) -> Target:
-    """A target of whatever describes one."""
+    """Return a target of whatever describes one."""
     return Target(target)

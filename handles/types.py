@@ -24,7 +24,7 @@ class Type:
         raise NotImplementedError
 
     def script(self, **options: Any) -> str:
-        """The type as TVMScript; `options` are those of printing a program."""
+        """Return the type as TVMScript; `options` are those of printing a program."""
         return self.text(Document(PrinterConfig(**options)))
 
     def __str__(self) -> str:
@@ -152,7 +152,9 @@ class FuncType(_Sequence):
 
 
 def type_of_attribute(t: Attribute) -> Type:
-    """The static type that a type of the relax dialect has. Raises `DTypeError` for a type that is no struct info."""
+    """Return the static type that a type of the relax dialect has. Raises `DTypeError` for a type that is no struct
+    info.
+    """
     if isinstance(t, relax.TensorType):
         return TensorType(t.ndim.data, "" if t.element is None else dtype_name(t.element))
     if isinstance(t, relax.ShapeType):

@@ -1,7 +1,8 @@
 """The output backends `llvm` (text), `asm` and `obj` of `tirax-opt -t`.
 
-They take a module of the llvm dialect; what is of another dialect is named in one diagnostic. `obj` writes bytes, so
-its output must be a file or a stream that has a binary `buffer`; `ObjectTarget.object_code` gives the bytes.
+They take a module of the llvm dialect; all operations of other dialects are listed in one diagnostic. `obj` writes
+bytes, so its output must be a file or a stream that has a binary `buffer`; `ObjectTarget.object_code` returns the
+bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .llvm_text import print_llvm
 
 @dataclass(frozen=True)
 class LLVMTarget(OutputTarget):
-    """`.ll` text."""
+    """Emit `.ll` text."""
 
     name = "llvm"
 
@@ -30,7 +31,7 @@ class LLVMTarget(OutputTarget):
 
 @dataclass(frozen=True)
 class AssemblyTarget(OutputTarget):
-    """Assembly text for `target`; `opt_level` 0 to 3, `run_passes` whether LLVM's pass manager runs."""
+    """Emit assembly text for `target`; `opt_level` is 0 to 3, `run_passes` enables LLVM's pass manager."""
 
     name = "asm"
 
@@ -46,7 +47,7 @@ class AssemblyTarget(OutputTarget):
 
 @dataclass(frozen=True)
 class ObjectTarget(OutputTarget):
-    """An object file; options as for `asm`."""
+    """Emit an object file; options as for `asm`."""
 
     name = "obj"
 
@@ -55,7 +56,7 @@ class ObjectTarget(OutputTarget):
     run_passes: bool = True
 
     def object_code(self, module: ModuleOp) -> bytes:
-        """The object file of a module of the llvm dialect."""
+        """Return the object file of a module of the llvm dialect."""
         from .machine import compile_object
 
         return compile_object(print_llvm(module), Target(self.target), self.opt_level, self.run_passes)

@@ -1,4 +1,4 @@
-"""Types, constants, symbols and initialisers of globals as LLVM text."""
+"""LLVM text of types, constants, symbols and initializers of globals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FLOATS: dict[type[Attribute], str] = {
 
 @lru_cache(maxsize=4096)
 def type_text(type_: Attribute) -> str:
-    """A type as LLVM text; raises `UnsupportedError` for types of other dialects."""
+    """Return a type as LLVM text. Raises `UnsupportedError` for types of other dialects."""
     plain = _FLOATS.get(type(type_))
     if plain is not None:
         return plain
@@ -66,12 +66,12 @@ def _aggregate_text(type_: Attribute) -> str:
 
 
 def symbol(name: str) -> str:
-    """`@name`, quoted where needed."""
+    """Return `@name`, quoted if necessary."""
     return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f"@{quoted(name.encode())}"
 
 
 def quoted(data: bytes) -> str:
-    """Bytes as an LLVM string."""
+    """Return bytes as an LLVM string."""
     body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
     return f'"{body}"'
 
@@ -115,7 +115,7 @@ _FLOAT_TEXTS: dict[type[Attribute], Callable[[float], str]] = {
 
 
 def scalar_text(value: float | int, type_: Attribute) -> str:
-    """A number as a constant of a scalar type."""
+    """Return a number as a constant of a scalar type."""
     if is_integer(type_):
         if type_.width.data == 1:
             return "true" if value else "false"
@@ -129,7 +129,7 @@ def scalar_text(value: float | int, type_: Attribute) -> str:
 
 
 def constant_text(value: Attribute, type_: Attribute) -> str:
-    """An attribute as a constant of a type, without the type in front."""
+    """Return an attribute as a constant of a type, without the leading type."""
     if is_integer_attr(value):
         return scalar_text(value.value.data, type_)
     if isinstance(value, FloatAttr):
@@ -166,7 +166,7 @@ def _count(type_: Attribute) -> int:
 
 
 def _sequence_text(values: Iterator[Any], type_: Attribute) -> str:
-    """The next values as a constant of an array (of arrays) or a vector."""
+    """Return the next values as a constant of an array (of arrays) or a vector."""
     if isinstance(type_, llvm.LLVMArrayType):
         element, count, brackets = type_.type, type_.size.data, "[]"
     elif is_vector(type_):
@@ -178,13 +178,13 @@ def _sequence_text(values: Iterator[Any], type_: Attribute) -> str:
 
 
 class Initialiser:
-    """The value that the body of an `llvm.mlir.global` computes, as a constant."""
+    """The value computed by the body of an `llvm.mlir.global`, as a constant."""
 
     def __init__(self) -> None:
         self.values: dict[SSAValue, str | list[Any]] = {}
 
     def text(self, ops: Sequence[Operation]) -> str:
-        """The constant that the final `llvm.return` of `ops` returns."""
+        """Return the constant that the final `llvm.return` of `ops` returns."""
         for op in ops:
             if isinstance(op, llvm.ReturnOp):
                 returned = op.operands[0]
@@ -225,7 +225,7 @@ def _element_types(type_: Attribute) -> Sequence[Attribute]:
 
 
 def literal_of(op: Operation) -> str | None:
-    """What is written in the place of the op's result, where that is a constant and not an instruction."""
+    """Return the text to write for the op's result if it is a constant and not an instruction, else None."""
     rule = _LITERALS.get(type(op))
     return None if rule is None else rule(op)
 

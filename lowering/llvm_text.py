@@ -1,14 +1,14 @@
-"""The llvm dialect as `.ll` text, in one pass over the operations, by a table from operation class to line.
+"""Print the llvm dialect as `.ll` text, in one pass over the operations, by a table from operation class to line.
 
 Conventions:
-- Constants, undef, poison, zero and addresses of symbols are written where they are used, not as instructions.
-- Block arguments become phis. Where one terminator has two edges to the same block, the second edge gets a block of its
-  own, so that each edge can pass other values. Blocks may stand in any order.
+- Constants, undef, poison, zero and addresses of symbols are written at their uses, not as instructions.
+- Block arguments become phis. If one terminator has two edges to the same block, the second edge gets a block of its
+  own, so that each edge can pass other values. Blocks may be in any order.
 - Names of values are kept, made unique within the function.
 - Intrinsics are called without type suffix and without declaration: LLVM's parser adds both.
 - On loads and stores, the attribute `nontemporal` is kept. On branches, `loop_annotation` is a dictionary of metadata:
   `{vectorize.enable = true, vectorize.width = 16 : i32, unroll.count = 4 : i32, unroll.disable}` (keys without the
-  `llvm.loop.` in front; a unit attribute has no value).
+  prefix `llvm.loop.`; a unit attribute has no value).
 - `llvm.call` without a callee calls the pointer that is its first argument.
 """
 
@@ -44,7 +44,7 @@ Edge = tuple[Block, Sequence[SSAValue]]
 
 
 class _Metadata:
-    """What stands at the end of a module: the numbered metadata nodes, and declarations of intrinsics."""
+    """The end of a module: the numbered metadata nodes, and declarations of intrinsics."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -52,7 +52,7 @@ class _Metadata:
         self.shared: dict[str, int] = {}
 
     def node(self, text: str) -> int:
-        """The number of the node with this content; equal nodes are one."""
+        """Return the number of the node with this content; equal nodes share a number."""
         known = self.shared.get(text)
         if known is None:
             known = self.shared[text] = len(self.lines)
@@ -60,7 +60,7 @@ class _Metadata:
         return known
 
     def loop(self, annotation: DictionaryAttr) -> int:
-        """The number of a new loop node with these properties."""
+        """Return the number of a new loop node with these properties."""
         parts: list[str] = []
         for key, value in annotation.data.items():
             text = f'!"llvm.loop.{key}"'
@@ -75,11 +75,11 @@ class _Metadata:
 
 
 _MOST_NAME = 512
-"""Characters of a hint: LLVM cuts off names of more than 1,024, which are the same then."""
+"""Maximum length of a name hint: LLVM truncates names of more than 1,024 characters, which may then collide."""
 
 
 class _Function:
-    """The names and edges of one function that is being printed."""
+    """The names and control-flow edges of the function being printed."""
 
     def __init__(self, metadata: _Metadata, placed: dict[int, Operation] | None = None):
         self.metadata = metadata
@@ -93,7 +93,7 @@ class _Function:
         self.splits: dict[Block, list[tuple[str, str]]] = {}
 
     def fresh(self, hint: str | None, prefix: str = "v") -> str:
-        """A name that no value and no block of the function has yet."""
+        """Return a name that no value or block of the function has yet."""
         used = self.used
         hint = hint if hint is None or len(hint) <= _MOST_NAME else hint[:_MOST_NAME]
         if hint is not None and hint not in used:
@@ -108,7 +108,7 @@ class _Function:
         return name
 
     def name_values(self, region: Region) -> None:
-        """Give every block and value its name; constants are named by what they are."""
+        """Name every block and value; constants are named by their text."""
         names, fresh = self.names, self.fresh
         for block in region.blocks:
             self.labels[block] = fresh(None, "bb")
@@ -119,7 +119,7 @@ class _Function:
                     names[op.results[0]] = literal_of(op) or "%" + fresh(name_of(op.results[0]))
 
     def find_edges(self, region: Region) -> None:
-        """Collect what each block is reached from, splitting second edges of one terminator to the same block."""
+        """Collect the predecessors of each block, splitting second edges of one terminator to the same block."""
         for block in region.blocks:
             self.incoming.setdefault(block, [])
         for block in region.blocks:
@@ -140,11 +140,11 @@ class _Function:
                 self.incoming[target].append((label, values))
 
     def typed(self, value: SSAValue) -> str:
-        """`type name` of a value."""
+        """Return `type name` of a value."""
         return f"{type_text(value.type)} {self.names[value]}"
 
     def list(self, values: Sequence[SSAValue]) -> str:
-        """Values with their types, separated by commas."""
+        """Return values with their types, separated by commas."""
         names = self.names
         return ", ".join([f"{type_text(v.type)} {names[v]}" for v in values])
 
@@ -451,7 +451,7 @@ _ARGUMENT_NUMBERS = {
 
 
 def _value_attributes(attributes: DictionaryAttr | None) -> str:
-    """The `llvm.*` attributes of an argument or a result; those of other dialects say nothing to LLVM."""
+    """Return the `llvm.*` attributes of an argument or a result; those of other dialects mean nothing to LLVM."""
     parts: list[str] = []
     for key, value in attributes.data.items() if attributes is not None else ():
         dialect, _, name = key.partition(".")
@@ -471,7 +471,7 @@ _STRING_PROPERTIES = {"target_cpu": "target-cpu", "tune_cpu": "tune-cpu"}
 
 
 def _function_attributes(op: llvm.FuncOp) -> str:
-    """What stands behind the signature; the parser of `llvm.func` leaves these among the attributes."""
+    """Return the text after the signature; the parser of `llvm.func` keeps these among the attributes."""
     get = op.get_attr_or_prop
     parts = [word for key, word in _FLAG_PROPERTIES.items() if get(key) is not None]
     for key, word in _STRING_PROPERTIES.items():
@@ -606,7 +606,7 @@ def _print_global(op: llvm.GlobalOp, out: list[str]) -> None:
 
 
 def unprintable(module: ModuleOp) -> list[str]:
-    """The names of the operations that have no LLVM text, each once, in order."""
+    """Return the distinct names of the operations that have no LLVM text, in order."""
     allowed = (llvm.FuncOp, llvm.GlobalOp)
     names: dict[str, None] = {}
     for top in module.body.block.ops:
@@ -626,9 +626,10 @@ def _height(entry: str) -> int:
 
 
 def print_llvm(module: ModuleOp, placed: dict[int, Operation] | None = None) -> str:
-    """The `.ll` text of a module of `llvm.func` and `llvm.mlir.global`; `placed` gets the op of each line, from 0.
+    """Return the `.ll` text of a module of `llvm.func` and `llvm.mlir.global`; `placed` receives the op of each line
+    (from 0).
 
-    Raises `UnsupportedError` naming every operation that is of another dialect.
+    Raises `UnsupportedError` that lists every operation of another dialect.
     """
     metadata = _Metadata()
     out: list[str] = []

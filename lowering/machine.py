@@ -1,6 +1,6 @@
-"""LLVM text to machine code, through llvmlite (imported when first needed).
+"""Compile LLVM text to machine code, through llvmlite (imported on first use).
 
-Objects are position independent, hold no address of this process, and can be stored and loaded by ORC.
+Objects are position independent, contain no addresses of this process, and can be stored and loaded by ORC.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64", "riscv64", "loongarch64", "powerpc64le")
-"""The first parts of the triples that code can be for: pointers of 64 bits, the least byte first."""
+"""The architectures of supported triples: 64-bit pointers, little endian."""
 
 
 class LLVMError(TiraxError):
-    """LLVM refused a module or a target; the notes are LLVM's own message."""
+    """LLVM rejected a module or a target; the notes are LLVM's own message."""
 
 
 @lru_cache(maxsize=1)
 def binding() -> Any:
-    """llvmlite's binding, with the code generators initialised."""
+    """Return llvmlite's binding, with the code generators initialized."""
     from llvmlite import binding as llvm_binding  # pyright: ignore[reportMissingTypeStubs]
 
     llvm_binding.initialize_all_targets()
@@ -36,8 +36,11 @@ def binding() -> Any:
 
 @lru_cache(maxsize=32)
 def target_machine(target: Target, codegen_level: int = 2) -> llvm_binding.TargetMachine:
-    """LLVM's target machine for `target`; `codegen_level` 0 to 3. Raises `LLVMError` for a triple of no processor that
-    there is code for: LLVM ends the process where another kind of target lacks what kernels and entry points need."""
+    """Return LLVM's target machine for `target`; `codegen_level` is 0 to 3.
+
+    Raises `LLVMError` for an unsupported architecture: LLVM would abort if another kind of target lacked something that
+    kernels and entry points need.
+    """
     if target.triple.split("-", 1)[0] not in PROCESSORS:
         raise LLVMError(
             f"tirax cannot generate code for '{target}'",
@@ -65,7 +68,7 @@ def _parse(ll_text: str, target: Target, machine: llvm_binding.TargetMachine) ->
 
 
 def verify(ll_text: str, target: Target | None = None) -> None:
-    """Raise `LLVMError` with LLVM's message where `ll_text` is not a valid module."""
+    """Raise `LLVMError` with LLVM's message if `ll_text` is not a valid module."""
     target = target or Target.host()
     _parse(ll_text, target, target_machine(target))
 
@@ -88,7 +91,7 @@ def _optimised(ll_text: str, target: Target, opt_level: int, run_passes: bool, c
 
 @lru_cache(maxsize=32)
 def _pass_builder(target: Target, codegen_level: int, opt_level: int) -> Any:
-    """What makes LLVM's pass managers; llvmlite frees a part of one only, so few are made."""
+    """Return the builder of LLVM's pass managers; llvmlite frees only a part of one, so they are cached."""
     options = binding().create_pipeline_tuning_options(speed_level=opt_level)
     options.loop_vectorization = opt_level > 1
     options.slp_vectorization = opt_level > 1
@@ -96,7 +99,7 @@ def _pass_builder(target: Target, codegen_level: int, opt_level: int) -> Any:
 
 
 def _dispose(manager: Any) -> None:
-    """Free a pass manager, of which llvmlite's own `close` only forgets the address."""
+    """Free a pass manager: llvmlite's own `close` only drops its address."""
     from llvmlite.binding.newpassmanagers import NewPassManager  # pyright: ignore[reportMissingTypeStubs]
 
     dispose = vars(NewPassManager).get("_dispose")
@@ -108,7 +111,7 @@ def _dispose(manager: Any) -> None:
 
 
 def optimise(ll_text: str, target: Target | None = None, opt_level: int = 3) -> str:
-    """The module as text after LLVM's pass manager."""
+    """Return the module as text after LLVM's pass manager has run."""
     return str(_optimised(ll_text, target or Target.host(), opt_level, True, None)[1])
 
 
@@ -119,10 +122,10 @@ def compile_object(
     run_passes: bool = True,
     codegen_level: int | None = None,
 ) -> bytes:
-    """The object file of a module.
+    """Return the object file of a module.
 
-    `run_passes=False` leaves LLVM's pass manager out: modules of explicit vectors need only code generation.
-    `codegen_level` (0 to 3) is that of `opt_level` unless given, and never 0 by itself. Raises `LLVMError`.
+    `run_passes=False` skips LLVM's pass manager: modules of explicit vectors need only code generation. `codegen_level`
+    (0 to 3) defaults to `opt_level`, but at least 1. Raises `LLVMError`.
     """
     machine, module = _optimised(ll_text, target or Target.host(), opt_level, run_passes, codegen_level)
     return machine.emit_object(module)
@@ -135,6 +138,6 @@ def emit_assembly(
     run_passes: bool = True,
     codegen_level: int | None = None,
 ) -> str:
-    """The assembly text of a module; options as for `compile_object`."""
+    """Return the assembly text of a module; options as for `compile_object`."""
     machine, module = _optimised(ll_text, target or Target.host(), opt_level, run_passes, codegen_level)
     return machine.emit_assembly(module)

@@ -139,12 +139,12 @@ FIXED_SLOTS = len(Slot)
 
 
 def dtype_slot(name: str) -> Slot:
-    """The slot of a dtype's descriptor: `dtype_slot("float32")`."""
+    """Return the slot of a dtype's descriptor: `dtype_slot("float32")`."""
     return Slot[f"DTYPE_{name.upper()}"]
 
 
 def abi_constant(own_slots: int) -> tuple[int, int]:
-    """The values of `@tirax_abi` for an object with that many slots of its own."""
+    """Return the values of `@tirax_abi` for an object with that many slots of its own."""
     return ABI_VERSION, FIXED_SLOTS + own_slots
 
 
@@ -266,7 +266,7 @@ _OBJECTS: dict[Slot, Any] = {
 
 @functools.cache
 def fixed_slots() -> tuple[int, ...]:
-    """The addresses for the fixed slots, in order; the array layout is verified first. Raises `AbiError`."""
+    """Return the addresses for the fixed slots, in order; the array layout is verified first. Raises `AbiError`."""
     require_gil()
     verify_array_layout()
     api = _numpy_api()
@@ -318,7 +318,7 @@ _new_builtin = ctypes.PYFUNCTYPE(
 def fastcall(
     name: str, address: int, keep_alive: object = None, doc: str | None = None, data: np.ndarray | None = None
 ) -> Callable[..., Any]:
-    """A builtin function over a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
+    """Return a builtin function over a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
 
     It holds `keep_alive` (what owns the code) as long as it exists itself. `doc` is its `__doc__`. With `data` its
     `self` is an array over them (`ArrayLayout`).

@@ -34,7 +34,7 @@ _Extent = tuple[str, Dim, int]  # where (for the message), the declared dimensio
 
 
 def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
-    """The arguments in the form that native code takes.
+    """Return the arguments in the form that native code takes.
 
     Tensors: arrays of exactly the declared dtype, C-contiguous, aligned and in native byte order; those of another form
     are copied if the function only reads them, and so are those that share memory with a tensor that it writes. Torch
@@ -54,7 +54,7 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
 
 
 def normalize_value(name: str, info: Info, env: dict[str, int], value: Any) -> Any:
-    """The same for one value inside a function (`match_cast`), with symbolic variables that are bound already.
+    """Return the same for one value inside a function (`match_cast`), with symbolic variables that are bound already.
 
     None is the empty tuple here: what a Python function without a result gives. Raises as `normalize_arguments` does.
     """
@@ -113,7 +113,7 @@ class _Check:
         }
 
     def value(self, place: str, info: Info, value: Any, access: str) -> Any:
-        """The normalised value; None where a problem was noted."""
+        """Return the normalised value; None where a problem was noted."""
         return self.visitors[type(info)](place, info, value, access)
 
     def problem(
@@ -290,7 +290,7 @@ def _expected_text(dim: Dim, expected: int, bound: dict[str, int], origin: dict[
 
 
 def _shown(value: Any) -> str:
-    """The type and the start of the value; of objects that cannot be shown the type alone."""
+    """Return the type and the start of the value; of objects that cannot be shown the type alone."""
     try:
         return f"{type(value).__name__} {value!r:.60}"
     except Exception:  # noqa: BLE001 - whatever a foreign __repr__ raises, the error to report is another one

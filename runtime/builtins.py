@@ -17,19 +17,19 @@ from .thread_pool import num_threads, set_num_threads
 
 @register_func("vm.builtin.shape_of")
 def shape_of(x: np.ndarray) -> ShapeTuple:
-    """The shape of an array."""
+    """Return the shape of an array."""
     return ShapeTuple(x.shape)
 
 
 @register_func("vm.builtin.reshape")
 def reshape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The elements of an array in another shape, without a copy where they lie in order."""
+    """Return the elements of an array in another shape, without a copy where they lie in order."""
     return x.reshape(shape)
 
 
 @register_func("vm.builtin.tensor_to_shape")
 def tensor_to_shape(x: np.ndarray) -> ShapeTuple:
-    """An array of rank 1 as a shape. Raises `ArgumentError` where an extent is negative."""
+    """Return an array of rank 1 as a shape. Raises `ArgumentError` where an extent is negative."""
     if np.any(x < 0):
         raise ArgumentError("a shape has no negative extents", found=x.tolist())
     return ShapeTuple(x.tolist())
@@ -37,13 +37,13 @@ def tensor_to_shape(x: np.ndarray) -> ShapeTuple:
 
 @register_func("relax.run.shape_to_tensor")
 def shape_to_tensor(shape: tuple[int, ...]) -> NDArray:
-    """A shape as an array of int64."""
+    """Return a shape as an array of int64."""
     return array(np.array(shape, np.int64))
 
 
 @register_func("runtime.TVMArrayCreateView")
 def create_view(x: np.ndarray, shape: tuple[int, ...], dtype: str, offset: int) -> NDArray:
-    """The bytes of an array from `offset` on as another shape and dtype.
+    """Return the bytes of an array from `offset` on as another shape and dtype.
 
     Raises `ArgumentError` where it is too short.
     """
@@ -74,7 +74,7 @@ def unique(
     return_counts: bool = False,
     axis: int | None = None,
 ) -> NDArray | tuple[NDArray, ...]:
-    """The distinct elements, or slices along `axis`; not `sorted`, in the order in which they come first."""
+    """Return the distinct elements, or slices along `axis`; not `sorted`, in the order in which they come first."""
     # numpy has no order of bfloat16 in which NaN is last
     wide = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)
     _, first, inverse, counts = np.unique(wide, return_index=True, return_inverse=True, return_counts=True, axis=axis)
@@ -89,7 +89,7 @@ def unique(
 
 @register_func("relax.run.nonzero")
 def nonzero(x: np.ndarray) -> NDArray:
-    """The positions of what is not zero: a row for each dimension, one of a scalar."""
+    """Return the positions of what is not zero: a row for each dimension, one of a scalar."""
     return array(np.stack(np.atleast_1d(x).nonzero()).astype(np.int64))
 
 
@@ -148,7 +148,8 @@ class AttentionKVCache:
 
 @register_func("vm.builtin.attention_kv_cache_create")
 def create(init_data: np.ndarray, reserve_shape: tuple[int, ...], init_fill_count: int) -> AttentionKVCache:
-    """A cache with room for `reserve_shape`, with the first `init_fill_count` rows of `init_data`, all if it is -1.
+    """Return a cache with room for `reserve_shape`, with the first `init_fill_count` rows of `init_data`, all if it
+    is -1.
 
     Raises `ShapeError`, `ArgumentError`.
     """
@@ -164,14 +165,14 @@ def create(init_data: np.ndarray, reserve_shape: tuple[int, ...], init_fill_coun
 
 @register_func("vm.builtin.attention_kv_cache_append")
 def append(cache: AttentionKVCache, rows: np.ndarray) -> AttentionKVCache:
-    """The cache, with rows appended. Raises as `AttentionKVCache.append`."""
+    """Return the cache, with rows appended. Raises as `AttentionKVCache.append`."""
     cache.append(rows)
     return cache
 
 
 @register_func("vm.builtin.attention_kv_cache_view")
 def view(cache: AttentionKVCache, shape: tuple[int, ...]) -> NDArray:
-    """All rows of a cache, without a copy. Raises `ShapeError` where `shape` is not theirs."""
+    """Return all rows of a cache, without a copy. Raises `ShapeError` where `shape` is not theirs."""
     rows = cache.data[: cache.fill_count]
     if rows.shape != tuple(shape):
         raise ShapeError("the rows in the cache have another shape", expected=tuple(shape), found=rows.shape)

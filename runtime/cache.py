@@ -38,7 +38,9 @@ T = TypeVar("T")
 
 
 def cache_key(*parts: str | bytes) -> str:
-    """A key over texts that together determine an object (IR, target, versions); no two lists of parts share one."""
+    """Return a key over texts that together determine an object (IR, target, versions); no two lists of parts share
+    one.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -60,7 +62,7 @@ def secret_file() -> Path:
 
 
 def _home() -> Path:
-    """The user's home; one that is empty or relative, another place in each folder, counts for nothing.
+    """Return the user's home; one that is empty or relative, another place in each folder, counts for nothing.
 
     Raises `RuntimeError` where there is none.
     """
@@ -74,7 +76,7 @@ def _home() -> Path:
 
 
 def secret() -> bytes:
-    """The user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
+    """Return the user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
     return _secret(secret_file())
 
 
@@ -244,7 +246,7 @@ class ObjectCache(Cache[bytes]):
     name, suffix, limit = "objects", ".o", DEFAULT_LIMIT
 
     def get(self, key: str) -> bytes | None:
-        """The object stored under `key`, None where there is none, it is damaged, or the cache is off."""
+        """Return the object stored under `key`, None where there is none, it is damaged, or the cache is off."""
         return self.load(key)
 
     def put(self, key: str, content: bytes) -> None:
@@ -256,7 +258,7 @@ class ObjectCache(Cache[bytes]):
         yield content
 
     def read(self, key: str, path: Path) -> bytes | None:
-        """The object in a file, None where it is damaged. Raises `OSError`."""
+        """Return the object in a file, None where it is damaged. Raises `OSError`."""
         data = path.read_bytes()
         content = data[DIGEST:]
         return content if hmac.compare_digest(self.code(key, content), data[:DIGEST]) else None

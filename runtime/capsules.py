@@ -34,7 +34,7 @@ class DLTensor(ctypes.Structure):
 
 
 def tensor_of(capsule: Any) -> DLTensor | None:
-    """The tensor of a capsule, over its memory; None for a capsule that somebody has taken already.
+    """Return the tensor of a capsule, over its memory; None for a capsule that somebody has taken already.
 
     Raises `ValueError` for what is no capsule.
     """

@@ -41,7 +41,7 @@ def checksum(data: bytes | memoryview | np.ndarray, secret: bytes) -> bytes:
 
 @functools.cache
 def _native() -> Callable[..., None]:
-    """The native function, compiled at the first call, and never unloaded; it runs without the GIL."""
+    """Return the native function, compiled at the first call, and never unloaded; it runs without the GIL."""
     tracker, addresses = link_native(["checksum"], (_SYMBOL,))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)

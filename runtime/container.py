@@ -56,7 +56,9 @@ def write_atomically(
 
 
 def open_output(path: str | os.PathLike[str]) -> BinaryIO:
-    """A file to write to as it is, made where there is none. Raises `OSError`, also for a pipe that nobody reads."""
+    """Return a file to write to as it is, made where there is none. Raises `OSError`, also for a pipe that nobody
+    reads.
+    """
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
     descriptor = os.open(path, flags, 0o666)
     os.set_blocking(descriptor, True)
@@ -86,7 +88,7 @@ def write_container(path: str | os.PathLike[str], header: dict[str, Any], blobs:
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The header and the blobs (read-only uint8 arrays, aligned to 64) of a file that `write_container` made.
+    """Return the header and the blobs (read-only uint8 arrays, aligned to 64) of a file that `write_container` made.
 
     Raises `OSError`, `ForeignFileError`, `NewerFileError`, `IncompatibleFileError` (older format), `DamagedFileError`.
     """
@@ -107,7 +109,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[n
 
 
 def _read(path: str | os.PathLike[str]) -> np.ndarray:
-    """The whole file in memory: a mapped one would crash the process if somebody truncated it later."""
+    """Return the whole file in memory: a mapped one would crash the process if somebody truncated it later."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
@@ -122,7 +124,7 @@ def _read(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _check_prefix(name: str, data: np.ndarray, there: int) -> int:
-    """The size of the header, of a file of so many bytes that begins with `data`."""
+    """Return the size of the header, of a file of so many bytes that begins with `data`."""
     start = data[: len(MAGIC)].tobytes()
     if start != MAGIC[: len(start)] or not start:
         raise ForeignFileError(f"{name} is not an executable of tirax", expected=MAGIC, found=start)

@@ -44,7 +44,7 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether tirax can use the device: a CPU, whatever its number, as all of them have one memory."""
+        """True if tirax can use the device: a CPU, whatever its number, as all of them have one memory."""
         return self.kind == "cpu"
 
     def sync(self, stream: object = None) -> None:
@@ -64,12 +64,12 @@ def device(dev_type: str, dev_id: int | None = None) -> Device:
 
 
 def cpu(dev_id: int = 0) -> Device:
-    """The CPU."""
+    """Return the CPU."""
     return Device("cpu", dev_id)
 
 
 def cuda(dev_id: int = 0) -> Device:
-    """A CUDA device: a value only, whatever needs it raises `DeviceError`."""
+    """Return a CUDA device: a value only, whatever needs it raises `DeviceError`."""
     return Device("cuda", dev_id)
 
 

@@ -40,7 +40,7 @@ _ALIASES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "bool_
 
 
 def to_dtype(dtype: Any) -> np.dtype[Any]:
-    """The canonical numpy dtype for a name (`"float32"`), a numpy dtype or a scalar type (`np.float32`).
+    """Return the canonical numpy dtype for a name (`"float32"`), a numpy dtype or a scalar type (`np.float32`).
 
     Raises `DTypeError` (or `NameLookupError` for a name that nothing answers to).
     """
@@ -56,10 +56,12 @@ def to_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str | None:
-    """The canonical name of a native-order numpy dtype, None where tirax has no such dtype or the bytes are swapped."""
+    """Return the canonical name of a native-order numpy dtype, None where tirax has no such dtype or the bytes are
+    swapped.
+    """
     return dtype.name if dtype.isnative and DTYPES.get(dtype.name) == dtype else None
 
 
 def describe_dtype(dtype: np.dtype[Any]) -> str:
-    """The dtype for a message: its name, and whether its bytes are swapped."""
+    """Return the dtype for a message: its name, and whether its bytes are swapped."""
     return dtype.name if dtype.isnative else f"{dtype.name} (byte-swapped)"

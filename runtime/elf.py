@@ -174,7 +174,7 @@ def _defined(objects: Sequence[_Object]) -> dict[str, int]:
 
 
 def _foreign(objects: Sequence[_Object], imports: Mapping[str, int]) -> dict[str, int]:
-    """The addresses of symbols that are in none of the objects."""
+    """Return the addresses of symbols that are in none of the objects."""
     own = {name for o in objects for name, seen, section, _ in o.symbols if seen and section}
     names = {name for o in objects for name, _, section, _ in o.symbols if name and not section} - own
     process = ctypes.CDLL(None)

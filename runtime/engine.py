@@ -25,7 +25,7 @@ class LoadedObject:
         self.references = references
 
     def address(self, symbol: str) -> int:
-        """The address of an exported symbol."""
+        """Return the address of an exported symbol."""
         return self._addresses[symbol]
 
 
@@ -52,7 +52,9 @@ def load_object(
 
 
 def _imports(code: bytes, explicit: Mapping[str, int]) -> dict[str, int]:
-    """The symbols to link an object with, by address: those that are given, and those of the runtime that it has."""
+    """Return the symbols to link an object with, by address: those that are given, and those of the runtime that it
+    has.
+    """
     imports = dict(explicit)
     if thread_pool.SYMBOL.encode() in code and thread_pool.SYMBOL not in imports:
         imports[thread_pool.SYMBOL] = thread_pool.parallel_for_address()
@@ -88,7 +90,7 @@ _END = b"`\n"
 
 
 def join_objects(objects: Sequence[bytes]) -> bytes:
-    """The objects as one; a single one as it is. The same objects give the same bytes."""
+    """Return the objects as one; a single one as it is. The same objects give the same bytes."""
     if len(objects) == 1:
         return objects[0]
     parts = [_MAGIC]

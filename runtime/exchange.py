@@ -71,7 +71,7 @@ def exchanging(
 
 
 def _bound(name: str, plan: np.ndarray, references: tuple[object, ...]) -> Callable[..., Any]:
-    """The native function over a plan, which it keeps, and what the plan points at."""
+    """Return the native function over a plan, which it keeps, and what the plan points at."""
     code, address = _code()
     return fastcall(name, address, (code, references), data=plan)
 
@@ -84,12 +84,12 @@ def _code() -> tuple[object, int]:
 
 
 def exchange_text() -> str:
-    """The code as LLVM text."""
+    """Return the code as LLVM text."""
     return native_text("exchange")
 
 
 def _interface(kind: type) -> int | None:
-    """The address of a framework's DLPackExchangeAPI of major version 1, None where it has none."""
+    """Return the address of a framework's DLPackExchangeAPI of major version 1, None where it has none."""
     capsule = getattr(kind, INTERFACE, None)
     if capsule is None:
         return None
@@ -101,7 +101,7 @@ def _interface(kind: type) -> int | None:
 
 
 def _rows(info: FunctionInfo, used: Sequence[bool]) -> list[int] | None:
-    """The words of a plan that say what arguments and results are; None where that is not known."""
+    """Return the words of a plan that say what arguments and results are; None where that is not known."""
     fields = info.result.fields if isinstance(info.result, TupleInfo) else None
     infos = [parameter.info for parameter in info.params]
     if fields is None or not all(map(_is_known, (*infos, *fields))):
@@ -120,7 +120,7 @@ def _is_known(info: Info) -> bool:
 
 
 def _kind(info: Info | None) -> int:
-    """The number of dimensions and DLPack's dtype in one word."""
+    """Return the number of dimensions and DLPack's dtype in one word."""
     if info is None:
         return _LEFT_OUT
     if not isinstance(info, TensorInfo):

@@ -101,7 +101,7 @@ class Executable(Unpicklable):
         return sorted({payload for kind, payload in self.slots if kind == "packed"})
 
     def jit(self) -> Module:
-        """The executable in memory, loaded at the first call. Packed functions are looked up then.
+        """Return the executable in memory, loaded at the first call. Packed functions are looked up then.
 
         Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions that are not registered).
         """
@@ -219,7 +219,7 @@ class Executable(Unpicklable):
             raise DamagedFileError(f"{name} is damaged: its metadata are malformed", notes=[str(error)]) from error
 
     def to_json(self) -> dict[str, Any]:
-        """All but the code and the contents of the constants, as data of JSON."""
+        """Return all but the code and the contents of the constants, as data of JSON."""
         return {
             "target": asdict(self.target),
             "functions": [function.to_json() for function in self.functions.values()],
@@ -229,7 +229,7 @@ class Executable(Unpicklable):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], code: bytes | np.ndarray, contents: Sequence[np.ndarray]) -> Executable:
-        """The inverse of `to_json`; `contents` are the bytes of the constants, which are copied if not aligned.
+        """Return the inverse of `to_json`; `contents` are the bytes of the constants, which are copied if not aligned.
 
         Raises `MetadataError`, `KeyError`, `TypeError`, `ValueError` for other data.
         """
@@ -266,7 +266,7 @@ def _checked_slot(slot: Sequence[Any]) -> SlotSpec:
 
 
 def _frozen_copy(constant: np.ndarray) -> np.ndarray:
-    """An aligned array that nobody writes to: the constant itself where it is one, else a copy."""
+    """Return an aligned array that nobody writes to: the constant itself where it is one, else a copy."""
     if constant.flags.c_contiguous and not constant.ctypes.data % ALIGNMENT and _is_immutable(constant):
         return constant
     copy = empty(constant.shape, constant.dtype)
@@ -276,7 +276,9 @@ def _frozen_copy(constant: np.ndarray) -> np.ndarray:
 
 
 def _is_immutable(array: np.ndarray) -> bool:
-    """Whether an array is over memory that is read-only by nature, so that no other view of it can be written to."""
+    """Return whether an array is over memory that is read-only by nature, so that no other view of it can be written
+    to.
+    """
     owner: object = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -284,12 +286,12 @@ def _is_immutable(array: np.ndarray) -> bool:
 
 
 def constant_bytes(constant: np.ndarray) -> memoryview:
-    """The bytes of a constant of an executable."""
+    """Return the bytes of a constant of an executable."""
     return constant.reshape(-1).view(np.uint8).data
 
 
 def _constant(data: Mapping[str, Any], blob: np.ndarray) -> np.ndarray:
-    """A constant over the bytes read from the file."""
+    """Return a constant over the bytes read from the file."""
     dtype = to_dtype(str(data["dtype"]))
     return blob.view(dtype).reshape(checked_shape(data["shape"], dtype.itemsize, "a constant", MetadataError))
 
@@ -383,7 +385,7 @@ class VirtualMachine(Unpicklable):
         self._outputs[func_name] = self.module[func_name](*self._inputs[func_name])
 
     def get_outputs(self, func_name: str) -> Any:
-        """The result of the last `invoke_stateful` of a function. Raises `ArgumentError` where there is none."""
+        """Return the result of the last `invoke_stateful` of a function. Raises `ArgumentError` where there is none."""
         if func_name not in self._outputs:
             self._info(func_name)
             raise ArgumentError(f"'{func_name}' was not invoked", hint=f"vm.invoke_stateful('{func_name}')")

@@ -43,7 +43,7 @@ class ExecutableCache(Cache[Mapped]):
     _writer: threading.Thread | None = None
 
     def get(self, key: str, constants: Sequence[np.ndarray]) -> Executable | None:
-        """The executable stored under `key`, None where there is none, it is damaged, or the cache is off.
+        """Return the executable stored under `key`, None where there is none, it is damaged, or the cache is off.
 
         `given` are the bytes of the constants of the program, in the order that they had for `put`.
         """
@@ -108,7 +108,7 @@ class ExecutableCache(Cache[Mapped]):
             yield bytes(_aligned(len(blob)) - len(blob))
 
     def read(self, key: str, path: Path) -> Mapped | None:
-        """The file, mapped; None where it is damaged. Raises `OSError`.
+        """Return the file, mapped; None where it is damaged. Raises `OSError`.
 
         Nobody shortens it as long as it is in use: it is replaced or removed as a whole.
         """

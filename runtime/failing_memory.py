@@ -51,7 +51,7 @@ def failing_allocations(first: int, count: int | None = None) -> Generator[Count
 
 @functools.cache
 def is_active() -> bool:
-    """Whether native code of this process is linked with allocations that may fail."""
+    """Return whether native code of this process is linked with allocations that may fail."""
     return ENVIRONMENT in os.environ
 
 
@@ -77,7 +77,7 @@ _loaded: list[tuple[Mapping[str, int], Mapping[str, Any]]] = []
 
 
 def _first() -> int:
-    """The first call that fails by the environment. Raises `ArgumentError` for what is no number."""
+    """Return the first call that fails by the environment. Raises `ArgumentError` for what is no number."""
     value = os.environ.get(ENVIRONMENT, "").strip() or "0"
     if not value.isdecimal():
         raise ArgumentError(f"environment variable {ENVIRONMENT}", expected="a number", found=repr(value))

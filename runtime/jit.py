@@ -31,7 +31,7 @@ _objects = SilentCache()
 
 @functools.cache
 def engine() -> Any:
-    """The one LLJIT of the process."""
+    """Return the one LLJIT of the process."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -43,7 +43,7 @@ def engine() -> Any:
 
 @functools.cache
 def host_features() -> frozenset[str]:
-    """The features of this processor, as LLVM names them."""
+    """Return the features of this processor, as LLVM names them."""
     return frozenset(name for name, present in host().features if present)
 
 
@@ -53,7 +53,7 @@ def host_triple() -> str:
 
 
 def native_text(*names: str) -> str:
-    """The files `native/<name>.ll`, linked with each other, as LLVM text."""
+    """Return the files `native/<name>.ll`, linked with each other, as LLVM text."""
     import llvmlite.binding as llvm
 
     linked, *parts = (llvm.parse_assembly((_NATIVE / f"{name}.ll").read_text(encoding="utf-8")) for name in names)
@@ -90,7 +90,7 @@ def _native_object(files: Sequence[str]) -> bytes:
 
 
 def _compiled(text: str) -> bytes:
-    """The object of LLVM text for this processor."""
+    """Return the object of LLVM text for this processor."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

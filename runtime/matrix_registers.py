@@ -18,7 +18,7 @@ _ARCH_PRCTL, _REQUEST, _TILE_DATA = 158, 0x1023, 18
 
 @functools.cache
 def has_matrix_registers() -> bool:
-    """Whether this process may use them: it is asked for once."""
+    """Return whether this process may use them: it is asked for once."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST, ctypes.c_ulong(_TILE_DATA)) == 0

@@ -67,14 +67,14 @@ def dim_from_json(data: Any) -> Dim:
 
 
 def dim_vars(dim: Dim) -> set[str]:
-    """The names of the variables in a dimension."""
+    """Return the names of the variables in a dimension."""
     if isinstance(dim, int):
         return set()
     return {dim[1]} if dim[0] == "var" else set().union(*map(dim_vars, dim[1:]))
 
 
 def dim_text(dim: Dim, parent: int = 0) -> str:
-    """A dimension as a person writes it: `n * 4 + 1`."""
+    """Return a dimension as a person writes it: `n * 4 + 1`."""
     if isinstance(dim, int):
         return str(dim)
     op, *rest = dim
@@ -88,7 +88,7 @@ def dim_text(dim: Dim, parent: int = 0) -> str:
 
 
 def dim_value(dim: Dim, env: dict[str, int]) -> int | None:
-    """The value of a dimension, None where a variable is unbound.
+    """Return the value of a dimension, None where a variable is unbound.
 
     Raises `ZeroDivisionError`, and `OverflowError` where a step leaves 64 bits.
     """
@@ -210,7 +210,7 @@ def _dims(data: Any) -> tuple[Dim, ...] | None:
 
 
 def _rank(data: Mapping[str, Any]) -> int:
-    """The number of dimensions, -1 where it is unknown."""
+    """Return the number of dimensions, -1 where it is unknown."""
     rank = data.get("ndim", -1)
     if type(rank) is not int or not -1 <= rank <= INT64_MAX:
         raise MetadataError("a wrong number of dimensions", expected="an integer from -1", found=brief(rank))
@@ -299,7 +299,7 @@ class FunctionInfo:
 
     @classmethod
     def from_json(cls, data: Any) -> FunctionInfo:
-        """The inverse of `to_json`. Raises `MetadataError`."""
+        """Return the inverse of `to_json`. Raises `MetadataError`."""
         try:
             params = tuple(
                 Parameter(str(p["name"]), info_from_json(p["info"]), _ACCESS[_ACCESS.index(p.get("access", "read"))])

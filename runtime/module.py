@@ -65,7 +65,8 @@ class Functions(Unpicklable):
         return self[name]
 
     def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
-        """A callable that measures calls of a function with its arguments; further arguments are `timing.Evaluator`'s.
+        """Return a callable that measures calls of a function with its arguments; further arguments are
+        `timing.Evaluator`'s.
 
         Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
         """

@@ -36,7 +36,7 @@ class NDArray(np.ndarray):
     __slots__ = ()
 
     def numpy(self) -> np.ndarray:
-        """A copy as a plain `numpy.ndarray`."""
+        """Return a copy as a plain `numpy.ndarray`."""
         return np.array(self, copy=True, subok=False)
 
     asnumpy = numpy
@@ -62,7 +62,7 @@ class NDArray(np.ndarray):
         return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
 
     def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
-        """An array over the same memory: elements of `dtype` (this array's by default), from a byte on.
+        """Return an array over the same memory: elements of `dtype` (this array's by default), from a byte on.
 
         Raises `ViewError` where that is more than this array has, and for arrays that are not contiguous.
         """
@@ -80,7 +80,7 @@ class NDArray(np.ndarray):
         return memory.view(element).reshape(tuple(int(e) for e in shape)).view(NDArray)
 
     def to_dlpack(self) -> Any:
-        """A DLPack capsule over the same memory."""
+        """Return a DLPack capsule over the same memory."""
         return self.__dlpack__()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -117,7 +117,7 @@ def copy_into(target: Any, source: np.ndarray) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = CPU, *, zeros: bool = False) -> NDArray:
-    """A new C-contiguous array, its data aligned to `ALIGNMENT` and not initialised.
+    """Return a new C-contiguous array, its data aligned to `ALIGNMENT` and not initialised.
 
     With `zeros` it is of zeros, for which the system has memory ready only when something is written.
 
@@ -152,7 +152,7 @@ def _first_aligned(raw: np.ndarray) -> int:
 
 
 def array(source: Any, device: Device = CPU, dtype: Any = None) -> NDArray:
-    """A new array with a copy of `source`: an array of any kind, a number, or nested lists of numbers.
+    """Return a new array with a copy of `source`: an array of any kind, a number, or nested lists of numbers.
 
     Python numbers get numpy's dtypes (float64, int64), as with TVM; `dtype` converts. Raises `DTypeError`,
     `DeviceError`, and `ArgumentError` for what is no array.
@@ -174,7 +174,8 @@ def _as_array(source: Any) -> np.ndarray:
 
 
 def from_dlpack(source: Any) -> NDArray:
-    """An array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`), no copy.
+    """Return an array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`), no
+    copy.
 
     Strides are kept as they are: a compiled function copies an input that is not contiguous. A read-only source gives
     a read-only array, and so does a tensor of PyTorch whose memory has the negatives of its elements: a copy. Raises
@@ -202,7 +203,7 @@ def as_ndarray(source: Any) -> np.ndarray:
 
 
 def _of_tensor(tensor: Any) -> np.ndarray:
-    """A tensor of PyTorch; a read-only copy of one whose memory has the negatives of its elements."""
+    """Return a tensor of PyTorch; a read-only copy of one whose memory has the negatives of its elements."""
     plain = torch_tensors.resolved(tensor)
     data = _checked(_import(plain, is_sound=plain.dtype.itemsize != 2))
     if plain is not tensor:

@@ -37,7 +37,7 @@ class ParametersError(TiraxError, ValueError):
 
 
 def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The code and bits of a data type; a truth value is an unsigned integer of one bit."""
+    """Return the code and bits of a data type; a truth value is an unsigned integer of one bit."""
     name = dtype.name
     if name == "bool":
         return 1, 1
@@ -87,7 +87,7 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, NDArray]:
-    """The arrays in a file. Raises `FileError`, an `OSError`, and as `load_param_dict`."""
+    """Return the arrays in a file. Raises `FileError`, an `OSError`, and as `load_param_dict`."""
     return load_param_dict(mapped_file(path))
 
 
@@ -122,7 +122,7 @@ class _Reader:
         return number
 
     def text(self) -> str:
-        """A name."""
+        """Return a name."""
         (size,) = self.numbers("<Q")
         try:
             return bytes(self.bytes(size)).decode()
@@ -130,7 +130,7 @@ class _Reader:
             raise ParametersError("the parameters are damaged: a name is no text") from None
 
     def array(self) -> NDArray:
-        """An array of its own memory."""
+        """Return an array of its own memory."""
         magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack(self.bytes(_HEAD.size))
         dtype = _DTYPES.get((code, bits))
         if magic != _ARRAY or not 0 <= rank <= MOST_RANK or dtype is None or lanes != 1:

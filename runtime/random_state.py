@@ -29,7 +29,7 @@ class _State:
             self._next = (seed, 0)
 
     def take(self) -> tuple[int, int]:
-        """The seed, and the first of the offsets that are the caller's from here on."""
+        """Return the seed, and the first of the offsets that are the caller's from here on."""
         with self._lock:
             seed, offset = self._next
             self._next = (seed, (offset + OFFSETS) & _LARGEST)
@@ -51,6 +51,6 @@ def manual_seed(seed: int) -> None:
 
 @register_func("relax.run.random_state")
 def take_random_state() -> tuple[NDArray, NDArray]:
-    """The seed and an offset, int64 of rank 0: the first of `OFFSETS` that no other call gets."""
+    """Return the seed and an offset, int64 of rank 0: the first of `OFFSETS` that no other call gets."""
     seed, offset = _state.take()
     return array(np.int64(seed)), array(np.int64(offset))

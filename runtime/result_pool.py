@@ -78,7 +78,7 @@ def _malloc_trim() -> Any:
 
 
 def addresses() -> dict[str, int]:
-    """The addresses of `SYMBOLS`; the pool is compiled at the first call."""
+    """Return the addresses of `SYMBOLS`; the pool is compiled at the first call."""
     return _pool().addresses
 
 
@@ -93,7 +93,7 @@ def default_limit() -> int:
 
 
 def pool_text(system: str = sys.platform) -> str:
-    """The pool as LLVM text for a system (`linux`, `darwin`, …)."""
+    """Return the pool as LLVM text for a system (`linux`, `darwin`, …)."""
     return native_text(*_files(system))
 
 

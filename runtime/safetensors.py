@@ -39,7 +39,7 @@ class WeightsError(TiraxError, ValueError):
 
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors in a file, as read-only arrays that share the mapped file.
+    """Return the tensors in a file, as read-only arrays that share the mapped file.
 
     The file must not be changed as long as one of them is in use: a process that reads what was cut off is ended by
     the system. Raises `FileError`, an `OSError`, for what is no file, and `WeightsError` for what is no such file.
@@ -67,7 +67,7 @@ class _Tensor:
     end: int
 
     def over(self, contents: memoryview) -> np.ndarray[Any, Any]:
-        """The array over its bytes."""
+        """Return the array over its bytes."""
         return np.frombuffer(contents[self.begin : self.end], np.uint8).view(self.dtype).reshape(self.shape)
 
 

@@ -41,7 +41,7 @@ class MakeShapeCode(IntEnum):
 
 @register_func("vm.builtin.alloc_shape_heap")
 def alloc_shape_heap(size: int) -> NDArray:
-    """A heap of `size` places."""
+    """Return a heap of `size` places."""
     return array(np.zeros(size, np.int64))
 
 
@@ -77,13 +77,13 @@ def _match(value: int, heap: Any, code: int, operand: int, what: str) -> None:
 
 @register_func("vm.builtin.make_shape")
 def make_shape(heap: Any, ndim: int, *codes: int) -> ShapeTuple:
-    """The shape of `ndim` extents, a code and a number each."""
+    """Return the shape of `ndim` extents, a code and a number each."""
     return ShapeTuple([make_prim_value(heap, *codes[2 * i : 2 * i + 2]) for i in range(ndim)])
 
 
 @register_func("vm.builtin.make_prim_value")
 def make_prim_value(heap: Any, code: int, operand: int) -> int:
-    """The number that a code and its number say."""
+    """Return the number that a code and its number say."""
     return operand if code == MakeShapeCode.USE_IMM else int(heap[operand])
 
 
@@ -135,5 +135,5 @@ def check_func_info(x: Any, context: str) -> None:
 
 @register_func("vm.builtin.tuple_getitem")
 def tuple_getitem(x: Sequence[Any], index: int) -> Any:
-    """A field of a tuple."""
+    """Return a field of a tuple."""
     return x[index]

@@ -66,7 +66,7 @@ class SlotContext:
 
 
 def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int], list[object]]:
-    """The addresses for the table, and the objects that must live as long as they are used.
+    """Return the addresses for the table, and the objects that must live as long as they are used.
 
     Raises `NameLookupError` for packed functions that are not registered (all at once), `MetadataError`.
     """

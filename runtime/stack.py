@@ -19,7 +19,7 @@ SYMBOL = "tirax_has_stack"
 
 @functools.cache
 def has_stack_address() -> int:
-    """The address of `tirax_has_stack`, which is compiled at the first call, and never unloaded."""
+    """Return the address of `tirax_has_stack`, which is compiled at the first call, and never unloaded."""
     tracker, addresses = link_native([_file(sys.platform)], (SYMBOL, "stack_set_main"))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(addresses["stack_set_main"])(*_main_stack())
@@ -27,7 +27,7 @@ def has_stack_address() -> int:
 
 
 def stack_text(system: str = sys.platform) -> str:
-    """The code as LLVM text for a system (`linux`, `darwin`, …)."""
+    """Return the code as LLVM text for a system (`linux`, `darwin`, …)."""
     return native_text(_file(system))
 
 

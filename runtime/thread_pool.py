@@ -62,12 +62,12 @@ def set_num_threads(count: int | None) -> None:
 
 
 def parallel_for_address() -> int:
-    """The address of `tirax_parallel_for`; the pool is compiled at the first call."""
+    """Return the address of `tirax_parallel_for`; the pool is compiled at the first call."""
     return _pool().parallel_for
 
 
 def default_threads() -> int:
-    """The number of threads by the environment, else the cores that this process may use.
+    """Return the number of threads by the environment, else the cores that this process may use.
 
     Raises `ThreadCountError` for a variable that holds no number from 1 to 1024.
     """
@@ -89,7 +89,7 @@ _SYSTEMS = {("linux", "x86_64"): "linux_x86_64", ("linux", "aarch64"): "linux_aa
 
 
 def pool_text(system: str = sys.platform, machine: str = platform.machine()) -> str:
-    """The pool as LLVM text for a system (`linux`, `darwin`, …) and a machine (`x86_64`, `aarch64`, …)."""
+    """Return the pool as LLVM text for a system (`linux`, `darwin`, …) and a machine (`x86_64`, `aarch64`, …)."""
     return native_text(*_files(system, machine))
 
 

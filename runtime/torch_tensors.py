@@ -13,7 +13,7 @@ from .errors import ArgumentError, DeviceError
 
 
 def is_tensor(source: Any) -> bool:
-    """Whether `source` is a tensor of PyTorch."""
+    """Return whether `source` is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(source, getattr(torch, "Tensor", ()))
 
@@ -39,6 +39,6 @@ def require_plain(tensor: Any, name: str | None = None) -> None:
 
 
 def resolved(tensor: Any, name: str | None = None) -> Any:
-    """The tensor; a copy where memory has the negatives of its elements. Raises as `require_plain`."""
+    """Return the tensor; a copy where memory has the negatives of its elements. Raises as `require_plain`."""
     require_plain(tensor, name)
     return tensor.resolve_neg() if tensor.is_neg() else tensor

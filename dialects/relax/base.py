@@ -145,7 +145,7 @@ class View(Operator):
         return not isinstance(cast(SSAValue, getattr(self, arg)).type, TupleType)
 
     def element(self) -> Attribute | None:
-        """The dtype of the view. Raises `DTypeError` where it is no literal."""
+        """Return the dtype of the view. Raises `DTypeError` where it is no literal."""
         if not self._has_operand("dtype"):
             return self.tensor("data").element
         owner = cast(SSAValue, getattr(self, "dtype")).owner  # noqa: B009 (`operator` adds it)

@@ -38,7 +38,7 @@ class BlockOperator(Operator):
         return dtype
 
     def unpacked(self) -> tuple[SymExpr, ...] | None:
-        """The shape of the numbers in `packed`, None where its own is not known."""
+        """Return the shape of the numbers in `packed`, None where its own is not known."""
         packed, row, rows = self.tensor("packed"), self.layout, int(self.attr("interleaved"))
         if packed.element not in (None, ui8):
             self.fail_dtype("argument packed must be of bytes", "uint8", packed.element)

@@ -56,7 +56,7 @@ class _DestinationPassing(CallBase):
     """Calls that write into outputs made by the caller: the result is a tensor or a tuple of tensors of known shape."""
 
     ANY_DTYPE: ClassVar[bool] = False
-    """Whether the dtype of an output may be unknown: nothing can make it, yet passes may look at the call."""
+    """True if the dtype of an output may be unknown: nothing can make it, yet passes may look at the call."""
 
     @property
     def output_types(self) -> list[Attribute]:
@@ -325,7 +325,7 @@ class CallValueOp(CallBase):
 
 
 def overwritten(op: Operation) -> list[SSAValue]:
-    """The arguments whose memory a call takes for its results: they have no value after it."""
+    """Return the arguments whose memory a call takes for its results: they have no value after it."""
     if isinstance(op, CallTIRInplaceOp):
         return [op.call_args[i] for i in op.indices if i >= 0]
     if isinstance(op, CallInplacePackedOp) and op.call_attrs is not None:

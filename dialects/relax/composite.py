@@ -50,7 +50,7 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
 
 
 def composite_parameters(name: str) -> list[str]:
-    """The parameters in Python, in order."""
+    """Return the parameters in Python, in order."""
     return list(inspect.signature(COMPOSITES[name]).parameters)[1:]
 
 

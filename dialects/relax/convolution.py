@@ -47,7 +47,7 @@ class Convolution(Windowed):
 
     @classmethod
     def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """The same of operands that do not fit."""
+        """Return the same of operands that do not fit."""
         return super().unchecked(*args, **cls._spread(attrs))
 
     @classmethod
@@ -59,7 +59,7 @@ class Convolution(Windowed):
         return values
 
     def is_depthwise(self) -> bool:
-        """Whether each channel of the data is a group by itself, and gives one channel."""
+        """Return whether each channel of the data is a group by itself, and gives one channel."""
         dims, groups = self.tensor("weight").dims, self.attr("groups")
         if dims is None or groups == 1 or self.is_blocked():
             return False

@@ -45,8 +45,9 @@ class Copy:
 
 @cache
 def _copier(_process: int) -> ThreadPoolExecutor:
-    """The thread of a process (a fork has none of its parent's): starting one for each copy, and waiting until it runs,
-    would take longer than to go on."""
+    """Return the thread of a process (a fork has none of its parent's): starting one for each copy, and waiting until
+    it runs, would take longer than to go on.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1, "tirax-copy")

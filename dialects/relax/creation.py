@@ -74,7 +74,9 @@ class FullLike(_Like):
 
 
 def prim_operand(op: Operator, arg: str) -> PrimType | None:
-    """The struct info of a scalar operand, None where it is absent. Raises `DTypeError` for what is no scalar."""
+    """Return the struct info of a scalar operand, None where it is absent. Raises `DTypeError` for what is no
+    scalar.
+    """
     value = cast("SSAValue | None", getattr(op, arg))
     if value is None:
         return None
@@ -84,7 +86,7 @@ def prim_operand(op: Operator, arg: str) -> PrimType | None:
 
 
 def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExpr | None:
-    """The value of an integer scalar operand, `default` where it is absent, None where it is not known."""
+    """Return the value of an integer scalar operand, `default` where it is absent, None where it is not known."""
     t = prim_operand(op, arg)
     if t is None:
         return None if default is None else Const(default)
@@ -94,12 +96,12 @@ def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExp
 
 
 def has_operand(op: Operator, arg: str) -> bool:
-    """Whether an optional operand is there."""
+    """Return whether an optional operand is there."""
     return getattr(op, arg) is not None
 
 
 def number_operand(op: Operator, arg: str) -> float | None:
-    """The value of a scalar operand that is a literal, None where it is absent or no literal."""
+    """Return the value of a scalar operand that is a literal, None where it is absent or no literal."""
     value = cast("SSAValue | None", getattr(op, arg))
     owner = None if value is None else value.owner
     if not isinstance(owner, PrimValueOp):

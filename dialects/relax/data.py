@@ -108,7 +108,7 @@ class TensorData:
         return hash((self.dtype, self.shape, bytes(self.raw[::step]), bytes(self.raw[:_SAMPLES])))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The contents as a read-only array that shares the bytes."""
+        """Return the contents as a read-only array that shares the bytes."""
         return self._bytes().view(numpy_dtype(self.dtype)).reshape(self.shape)
 
     def _bytes(self) -> np.ndarray[Any, Any]:
@@ -125,7 +125,7 @@ class TensorDataAttr(Data[TensorData]):
 
     @classmethod
     def from_numpy(cls, array: ArrayLike, dtype: Attribute) -> TensorDataAttr:
-        """The contents of `array`, converted to `dtype`."""
+        """Return the contents of `array`, converted to `dtype`."""
         import numpy as np
 
         values = np.asarray(array, dtype=numpy_dtype(dtype))
@@ -151,7 +151,7 @@ class TensorDataAttr(Data[TensorData]):
 
     @classmethod
     def rearranged(cls, array: np.ndarray[Any, Any], dtype: Attribute) -> TensorDataAttr:
-        """The contents of `array`, whose numpy dtype is that of `dtype`, row major and aligned.
+        """Return the contents of `array`, whose numpy dtype is that of `dtype`, row major and aligned.
 
         Nobody may write to the array afterwards: it may be copied while the compiler goes on.
         """
@@ -163,7 +163,7 @@ class TensorDataAttr(Data[TensorData]):
 
     @classmethod
     def sharing(cls, array: np.ndarray[Any, Any], dtype: Attribute, key: str | None = None) -> TensorDataAttr:
-        """The contents of `array`, whose numpy dtype is that of `dtype`, not copied where they are row major.
+        """Return the contents of `array`, whose numpy dtype is that of `dtype`, not copied where they are row major.
 
         Nobody may write to the array afterwards. `key` is what the model calls it.
         """
@@ -172,7 +172,7 @@ class TensorDataAttr(Data[TensorData]):
         return cls(TensorData(dtype, array.shape, _bytes_of(np.ascontiguousarray(array)), key))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The contents as a read-only array."""
+        """Return the contents as a read-only array."""
         return self.data.numpy()
 
     @property
@@ -222,7 +222,7 @@ class TensorDataAttr(Data[TensorData]):
 
 
 def _aligned(shape: Sequence[int], dtype: Attribute) -> np.ndarray[Any, Any]:
-    """An array whose contents are not set."""
+    """Return an array whose contents are not set."""
     import numpy as np
 
     size = math.prod(shape) * numpy_dtype(dtype).itemsize
@@ -232,7 +232,7 @@ def _aligned(shape: Sequence[int], dtype: Attribute) -> np.ndarray[Any, Any]:
 
 
 def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
-    """The bytes of a row major array, read-only."""
+    """Return the bytes of a row major array, read-only."""
     return array.reshape(-1).view("uint8").data.toreadonly()
 
 
@@ -271,7 +271,9 @@ def _quoted(text: str) -> str:
 
 
 def _stored(parser: AttrParser, dtype: Attribute) -> TensorData:
-    """The rest of `in "model.safetensors" : "fc.weight"`. The file lies in the folder of the text, or below it."""
+    """Return the rest of `in "model.safetensors" : "fc.weight"`. The file lies in the folder of the text, or below
+    it.
+    """
     name = parser.parse_str_literal()
     parser.parse_punctuation(":")
     key = parser.parse_str_literal()
@@ -294,7 +296,7 @@ def _stored(parser: AttrParser, dtype: Attribute) -> TensorData:
 
 @lru_cache(maxsize=8)
 def _weights(path: str, _changed: int, _size: int) -> Mapping[str, np.ndarray[Any, Any]]:
-    """The tensors of a file, opened once as long as it does not change."""
+    """Return the tensors of a file, opened once as long as it does not change."""
     from ...runtime.safetensors import read_weights
 
     return read_weights(path)

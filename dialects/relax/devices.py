@@ -18,7 +18,7 @@ _FORM = re.compile(r"(\w+?)(?:[:(](\d+)\)?)?")
 
 
 def device_text(device: str) -> str:
-    """The canonical form of `cpu`, `llvm:1` or `cpu(0)`: `cpu:0`. Raises `TiraxError` for no known device."""
+    """Return the canonical form of `cpu`, `llvm:1` or `cpu(0)`: `cpu:0`. Raises `TiraxError` for no known device."""
     match = _FORM.fullmatch(device)
     if match is None:
         raise TiraxError("malformed device", expected="a kind and a number, such as cpu:0", found=device)
@@ -29,13 +29,13 @@ def device_text(device: str) -> str:
 
 
 def device_numbers(device: str) -> tuple[int, int]:
-    """The number of a device's kind, and its own."""
+    """Return the number of a device's kind, and its own."""
     kind, _, index = device_text(device).partition(":")
     return DEVICES[kind], int(index)
 
 
 def device_of(kind: int | str, index: int | None = None) -> str:
-    """The canonical form of a device given by the number or the name of its kind. Raises `TiraxError`."""
+    """Return the canonical form of a device given by the number or the name of its kind. Raises `TiraxError`."""
     names = {number: name for name, number in DEVICES.items()}
     if isinstance(kind, int):
         if kind not in names:
@@ -50,7 +50,9 @@ VDEVICE, DUMMY = "vdevice", "dummy"
 
 
 def vdevice_text(target: object, number: int = 0, scope: str = "global") -> str:
-    """A virtual device as struct info holds it: `llvm:0`, `cuda:1:shared`. A target is a text or its configuration."""
+    """Return a virtual device as struct info holds it: `llvm:0`, `cuda:1:shared`. A target is a text or its
+    configuration.
+    """
     kind = cast("Mapping[str, object]", target).get("kind", "llvm") if isinstance(target, Mapping) else target
     return f"{str(kind or 'llvm').split(' ')[0]}:{number}{'' if scope == 'global' else f':{scope}'}"
 
@@ -67,7 +69,7 @@ def global_infos(attributes: Mapping[str, Attribute]) -> dict[str, list[str]]:
 
 
 def vdevices(attributes: Mapping[str, Attribute]) -> list[str]:
-    """The virtual devices that the attributes of a module list."""
+    """Return the virtual devices that the attributes of a module list."""
     return global_infos(attributes).get(VDEVICE, [])
 
 

@@ -59,7 +59,7 @@ class PredicateOp(Operator):
 def broadcast_dims(
     op: Operator, names: Sequence[str], shapes: Sequence[Sequence[SymExpr]]
 ) -> tuple[SymExpr, ...] | None:
-    """The shape that `shapes` broadcast to; None where two symbolic extents cannot be told to agree."""
+    """Return the shape that `shapes` broadcast to; None where two symbolic extents cannot be told to agree."""
     rank = max(len(s) for s in shapes)
     out: list[SymExpr] = []
     for i in range(rank):
@@ -113,7 +113,7 @@ class BinaryOp(Operator):
         return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
 
     def _side(self, name: str) -> TensorType:
-        """An operand as a tensor: a scalar is one of rank 0."""
+        """Return an operand as a tensor: a scalar is one of rank 0."""
         value = getattr(self, name)
         if not isinstance(value.type, PrimType):
             return self.tensor(name)

@@ -29,7 +29,7 @@ class Slice:
 
 
 def _at_least_zero(e: SymExpr) -> bool:
-    """Whether `e` is not negative where no symbolic variable is."""
+    """Return whether `e` is not negative where no symbolic variable is."""
     analyzer = Analyzer()
     for v in e.free_vars():
         analyzer.bind(v, 0, float("inf"))
@@ -37,7 +37,7 @@ def _at_least_zero(e: SymExpr) -> bool:
 
 
 def _bounded(index: SymExpr, extent: SymExpr, stride: int) -> SymExpr:
-    """An end of a slice, counted from the front and limited to the dimension."""
+    """Return an end of a slice, counted from the front and limited to the dimension."""
     low, high = (Const(0), extent) if stride > 0 else (Const(-1), extent - 1)
     if index.constant is not None and index.constant < 0:
         return maximum(index + extent, low)
@@ -74,7 +74,7 @@ class StridedSlice(Operator):
         return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.dims)], x.element)
 
     def slices(self) -> dict[int, Slice] | None:
-        """The slice of each of `axes`, None where not all is known."""
+        """Return the slice of each of `axes`, None where not all is known."""
         x = self.tensor("x")
         axes, begin, end, strides = (self._scalars(n) for n in ("axes", "begin", "end", "strides"))
         if x.dims is None or axes is None or begin is None or end is None or strides is None:
@@ -129,7 +129,7 @@ class DynamicStridedSlice(Operator):
 
 
 def integer_tensor(op: Operator, arg: str) -> TensorType:
-    """The operand `arg`, which is a tensor of integers. Raises `DTypeError` for other ones."""
+    """Return the operand `arg`, which is a tensor of integers. Raises `DTypeError` for other ones."""
     t = op.tensor(arg)
     if t.element is not None and not isinstance(t.element, IntegerType):
         op.fail_dtype(f"argument {arg} must be of an integer type", "int32 or int64", t.element)
@@ -204,7 +204,9 @@ class IndexTensor(Operator):
 
 
 def broadcast_indices(op: Operator, indices: Sequence[TensorType]) -> tuple[SymExpr, ...] | None:
-    """The shape of several tensors of indices together, None where not known. Raises for none, and for no integers."""
+    """Return the shape of several tensors of indices together, None where not known. Raises for none, and for no
+    integers.
+    """
     if not indices:
         op.fail_shape("argument indices is empty", "one tensor or more")
     for i, t in enumerate(indices):
@@ -257,7 +259,7 @@ class SliceScatter(Operator):
         return x
 
     def slice(self) -> Slice | None:
-        """The slice that is written, None where not all of it is known."""
+        """Return the slice that is written, None where not all of it is known."""
         x = self.tensor("input_tensor")
         start, end = extent_operand(self, "start"), extent_operand(self, "end")
         step = extent_operand(self, "step")

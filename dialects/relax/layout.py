@@ -30,7 +30,7 @@ def positions(op: Operator, name: str, letters: str) -> list[int]:
 
 
 def layout_of(op: Operator, name: str, letters: str) -> DataLayout:
-    """The layout that the attribute `name` gives, perhaps in blocks.
+    """Return the layout that the attribute `name` gives, perhaps in blocks.
 
     Raises `ShapeError` for one that is not of the dimensions `letters`.
     """
@@ -45,7 +45,7 @@ def layout_of(op: Operator, name: str, letters: str) -> DataLayout:
 
 
 def dims_of_letters(op: Operator, arg: str, name: str, letters: str) -> tuple[TensorType, list[SymExpr] | None]:
-    """The operand `arg`, in the layout of the attribute `name`, and its extents in the order of `letters`.
+    """Return the operand `arg`, in the layout of the attribute `name`, and its extents in the order of `letters`.
 
     The extents are None where unknown. Raises `ShapeError` for an operand of another rank or with other blocks.
     """
@@ -93,11 +93,11 @@ class Windowed(Operator):
         return SPATIAL[self.RANK]
 
     def is_blocked(self) -> bool:
-        """Whether a layout cuts dimensions into blocks."""
+        """Return whether a layout cuts dimensions into blocks."""
         return any(not DataLayout.parse(self.attr(n) or "").is_plain for n, _ in self.LAYOUTS)
 
     def unblocked(self) -> Self:
-        """The same on stand-ins for tensors in layouts without blocks."""
+        """Return the same on stand-ins for tensors in layouts without blocks."""
         args: list[SSAValue] = []
         for arg, (name, letters) in zip(self.ARG_NAMES, self.LAYOUTS, strict=False):
             t, dims = dims_of_letters(self, arg, name, letters + self.letters)
@@ -107,7 +107,7 @@ class Windowed(Operator):
 
 
 def spread(value: Any, count: int) -> list[Any]:
-    """A number or a sequence as a list: one number stands for each of `count`."""
+    """Return a number or a sequence as a list: one number stands for each of `count`."""
     items: list[Any] = list(cast("Sequence[Any]", value)) if isinstance(value, Sequence) else [value]
     return items * count if len(items) == 1 else items
 
@@ -119,7 +119,7 @@ def spread_padding(value: Any, count: int) -> list[Any]:
 
 
 def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
-    """The attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
+    """Return the attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
     attribute: object = op.attr(name)
     values = cast("list[Any]", attribute) if isinstance(attribute, list) else []
     if len(values) != count:
@@ -130,7 +130,7 @@ def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
 
 
 def check_rank(op: Operator, arg: str, rank: int) -> TensorType:
-    """The operand `arg`, a tensor of `rank` (or of an unknown one). Raises `ShapeError` for another."""
+    """Return the operand `arg`, a tensor of `rank` (or of an unknown one). Raises `ShapeError` for another."""
     t = op.tensor(arg)
     if t.rank not in (None, rank):
         op.fail_shape(f"argument {arg} must have {rank} dimensions", rank, t.rank)
@@ -159,6 +159,6 @@ def windows_begun(extent: SymExpr, padding: tuple[int, int], window: int, stride
 
 
 def of_rank(rank: int, cls: type[Any]) -> type[Operator]:
-    """An operator class for so many spatial dimensions."""
+    """Return an operator class for so many spatial dimensions."""
     cls.RANK = rank
     return cls

@@ -35,7 +35,7 @@ class LayoutTransform(Operator):
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """An int that fills up a tensor of floating point numbers becomes one of these."""
+        """Return an int that fills up a tensor of floating point numbers becomes one of these."""
         t, value = args[0].type if args and isinstance(args[0], SSAValue) else None, attrs.get("pad_value")
         if isinstance(t, TensorType) and t.element is not None and is_float(t.element) and isinstance(value, int):
             attrs["pad_value"] = float(value)

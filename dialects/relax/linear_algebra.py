@@ -95,7 +95,7 @@ class Einsum(Operator):
         return TensorType.of([extents[c] for c in result], dtype)
 
     def labels(self, ranks: list[int]) -> tuple[list[str], str]:
-        """The letters of each operand and of the result; a digit stands for a dimension of `...`.
+        """Return the letters of each operand and of the result; a digit stands for a dimension of `...`.
 
         Raises `ShapeError` where the subscripts do not fit the operands.
         """
@@ -126,7 +126,9 @@ class Einsum(Operator):
         return term.replace("...", "".join(str(n) for n in range(missing - 1, -1, -1)))
 
     def extents(self) -> dict[str, SymExpr]:
-        """The extent of each letter, for operands of known shape. Raises `ShapeError` where they do not agree."""
+        """Return the extent of each letter, for operands of known shape. Raises `ShapeError` where they do not
+        agree.
+        """
         xs = self.tensors("xs")
         inputs, _ = self.labels([t.rank or 0 for t in xs])
         out: dict[str, SymExpr] = {}

@@ -56,11 +56,11 @@ class WhileLoop(Operator):
         return t
 
     def values(self, arg: str) -> Sequence[SSAValue]:
-        """The values of `init` or `invariants`; one tuple that is made elsewhere is the values in it."""
+        """Return the values of `init` or `invariants`; one tuple that is made elsewhere is the values in it."""
         return getattr(self, arg)
 
     def types(self, arg: str) -> list[Attribute]:
-        """The struct infos of the values of `init` or `invariants`."""
+        """Return the struct infos of the values of `init` or `invariants`."""
         values = self.values(arg)
         if len(values) == 1 and isinstance(values[0].type, TupleType):
             return list(values[0].type.types)
@@ -88,7 +88,7 @@ class WhileLoop(Operator):
         return list(result.types)
 
     def carried_types(self) -> list[Attribute]:
-        """The struct infos of the carried values, which hold before and after each iteration."""
+        """Return the struct infos of the carried values, which hold before and after each iteration."""
         t = self.result_type
         return list(t.types.data[: len(t.types) - self.collected_count]) if isinstance(t, TupleType) else []
 
@@ -103,14 +103,16 @@ class WhileLoop(Operator):
         return [_with_known_extents(t, mapping) for t in collected if isinstance(t, TensorType)]
 
     def callee(self, arg: str) -> str | None:
-        """The name of the function of the module that `cond` or `body` is, None where it is another value."""
+        """Return the name of the function of the module that `cond` or `body` is, None where it is another value."""
         value: SSAValue = getattr(self, arg)
         ref = value.op if isinstance(value, OpResult) else None
         return ref.callee.root_reference.data if isinstance(ref, FunctionRefOp) else None
 
 
 def _with_known_extents(t: TensorType, mapping: Mapping[Var, SymExpr]) -> TensorType:
-    """A tensor of a function where it is called: 0 for extents that mention other variables than those of `mapping`."""
+    """Return a tensor of a function where it is called: 0 for extents that mention other variables than those of
+    `mapping`.
+    """
     dims = t.dims or [Const(0)] * (t.rank or 0)
     known = [d.substitute(mapping) if mapping.keys() >= set(d.free_vars()) else Const(0) for d in dims]
     return TensorType.of(known, t.element)

@@ -46,7 +46,7 @@ class Reshape(Operator):
 
 
 def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
-    """The target of a reshape as Python gives it, 0 replaced by the extent of the source at its place.
+    """Return the target of a reshape as Python gives it, 0 replaced by the extent of the source at its place.
 
     It stays where the source may not have that dimension, and where it has no elements, for then 0 is meant.
     """

@@ -27,7 +27,7 @@ class Allocation(Operator):
     """Operators that make memory or a tensor in it; two that are equal do not make the same."""
 
     def dtype_arg(self) -> Attribute:
-        """The data type that is given, which must be a literal."""
+        """Return the data type that is given, which must be a literal."""
         value = cast(SSAValue, getattr(self, "dtype"))  # noqa: B009 (`operator` adds it)
         if not (isinstance(value, OpResult) and isinstance(value.op, DataTypeOp)):
             self.fail_dtype("argument dtype must be a data type", 'R.dtype("float32")', value.type)
@@ -41,7 +41,7 @@ class Allocation(Operator):
                 self.fail_dtype(f"argument {name} must be an integer", "an integer", t)
 
     def new_tensor(self) -> TensorType:
-        """The tensor of `shape` and `dtype`."""
+        """Return the tensor of `shape` and `dtype`."""
         shape = self.shape_arg("shape")
         return TensorType.of(shape.dims, self.dtype_arg(), shape.rank)
 
@@ -143,7 +143,7 @@ class StorageTensor(Allocation):
 
 
 def tensor_bytes(t: TensorType) -> SymExpr:
-    """The bytes of a tensor of known extents and dtype."""
+    """Return the bytes of a tensor of known extents and dtype."""
     assert t.dims is not None and t.element is not None
     # Constants as Python integers take the type of what they are multiplied with.
     count: SymExpr = product([d if d.constant is None else d.constant for d in t.dims])

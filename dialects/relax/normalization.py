@@ -15,7 +15,7 @@ from .types import TensorType, tuple_type
 
 
 def float_data(op: Operator) -> TensorType:
-    """The operand `data`, of floating point. Raises `DTypeError` for other dtypes."""
+    """Return the operand `data`, of floating point. Raises `DTypeError` for other dtypes."""
     data = op.tensor("data")
     if data.element is not None and not is_float(data.element):
         op.fail_dtype("argument data must be of a floating point type", "float32", data.element)
@@ -23,7 +23,7 @@ def float_data(op: Operator) -> TensorType:
 
 
 def check_vector(op: Operator, arg: str, data: TensorType, axis: int) -> TensorType:
-    """The operand `arg`, a vector of the dtype of data with an element for each index of `axis`."""
+    """Return the operand `arg`, a vector of the dtype of data with an element for each index of `axis`."""
     t = op.tensor(arg)
     if t.element is not None and data.element is not None and t.element != data.element:
         op.fail_dtype(f"argument {arg} must have the dtype of data", data.element, t.element)
@@ -73,7 +73,7 @@ class _OverAxes(Operator):
 
 class _ChannelNorm(_OverAxes):
     def channels(self, data: TensorType) -> tuple[int, list[int]]:
-        """The axis of channels and the axes that are summed over, for data of known rank."""
+        """Return the axis of channels and the axes that are summed over, for data of known rank."""
         rank = data.rank or 0
         channel = normalize_axis(self, self.attr("channel_axis"), rank, "channel_axis")
         axes = normalize_axes(self, self.attr("axes"), rank, "axes")

@@ -131,7 +131,7 @@ class Attr:
         return (cast("type[Any]", type(self.default)),)
 
     def accepts(self, value: PyValue) -> bool:
-        """Whether `value` is of the attribute's types."""
+        """Return whether `value` is of the attribute's types."""
         if value is None:
             return self.default is None or type(None) in self.types
         if self.kind is Kind.DTYPE:
@@ -153,7 +153,7 @@ class Attr:
         )
 
     def stored(self, value: PyValue) -> Attribute | None:
-        """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
+        """Return a value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
         if self.kind is Kind.DEVICE and isinstance(value, str | StringAttr):
             return StringAttr(device_text(value if isinstance(value, str) else value.data))
         if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
@@ -166,7 +166,7 @@ class Attr:
 
 
 def _of_ints(value: PyValue) -> bool:
-    """Whether a list holds only ints and lists of them; True for what is no list."""
+    """Return whether a list holds only ints and lists of them; True for what is no list."""
     if not isinstance(value, list | tuple):
         return True
     return all((isinstance(v, int) and not isinstance(v, bool)) or isinstance(v, list | tuple) for v in value) and all(
@@ -218,14 +218,16 @@ class Operator(IRDLOperation):
     """Attributes that TVM 0.20 lacks: TVMScript has them where they are not their defaults."""
     PURE: ClassVar[bool] = True
     SPREAD: ClassVar[bool] = False
-    """Whether the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""
+    """True if the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""
 
     def infer(self) -> Attribute:
-        """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
+        """Return the struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the
+        argument.
+        """
         raise NotImplementedError(self.name)
 
     def inferred(self) -> Attribute:
-        """The struct info of the result, which is where the first tensor that says it is: see `infer`."""
+        """Return the struct info of the result, which is where the first tensor that says it is: see `infer`."""
         result = self.infer()
         for value in self.operands:
             t = value.type
@@ -235,23 +237,23 @@ class Operator(IRDLOperation):
 
     @classmethod
     def is_flag(cls, arg: str) -> bool:
-        """Whether an operand says yes or no: in TVM it is a number, 1 or 0."""
+        """Return whether an operand says yes or no: in TVM it is a number, 1 or 0."""
         return isinstance(cls.ARG_DEFAULTS.get(arg), bool)
 
     def check_operands(self) -> None:
         """Raise where operands do not fit though the result is known: it is asked of programs, not by inference."""
 
     def reference(self, *args: Any, **_: Any) -> Any:
-        """The result on numpy arrays, for an operator that is in no table of the interpreter."""
+        """Return the result on numpy arrays, for an operator that is in no table of the interpreter."""
         raise NotImplementedError(self.name)
 
     def compute(self, *args: Any, **_: Any) -> Any:
-        """The result on `te` tensors, for an operator that is in no table of the legalization."""
+        """Return the result on `te` tensors, for an operator that is in no table of the legalization."""
         raise NotImplementedError(self.name)
 
     @classmethod
     def brings(cls, method: str) -> bool:
-        """Whether the class has a `reference` or a `compute` of its own."""
+        """Return whether the class has a `reference` or a `compute` of its own."""
         return getattr(cls, method) is not getattr(Operator, method)
 
     @classmethod
@@ -266,7 +268,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """The operator on operands that do not fit: nothing is known of its result. Inferring it raises why."""
+        """Return the operator on operands that do not fit: nothing is known of its result. Inferring it raises why."""
         return cls._create_with(args, attrs, OBJECT)
 
     @classmethod
@@ -298,12 +300,12 @@ class Operator(IRDLOperation):
 
     @classmethod
     def parameters(cls) -> Mapping[str, str]:
-        """The parameters in Python, in order, each with the operand or attribute that it gives."""
+        """Return the parameters in Python, in order, each with the operand or attribute that it gives."""
         return _parameters(cls)
 
     @classmethod
     def is_required(cls, name: str) -> bool:
-        """Whether there is nothing that stands for the parameter `name`."""
+        """Return whether there is nothing that stands for the parameter `name`."""
         field = cls.parameters()[name]
         has_default = field in cls.OPTIONAL or field in cls.ARG_DEFAULTS
         return (field in cls.ARG_NAMES and not has_default) or name in REQUIRED.get(cls.name, ())
@@ -322,14 +324,16 @@ class Operator(IRDLOperation):
 
     @classmethod
     def use_parameter_names(cls, message: str) -> str:
-        """A message with the operands called as in Python."""
+        """Return a message with the operands called as in Python."""
         for name, field in PARAMETERS.get(cls.name, {}).items():
             message = re.sub(rf"\b{field}\b", name, message) if name != field else message
         return message
 
     @classmethod
     def collect_varargs(cls, args: Sequence[Any]) -> list[Any]:
-        """The positional arguments of a call in Python, one for each operand where the operator takes them spread."""
+        """Return the positional arguments of a call in Python, one for each operand where the operator takes them
+        spread.
+        """
         last = len(cls.ARG_NAMES) - 1
         if not cls.SPREAD or len(args) < last:
             return list(args)
@@ -346,7 +350,7 @@ class Operator(IRDLOperation):
         return out
 
     def attr(self, name: str) -> Any:
-        """The Python value of an attribute, None where it has none."""
+        """Return the Python value of an attribute, None where it has none."""
         return from_attr(self.properties.get(name))
 
     @property
@@ -359,7 +363,7 @@ class Operator(IRDLOperation):
         return self.results[0].type
 
     def tensor(self, arg: str) -> TensorType:
-        """The struct info of the operand `arg`, which must be a tensor."""
+        """Return the struct info of the operand `arg`, which must be a tensor."""
         value = cast(SSAValue, getattr(self, arg))
         return self.as_tensor(value, arg)
 
@@ -379,7 +383,9 @@ class Operator(IRDLOperation):
             self.fail_dtype(f"{place} must be of {domain.text}", domain.examples, t.element)
 
     def tensors(self, arg: str) -> list[TensorType]:
-        """The struct infos of the operand `arg` that is a tuple of tensors, given as values or as one tuple value."""
+        """Return the struct infos of the operand `arg` that is a tuple of tensors, given as values or as one tuple
+        value.
+        """
         values = cast(Sequence[SSAValue], getattr(self, arg))
         if len(values) == 1 and isinstance(values[0].type, TupleType):
             types = list(values[0].type.types)
@@ -547,7 +553,7 @@ def _is_declared_in(name: str, module: str) -> bool:
 
 
 def as_dtype(value: str | Attribute | None) -> Attribute | None:
-    """A dtype given by name or as a type; `void` and None are unknown."""
+    """Return a dtype given by name or as a type; `void` and None are unknown."""
     if value is None or value == "void" or value == "":
         return None
     return dtype_of(value) if isinstance(value, str) else value
@@ -561,5 +567,5 @@ def describe(op: Operation, value: SSAValue) -> str:
 
 @cache
 def _has_segments(cls: type[Operator]) -> bool:
-    """Whether operations of a class say which of their operands are which."""
+    """Return whether operations of a class say which of their operands are which."""
     return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)

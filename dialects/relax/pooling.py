@@ -31,7 +31,7 @@ _LAYOUTS = (("layout", "NC"), ("out_layout", "NC"))
 
 
 def pooled(op: Windowed) -> tuple[TensorType, list[SymExpr] | None]:
-    """The data, and its extents as batch, channels and the spatial ones, None where unknown."""
+    """Return the data, and its extents as batch, channels and the spatial ones, None where unknown."""
     if op.attr("out_layout") not in (None, op.attr("layout")):
         op.fail_shape("attribute out_layout must be that of the data", op.attr("layout"), op.attr("out_layout"))
     return dims_of_letters(op, "data", "layout", "NC" + op.letters)
@@ -57,7 +57,7 @@ class Pool(Windowed):
         return positions(self, "layout", "NC" + self.letters)
 
     def widths(self) -> list[tuple[int, int]]:
-        """The padding of each spatial dimension, with what `ceil_mode` adds after it."""
+        """Return the padding of each spatial dimension, with what `ceil_mode` adds after it."""
         padding, strides = integers(self, "padding", 2 * self.RANK, 0), integers(self, "strides", self.RANK, 1)
         more = [s - 1 if self.attr("ceil_mode") else 0 for s in strides]
         return [(padding[i], padding[i + self.RANK] + more[i]) for i in range(self.RANK)]

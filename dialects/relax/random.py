@@ -29,7 +29,7 @@ class _Random(Operator):
     """The dtypes of the result."""
 
     def result_element(self) -> Attribute:
-        """The dtype of the result, with the operands that all have checked."""
+        """Return the dtype of the result, with the operands that all have checked."""
         for name in ("seed", "offset"):
             self._require_scalar(name)
         dtype = as_dtype(self.attr("dtype"))

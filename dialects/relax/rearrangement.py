@@ -14,7 +14,7 @@ from .types import TensorType, tuple_type
 
 
 def positive(op: Operator, name: str) -> int:
-    """The integer attribute `name`. Raises `ShapeError` where it is less than 1."""
+    """Return the integer attribute `name`. Raises `ShapeError` where it is less than 1."""
     value = op.attr(name)
     if not isinstance(value, int) or value < 1:
         op.fail_shape(f"attribute {name} must be positive", "1 or more", value)
@@ -69,7 +69,7 @@ class Flip(Operator):
 
 
 def _agreeing(op: Operator, arg: str) -> tuple[list[TensorType], Attribute | None]:
-    """The tensors of a tuple argument, which is not empty, and their dtype. Raises where dtypes differ."""
+    """Return the tensors of a tuple argument, which is not empty, and their dtype. Raises where dtypes differ."""
     tensors = op.tensors(arg)
     if not tensors:
         op.fail_shape(f"argument {arg} is empty", "one tensor or more")

@@ -32,7 +32,7 @@ def normalize_axes(op: Operator, axes: int | list[int] | None, rank: int, name: 
 
 
 def reduced_dims(dims: tuple[SymExpr, ...], axes: list[int], keepdims: bool) -> list[SymExpr]:
-    """The shape without `axes`, or with 1 in their place."""
+    """Return the shape without `axes`, or with 1 in their place."""
     if keepdims:
         return [Const(1) if i in axes else d for i, d in enumerate(dims)]
     return [d for i, d in enumerate(dims) if i not in axes]

@@ -84,7 +84,7 @@ def forget(name: str, key: str) -> None:
 
 
 def registered(name: str, key: str) -> Any:
-    """The value of an attribute; `MISSING` where nothing is registered, `RESET` where it was taken away."""
+    """Return the value of an attribute; `MISSING` where nothing is registered, `RESET` where it was taken away."""
     values = _VALUES.get(name)
     return MISSING if values is None else values.get(key, (0, MISSING))[1]
 
@@ -96,7 +96,8 @@ def own_function(name: str, key: str) -> Callable[..., Any] | None:
 
 
 def normal_form(op: Operator) -> SSAValue:
-    """The value that stands for a call in normal form, by what is registered for its operator; its own where it may.
+    """Return the value that stands for a call in normal form, by what is registered for its operator; its own where
+    it may.
 
     It is made of detached operations.
     """
@@ -105,14 +106,14 @@ def normal_form(op: Operator) -> SSAValue:
 
 
 def endless(name: str) -> TiraxError:
-    """The error for a normal form that has one itself, and so on."""
+    """Return the error for a normal form that has one itself, and so on."""
     return TiraxError(
         f"the {NORMALIZE} of {name} comes to no end", expected=f"the call itself after {MOST_STEPS} steps at most"
     )
 
 
 def is_changed(name: str) -> bool:
-    """Whether an operator has other attributes than those of this package."""
+    """Return whether an operator has other attributes than those of this package."""
     return name in _VALUES
 
 

@@ -52,7 +52,7 @@ class Sort(Operator):
 
 
 def index_dtype(op: Operator) -> Attribute:
-    """The attribute `dtype`, int32 where it is None."""
+    """Return the attribute `dtype`, int32 where it is None."""
     return as_dtype(op.attr("dtype")) or i32
 
 

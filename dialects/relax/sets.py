@@ -43,11 +43,11 @@ class Unique(Operator):
         return tuple_type([values, *[TensorType.of(one, i64, 1)] * more]) if more else values
 
     def place(self) -> int | None:
-        """The axis, None where there is none. Raises `ShapeError` where it is no literal."""
+        """Return the axis, None where there is none. Raises `ShapeError` where it is no literal."""
         return self._literal("axis") if has_operand(self, "axis") else None
 
     def flag(self, arg: str) -> bool:
-        """Whether `sorted` or one of the others is set. Raises `ShapeError` where it is no literal."""
+        """Return whether `sorted` or one of the others is set. Raises `ShapeError` where it is no literal."""
         return bool(self._literal(arg))
 
     def _literal(self, arg: str) -> int:

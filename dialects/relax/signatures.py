@@ -43,7 +43,7 @@ _L0, _L1, _L2, _PASS = BaseCheckResult
 
 
 def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
-    """Whether `base` covers `derived`, and if not, how far it is from that.
+    """Return whether `base` covers `derived`, and if not, how far it is from that.
 
     As in TVM the parameters of functions are compared in the same direction as their results; `relax.is_base_of` takes
     them the other way, as subtyping has to.
@@ -127,7 +127,7 @@ _CHECKS: dict[type[Attribute], Callable[[Any, Any], BaseCheckResult]] = {
 
 
 def static_type(t: Attribute) -> Attribute:
-    """The type without extents and values: ranks and dtypes stay."""
+    """Return the type without extents and values: ranks and dtypes stay."""
     if isinstance(t, CallableType):
         params = None if isinstance(t.params, NoneAttr) else [static_type(p) for p in t.params]
         return CallableType.of(params, static_type(t.ret), t.pure)
@@ -141,12 +141,13 @@ def static_type(t: Attribute) -> Attribute:
 
 
 def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
-    """The type with the variables of `mapping` replaced, without what mentions others."""
+    """Return the type with the variables of `mapping` replaced, without what mentions others."""
     return substitute_type(erase_unbound(t, set(mapping)), mapping)
 
 
 def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> Attribute:
-    """The type of a call of a function of type `func` with arguments of the types `args`; `what` names it in errors.
+    """Return the type of a call of a function of type `func` with arguments of the types `args`; `what` names it in
+    errors.
 
     The symbolic variables of the function stand for the extents of the arguments; an extent of the result that they do
     not determine is unknown. Raises `ShapeError` for arguments whose number or extents cannot fit, `DTypeError` for

@@ -336,7 +336,7 @@ class ClosureOp(IRDLOperation):
 
     @property
     def is_recursive(self) -> bool:
-        """Whether it uses itself."""
+        """True if it uses itself."""
         return any(self.is_ancestor(use.operation) for use in self.result.uses)
 
     def print(self, printer: Printer) -> None:
@@ -447,7 +447,7 @@ class TupleGetItemOp(asm.FormattedOp):
 
     @staticmethod
     def infer(tuple_type: Attribute, index: int) -> Attribute:
-        """The struct info of a field of what `tuple_type` says; an object where it says nothing."""
+        """Return the struct info of a field of what `tuple_type` says; an object where it says nothing."""
         fields = tuple_type.types.data if isinstance(tuple_type, TupleType) else ()
         return fields[index] if 0 <= index < len(fields) else OBJECT
 
@@ -480,7 +480,7 @@ class ConstantOp(asm.FormattedOp):
 
     @classmethod
     def of(cls, array: ArrayLike, dtype: Attribute) -> Self:
-        """The constant with the contents of `array`, converted to `dtype`."""
+        """Return the constant with the contents of `array`, converted to `dtype`."""
         return cls(TensorDataAttr.from_numpy(array, dtype))
 
     def named_after(self, *values: SSAValue) -> Self:
@@ -583,7 +583,7 @@ class DataTypeOp(asm.FormattedOp):
 
     @property
     def is_void(self) -> bool:
-        """Whether it is unknown."""
+        """True if it is unknown."""
         return isinstance(self.value, NoneType)
 
     @property
@@ -675,5 +675,5 @@ _INLINE = frozenset(INLINE_OPS)
 
 
 def is_inline(op: Operation) -> bool:
-    """Whether an op is part of the bindings that use it: a leaf or tuple without a name."""
+    """Return whether an op is part of the bindings that use it: a leaf or tuple without a name."""
     return type(op) in _INLINE and op.results[0].name_hint is None

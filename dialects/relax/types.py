@@ -36,7 +36,7 @@ Dims = ArrayAttr[SymAttr]
 
 
 def dims_attr(shape: Iterable[ExprLike | str]) -> Dims:
-    """A shape as an attribute; strings are names of symbolic variables."""
+    """Return a shape as an attribute; strings are names of symbolic variables."""
     return ArrayAttr(SymAttr.of(d) for d in shape)
 
 
@@ -114,7 +114,7 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
         ndim: int | None = None,
         vdevice: str | None = None,
     ) -> TensorType:
-        """A tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown.
+        """Return a tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown.
 
         A shape may be the name of the variable whose value it is, where its extents are unknown.
         """
@@ -182,7 +182,7 @@ def _tensor_type(
     dtype: Attribute | None,
     vdevice: str | None,
 ) -> TensorType:
-    """A type of known extents; programs have few of them, which many values share."""
+    """Return a type of known extents; programs have few of them, which many values share."""
     device = _NONE if vdevice is None else StringAttr(vdevice)
     return TensorType(dims_attr(extents), IntAttr(len(extents)), dtype or _NONE, device)
 
@@ -325,7 +325,7 @@ StructInfo = TensorType | ShapeType | PrimType | ObjectType | TupleType | Callab
 
 
 def tuple_type(fields: Iterable[Attribute]) -> TupleType:
-    """The type of a tuple of `fields`."""
+    """Return the type of a tuple of `fields`."""
     return TupleType(cast("tuple[TypeAttribute, ...]", tuple(fields)))
 
 
@@ -333,7 +333,7 @@ STRUCT_INFO = (TensorType, ShapeType, PrimType, ObjectType, TupleType, CallableT
 
 
 def free_symbolic_vars(types: Iterable[Attribute]) -> list[Var]:
-    """The symbolic variables that `types` mention, in order of first occurrence, each once."""
+    """Return the symbolic variables that `types` mention, in order of first occurrence, each once."""
     out: dict[Var, None] = {}
     for t in types:
         for expr in _exprs_of(t):
@@ -353,7 +353,7 @@ def _exprs_of(t: Attribute) -> Iterable[SymExpr]:
 
 
 def on_device(t: Attribute, vdevice: StringAttr) -> Attribute:
-    """The type where tensors that say nothing of it are on a virtual device."""
+    """Return the type where tensors that say nothing of it are on a virtual device."""
     if isinstance(t, TupleType):
         return tuple_type(on_device(f, vdevice) for f in t.types)
     if isinstance(t, TensorType) and isinstance(t.vdevice, NoneAttr):
@@ -362,7 +362,7 @@ def on_device(t: Attribute, vdevice: StringAttr) -> Attribute:
 
 
 def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
-    """The type with symbolic variables replaced (those of a callable are its own and stay)."""
+    """Return the type with symbolic variables replaced (those of a callable are its own and stay)."""
     if isinstance(t, TensorType) and t.dims is not None:
         dims = ArrayAttr(SymAttr(d.substitute(mapping)) for d in t.dims)
         return TensorType(dims, t.ndim, t.dtype, t.vdevice)
@@ -376,7 +376,7 @@ def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
 
 
 def is_base_of(base: Attribute, derived: Attribute) -> bool:
-    """Whether every value of `derived` is for certain one of `base` (struct info subtyping)."""
+    """Return whether every value of `derived` is for certain one of `base` (struct info subtyping)."""
     if base == derived or isinstance(base, ObjectType):
         return True
     check = _BASE_CHECKS.get(type(base))
@@ -422,7 +422,7 @@ _BASE_CHECKS: dict[type[Attribute], Callable[[Any, Any], bool]] = {
 
 
 def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
-    """The most specific struct info that both `a` and `b` are of."""
+    """Return the most specific struct info that both `a` and `b` are of."""
     if isinstance(a, TensorType) and isinstance(b, TensorType) and a.vdevice != b.vdevice:
         a, b = (TensorType(t.shape, t.ndim, t.dtype, _NONE) for t in (a, b))
     if is_base_of(a, b):
@@ -443,7 +443,7 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
 
 
 def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
-    """The type without the dimensions that mention variables other than `bound` (falling back to the rank)."""
+    """Return the type without the dimensions that mention variables other than `bound` (falling back to the rank)."""
     if isinstance(t, TensorType | ShapeType) and t.dims is not None:
         if all(v in bound for d in t.dims for v in d.free_vars()):
             return t

@@ -192,7 +192,7 @@ class DeclBufferOp(asm.FormattedOp):
 
 
 def is_shape_of_region(dims: Sequence[SymExpr], extents: Sequence[SymExpr]) -> bool:
-    """Whether a shape is that of a region without dimensions of one index in front, as far as numbers say so."""
+    """Return whether a shape is that of a region without dimensions of one index in front, as far as numbers say so."""
     shape = [1] * (len(extents) - len(dims)) + [d.constant for d in dims]
     pairs = zip(shape, [e.constant for e in extents], strict=False)
     return len(shape) == len(extents) and all(a == b for a, b in pairs if None not in (a, b))

@@ -19,7 +19,7 @@ from .types import HANDLE
 
 
 def result_of_device_intrinsic(name: str, args: Sequence[SSAValue], annotated: Attribute | None) -> Attribute:
-    """The type of what a call gives; `said` is what the script says, where it does."""
+    """Return the type of what a call gives; `said` is what the script says, where it does."""
     rule = DEVICE_INTRINSICS[name].result
     if rule in (FIRST, LAST):
         return HANDLE if annotated is None else annotated
@@ -46,7 +46,7 @@ class DeviceCallOp(CallExpr):
 
 
 def intrinsic(name: str, args: Sequence[SSAValue], result: Attribute) -> CallExpr:
-    """The call of an intrinsic by TVM's name without `tir.`, whichever op it is."""
+    """Return the call of an intrinsic by TVM's name without `tir.`, whichever op it is."""
     return (DeviceCallOp if name in DEVICE_INTRINSICS else CallIntrinOp)(name, args, result)
 
 
@@ -79,7 +79,7 @@ class LaunchThreadOp(asm.FormattedOp):
 
     @property
     def virtual(self) -> bool:
-        """Whether the threads are written out: those of the tag `cthread` share no memory."""
+        """True if the threads are written out: those of the tag `cthread` share no memory."""
         return self.tag.data.startswith(("vthread", "cthread"))
 
     def verify_(self) -> None:

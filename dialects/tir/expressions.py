@@ -82,7 +82,7 @@ _SCALABLE = ArrayAttr([BoolAttr.from_bool(True)])
 
 @lru_cache(maxsize=1024)
 def vector_of(dtype: Attribute, lanes: int, scalable: bool = False) -> VectorType[Attribute]:
-    """A vector of `lanes` elements of `dtype`; of `lanes` times what the machine has where it is `scalable`."""
+    """Return a vector of `lanes` elements of `dtype`; of `lanes` times what the machine has where it is `scalable`."""
     return VectorType(dtype, [lanes], _SCALABLE if scalable else None)
 
 
@@ -494,20 +494,20 @@ class LoadOp(IRDLOperation):
 
 
 def element_type(buffer: SSAValue, indices: Sequence[SSAValue]) -> Attribute:
-    """The type of what an access gives: the buffer's dtype, with the lanes of the last index."""
+    """Return the type of what an access gives: the buffer's dtype, with the lanes of the last index."""
     dtype = cast(BufferType, buffer.type).dtype
     return with_lanes(dtype, indices[-1].type) if indices and lanes_of(dtype) == 1 else dtype
 
 
 def index_cast(index: SSAValue) -> CastOp | None:
-    """The conversion that makes an integer an index: of a bool (true is 1) or of less than a byte; else None."""
+    """Return the conversion that makes an integer an index: of a bool (true is 1) or of less than a byte; else None."""
     element = scalar_of(index.type)
     narrow = isinstance(element, IntegerType) and bit_width(cast(IntegerType, element)) < INDEX_BITS
     return CastOp(index, with_lanes(i32, index.type), as_index=True) if narrow else None
 
 
 def written_index(index: SSAValue) -> SSAValue:
-    """An index as a program has it: without what `index_cast` made of it."""
+    """Return an index as a program has it: without what `index_cast` made of it."""
     op = index.owner
     return op.value if isinstance(op, CastOp) and op.as_index else index
 
@@ -656,12 +656,12 @@ class CallIntrinOp(CallExpr):
 
 
 def is_vscale(value: SSAValue) -> bool:
-    """Whether a value is `vscale()`, how many times longer than the shortest the processor's vectors are."""
+    """Return whether a value is `vscale()`, how many times longer than the shortest the processor's vectors are."""
     return isinstance(value.owner, CallIntrinOp) and value.owner.func.data == "vscale"
 
 
 def vscale_factor(value: SSAValue) -> int | None:
-    """The number that multiplies `vscale()` in a number of lanes; None for what is no such product."""
+    """Return the number that multiplies `vscale()` in a number of lanes; None for what is no such product."""
     op = value.owner
     if not isinstance(op, BINARY["mul"]):
         return None
@@ -780,7 +780,7 @@ class StringImmOp(IRDLOperation):
 
 
 def address_type(buffer: SSAValue) -> HandleType:
-    """The type of an address in a buffer."""
+    """Return the type of an address in a buffer."""
     t = cast(BufferType, buffer.type)
     return HandleType(t.dtype, t.scope)
 

@@ -33,7 +33,7 @@ from .types import BufferType, HandleType
 
 
 def body_region(*arg_types: Attribute) -> Region:
-    """A region of one empty block with arguments of `arg_types`."""
+    """Return a region of one empty block with arguments of `arg_types`."""
     return Region(Block(arg_types=arg_types))
 
 
@@ -52,13 +52,13 @@ class IsolatedFromProgram(IsolatedFromAbove):
 
 
 def is_defined_beside(value: SSAValue, user: Operation) -> bool:
-    """Whether a value belongs to the program of its user, or to another one; not to none."""
+    """Return whether a value belongs to the program of its user, or to another one; not to none."""
     owner = _outermost(value.owner)
     return isinstance(owner, ModuleOp) or owner is _outermost(user)
 
 
 def _outermost(node: Operation | Block) -> Operation | Block:
-    """The outermost operation or block around one."""
+    """Return the outermost operation or block around one."""
     while True:
         around = node.parent if isinstance(node, Operation) else node.parent_op()
         if around is None:

@@ -21,7 +21,7 @@ class Intrinsic:
     count: int
     result: str
     floats: bool = False
-    """Whether the name means this of floats only: `T.floor` of an integer is the integer."""
+    """True if the name means this of floats only: `T.floor` of an integer is the integer."""
 
 
 def _named(count: int, result: str, names: str, floats: bool = False) -> dict[str, Intrinsic]:

@@ -109,7 +109,7 @@ class ReduceOp(IRDLOperation):
         return self.init or self.identity
 
     def axis_values(self, axis: int) -> list[SSAValue]:
-        """An axis as each of the regions knows it that use it."""
+        """Return an axis as each of the regions knows it that use it."""
         return [r.block.args[axis] for r in (self.condition, *self.sources)]
 
     def verify_(self) -> None:

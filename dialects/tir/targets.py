@@ -90,7 +90,7 @@ _LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
 
 
 def parsed(text: str) -> Config:
-    """The dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
+    """Return the dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
     kind, *rest = words_of(text)
     config: Config = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
     while rest:
@@ -106,7 +106,9 @@ def parsed(text: str) -> Config:
 
 
 def kind_of(config: Mapping[str, Any]) -> TargetKind:
-    """The kind of a target. Raises `NameLookupError` for one that there is not, `TargetError` where none is said."""
+    """Return the kind of a target. Raises `NameLookupError` for one that there is not, `TargetError` where none is
+    said.
+    """
     if "kind" not in config:
         raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=config)
     kind = KINDS.get(str(config["kind"]))
@@ -116,7 +118,7 @@ def kind_of(config: Mapping[str, Any]) -> TargetKind:
 
 
 def option(key: str, value: Any) -> Any:
-    """The value of an option, of which texts say `8` and `true`, and lists as `a,b`."""
+    """Return the value of an option, of which texts say `8` and `true`, and lists as `a,b`."""
     if isinstance(value, Mapping):
         raise TargetError(f"the option {key} of a target", expected="a value or a list", found=cast(Config, value))
     if key in _LISTS:
@@ -127,13 +129,13 @@ def option(key: str, value: Any) -> Any:
 
 
 def keys_of(config: Mapping[str, Any]) -> list[str]:
-    """The keys that are said, the device, and those of the kind."""
+    """Return the keys that are said, the device, and those of the kind."""
     device = [str(config["device"])] if "device" in config else []
     return list(dict.fromkeys([*config.get("keys", ()), *device, *kind_of(config).default_keys]))
 
 
 def full_text(text: str) -> str:
-    """A target's text with its keys, the options sorted by name: as TVM names it in messages."""
+    """Return a target's text with its keys, the options sorted by name: as TVM names it in messages."""
     config = {name: option(name, value) for name, value in parsed(text).items()}
     return text_of(dict(sorted({**config, "keys": keys_of(config)}.items())))
 

@@ -136,7 +136,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         )
 
     def replaced(self, **changes: Attribute) -> BufferType:
-        """The type with some of its fields replaced."""
+        """Return the type with some of its fields replaced."""
         parts: list[Any] = [changes.get(f.name, getattr(self, f.name)) for f in fields(cast(Any, self))]
         return BufferType.new(parts)
 
@@ -155,7 +155,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         return None if isinstance(self.strides, NoneAttr) else tuple([s.data for s in self.strides.data])
 
     def layout_strides(self) -> tuple[SymExpr, ...]:
-        """The strides in elements, row major and compact where none are given."""
+        """Return the strides in elements, row major and compact where none are given."""
         explicit = self.explicit_strides
         if explicit is not None:
             return explicit
@@ -169,7 +169,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether strides along extents of 1 are 0."""
+        """True if strides along extents of 1 are 0."""
         return isinstance(self.broadcast, UnitAttr)
 
     @property
@@ -177,28 +177,28 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         return None if isinstance(self.offset, NoneAttr) else self.offset.data
 
     def exprs(self) -> list[SymExpr]:
-        """Every symbolic expression in the type."""
+        """Return every symbolic expression in the type."""
         offset = [] if self.elem_offset is None else [self.elem_offset]
         return [*self.dims, *(self.explicit_strides or ()), *offset]
 
     def with_shape(self, shape: Iterable[ExprLike | str]) -> BufferType:
-        """The same kind of buffer with other extents, compact."""
+        """Return the same kind of buffer with other extents, compact."""
         return self.replaced(shape=dims_attr(shape), strides=_NONE, offset=_NONE, separators=ArrayAttr([]))
 
     def at_any_offset(self, factor: int = 1) -> BufferType:
-        """The type of a buffer that may begin anywhere in its memory, at a multiple of `factor`."""
+        """Return the type of a buffer that may begin anywhere in its memory, at a multiple of `factor`."""
         return self.replaced(offset=_NONE, offset_factor=IntAttr(factor))
 
     def with_scope(self, scope: StringAttr) -> BufferType:
-        """The type of a buffer in another memory."""
+        """Return the type of a buffer in another memory."""
         return self if scope == self.scope else self.replaced(scope=scope)
 
     def with_separators(self, separators: Iterable[int]) -> BufferType:
-        """The type with other axis separators."""
+        """Return the type with other axis separators."""
         return self.replaced(separators=ArrayAttr(IntAttr(s) for s in separators))
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> BufferType:
-        """The type with symbolic variables replaced."""
+        """Return the type with symbolic variables replaced."""
 
         def dims(extents: Dims | NoneAttr) -> Dims | NoneAttr:
             if isinstance(extents, NoneAttr):

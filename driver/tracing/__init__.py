@@ -1,9 +1,9 @@
-"""A trace of lowering: what every pass makes of a program, from its source to assembly, as one HTML to look at.
+"""A trace of lowering: the program after every pass, from its source to assembly, as one HTML file.
 
     TIRAX_TRACE=trace.html python program.py
 
-`recorder.py` is an instrument of passes that writes records, `file.py` the file with them, `viewer.js` and `viewer.css`
-show it. Nothing of this is imported where no trace is asked for.
+`recorder.py` is a pass instrument that writes records, `file.py` the file with them, `viewer.js` and `viewer.css`
+display it. None of this is imported unless a trace is requested.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 VARIABLE = "TIRAX_TRACE"
-"""The file that programs of a process are traced in; `%p` in its name is the number of the process."""
+"""The environment variable with the file of the trace; `%p` in its name is the process id."""
 
 
 class _Open:
-    """The file of this process, and how many programs are in it."""
+    """The trace file of this process, and the number of programs in it."""
 
     def __init__(self) -> None:
         self.file: TraceFile | None = None
@@ -41,9 +41,9 @@ _open = _Open()
 
 
 def traced() -> AbstractContextManager[Tell | None]:
-    """A context in which a program is traced, where the environment asks for it and nobody does already.
+    """Return a context that traces a program if the environment requests it and no trace is active.
 
-    It gives what writes profiles of calls into the trace.
+    The value of the context writes profiles of calls into the trace.
     """
     path = os.environ.get(VARIABLE)
     if not path or any(hasattr(i, "begin_build") for i in PassContext.current().instruments or ()):
@@ -83,7 +83,7 @@ def _new_recorder(path: str) -> Recorder | None:
 
 @contextmanager
 def recording(recorder: Recorder) -> Generator[None]:
-    """What is compiled inside is the program of a recorder; an error is told to it."""
+    """Record everything compiled inside as the program of a recorder; errors are recorded, too."""
     try:
         yield
     except BaseException as error:
@@ -93,13 +93,13 @@ def recording(recorder: Recorder) -> Generator[None]:
 
 @contextmanager
 def trace(path: str, title: str = "") -> Generator[Recorder]:
-    """Write a trace of the program that is built inside, the first one.
+    """Write a trace of the first program that is built inside.
 
     with trace("model.html") as recorder:
         executable = tirax.build(mod)
         recorder.profile(executable.profile("main", x))
 
-    Raises `TiraxError` where the file cannot be written.
+    Raises `TiraxError` if the file cannot be written.
     """
     from .file import TraceFile
     from .recorder import Recorder

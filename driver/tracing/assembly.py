@@ -1,6 +1,6 @@
-"""LLVM text to assembly by function, with the line of the text that each instruction is made of.
+"""Assembly of LLVM text by function, with the line of the text that each instruction comes from.
 
-Lines come back as line numbers of debug information, which LLVM keeps through its passes and writes into assembly.
+Lines are tracked as line numbers of debug information, which LLVM keeps through its passes and writes into assembly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...lowering.machine import emit_assembly
 from ...target import Target
 
 _FIRST = 1_000_000
-"""The first number of metadata of our own: far above those of the text."""
+"""The first number of added metadata nodes, far above those of the text."""
 _DEFINE = re.compile(r'^define [^@]*@(?:"(?P<quoted>[^"]*)"|(?P<plain>[\w.$-]+))\(')
 _LOC = re.compile(r"\s*\.loc\s+\d+\s+(\d+)")
 _LABEL = re.compile(r'^(?:"(?P<quoted>[^"]+)"|(?P<plain>[^"\s#:]+)):')
@@ -29,11 +29,11 @@ _HEAD = """
 """
 
 Instruction = tuple[str, int | None]
-"""A line of assembly, and the line of LLVM text (from 0) that it is of."""
+"""A line of assembly, and the line of LLVM text (from 0) that it comes from."""
 
 
 def function_lines(text: str) -> dict[str, range]:
-    """The lines of each function that LLVM text defines."""
+    """Return the range of lines of each function that LLVM text defines."""
     lines = text.split("\n")
     ranges: dict[str, range] = {}
     for first, line in enumerate(lines):
@@ -44,7 +44,7 @@ def function_lines(text: str) -> dict[str, range]:
 
 
 def with_lines(text: str) -> str:
-    """LLVM text with its own line numbers (from 1) as debug information of each instruction."""
+    """Return LLVM text with its own line numbers (from 1) as debug information of each instruction."""
     lines, numbers = text.split("\n"), count(_FIRST)
     names = {name: next(numbers) for name in ("unit", "version", "file", "type")}
     nodes: list[str] = []
@@ -62,7 +62,7 @@ def with_lines(text: str) -> str:
 
 
 def assembly_of(text: str, target: Target, opt_level: int) -> dict[str, list[Instruction]]:
-    """The assembly of each function of LLVM text. Raises `LLVMError`."""
+    """Return the assembly of each function of LLVM text. Raises `LLVMError`."""
     return dict(_functions(emit_assembly(with_lines(text), target, opt_level)))
 
 
@@ -89,7 +89,7 @@ def _label(line: str) -> str:
 
 
 def _add(line: str, body: list[Instruction], place: int | None) -> int | None:
-    """Take a line of a function; the line of text from here on."""
+    """Append a line of assembly to a function; return the line of the text that applies from here on."""
     at = _LOC.match(line)
     if at is not None:
         return int(at[1]) - 1 if at[1] != "0" else None

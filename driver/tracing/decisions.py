@@ -1,4 +1,4 @@
-"""What the default schedule decides for each function of a module, and why not otherwise."""
+"""The decisions of the default schedule for each function of a module, with the reasons for rejected rules."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _logger = logging.getLogger("tirax.schedule")
 
 
 def decisions_of(module: ModuleOp, target: Target) -> Iterator[dict[str, Any]]:
-    """For each function `f` its `rules`, as `plan-schedule` writes them, and `why`: each rule that was asked.
+    """Yield for each function `f` its `rules`, as `plan-schedule` writes them, and `why`, the remarks of the rules
+    tried.
 
-    `given` says that the schedule is the user's: nothing is decided then.
+    `given` is true if the schedule is the user's: then nothing is decided.
     """
     machine = Machine.of(target)
     there = {op.function_name: op for op in module.body.block.ops if isinstance(op, SequenceOp)}
@@ -47,7 +48,7 @@ class _List(logging.Handler):
 
 @contextmanager
 def _captured_remarks() -> Generator[list[str]]:
-    """What rules say inside, to nobody else."""
+    """Capture the remarks of schedule rules, without passing them to other log handlers."""
     handler, others = _List(), list(_logger.handlers)
     level, propagate = _logger.level, _logger.propagate
     _logger.handlers, _logger.propagate = [handler], False

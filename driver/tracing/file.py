@@ -1,6 +1,7 @@
-"""The file of a trace: one HTML, the viewer first, then a script element of JSON for each record as it comes.
+"""The trace file: an HTML file with the viewer first, then a script element of JSON for each record, appended as it is
+written.
 
-A browser shows what there is: where a build crashes, the file ends with what was being done.
+Browsers show incomplete files: if a build crashes, the file ends with the step that was running.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ _HEAD = """<!doctype html>
 <body>
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""Nothing is loaded, from anywhere."""
+"""Content security policy: nothing is loaded from anywhere."""
 OPEN, CLOSE = '<script type="application/json">', "</script>\n"
 
 
 class TraceFile:
-    """A trace that is being written. Raises `TiraxError` where it cannot be opened or written on.
+    """A trace that is being written. Raises `TiraxError` if it cannot be opened or written.
 
     The old file is kept until the beginning of the new one is complete.
     """
@@ -69,34 +70,34 @@ class TraceFile:
         self._file.flush()
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append a record; it is in the file when this returns."""
+        """Append a record; it is on disk when this returns."""
         with self._writing():
             self._write(f"{OPEN}{to_json({'t': kind, **fields})}{CLOSE}")
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """Close the file."""
         if not self._file.closed:
             with self._writing(), self._file:
                 self._write("</body>\n</html>\n")
 
 
 def to_json(value: Any) -> str:
-    """JSON that may stand in a script element, whatever texts it has: ASCII without a `<`."""
+    """Return JSON that is safe inside a script element: ASCII without `<`."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def packed(value: Any) -> str:
-    """A value as text that is short: JSON, deflated, in base 64."""
+    """Return a value as compact text: JSON, deflated, in base 64."""
     return base64.b64encode(zlib.compress(to_json(value).encode("ascii"), 6)).decode("ascii")
 
 
 def unpacked(text: str) -> Any:
-    """The inverse of `packed`."""
+    """Return the inverse of `packed`."""
     return json.loads(zlib.decompress(base64.b64decode(text)).decode("ascii"))
 
 
 def records(text: str) -> list[dict[str, Any]]:
-    """The records of a trace's HTML, also of one that ends anywhere."""
+    """Return the records of a trace's HTML, also if it is truncated."""
     out: list[dict[str, Any]] = []
     for piece in text.split(OPEN)[1:]:
         body, end, _ = piece.partition("</script>")

@@ -1,4 +1,4 @@
-"""Functions of Relax as graphs: a node for each parameter and binding, with what it takes."""
+"""Relax functions as graphs: a node for each parameter and binding, with edges from its operands."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...dialects import relax
 from ...dialects.names import name_of
 
 _MOST = 20_000
-"""Nodes of a function above which the rest is left out."""
+"""Nodes of a function after which the graph is truncated."""
 _LEAVES = (relax.ConstantOp, *relax.LEAVES)
 _TYPE = 120
 """Characters of a type that are shown."""
 
 
 def graph_of(function: relax.FuncOp, place: Callable[[Operation], int | None]) -> list[dict[str, Any]]:
-    """The nodes in order of definition.
+    """Return the nodes in order of definition.
 
-    `i` its number, `k` (parameter, call or operator), `o` the operator or the function that is called, `v` the
-    variable, `s` the struct info, `in` the numbers of the nodes that it takes, `w` the names of parameters and
-    constants that it takes, `l` its place.
+    `i` is its number, `k` its kind (parameter, call or operator), `o` the operator or the callee, `v` the variable, `s`
+    the struct info, `in` the numbers of its operand nodes, `w` the names of its operands that are parameters and
+    constants, `l` its location.
     """
     return _Graph(place).nodes_of(function)
 
@@ -79,7 +79,7 @@ class _Graph:
 
 
 def _called(op: Operation) -> str | None:
-    """The function that an operation calls by name."""
+    """Return the function that an operation calls by name, or None."""
     for key in ("callee", "func"):
         name = op.properties.get(key)
         if isinstance(name, SymbolRefAttr):

@@ -1,9 +1,9 @@
-"""Where operations come from, while a program is traced: each gets a place, so that each line of each level has some.
+"""Source locations while a program is traced: each operation gets one, so that the lines of each level have locations.
 
-Passes keep the places of what they move or copy. What they write anew has none, and gets it here: that of what uses it,
-of what it uses, of what is inside of it or around it; a load or store first of all that of the one before the pass
-which accessed the same buffer. A function none of whose operations has a place is one that the compiler wrote: its
-places are the lines of its own text, and the places of the calls of it are what these come from.
+Passes keep the locations of operations that they move or copy. New operations have none, and get that of their users,
+of their operands, or of operations inside or around them; a load or store prefers that of the access to the same buffer
+before the pass. A function without any location was created by the compiler: its locations are the lines of its own
+text, which in turn come from the locations of its calls.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from .texts import Text
 _UNKNOWN = UnknownLoc()
 _ACCESSES = (tir.StoreOp, tir.LoadOp)
 _DEPTH = 6
-"""Operands of operands, …, that are asked for a place."""
+"""Levels of operands that are searched for a location."""
 
 Accesses = dict[tuple[str, str], LocationAttr]
-"""The kind of an access, and the name of the buffer -> the place."""
+"""The kind of an access and the name of its buffer -> its location."""
 
 
 def own_file(name: str) -> str:
-    """What the text of a function is called that the compiler wrote."""
+    """Return the file name for the text of a function that the compiler created."""
     return f"<@{name}>"
 
 
 def is_placed(op: Operation) -> bool:
-    """Whether an operation has a place of its own."""
+    """Return whether an operation has a location."""
     return isinstance(op.location, FileLineColLoc)
 
 
 def stamp(name: str, text: Text) -> None:
-    """Let the operations of a function be from the lines of its own text."""
+    """Set the locations of a function's operations to the lines of its own text."""
     file = StringAttr(own_file(name))
     register_source(file.data, text.text)
     for op, line in text.lines_of_all.items():
@@ -48,7 +48,7 @@ def stamp(name: str, text: Text) -> None:
 
 
 def accesses(ops: Sequence[Operation], known: Accesses) -> Accesses:
-    """The places at which buffers are accessed; `known` are those of before."""
+    """Return the locations of buffer accesses, added to those of `known`."""
     new: Accesses = {}
     for op in ops:
         key = _access(op)
@@ -65,7 +65,7 @@ def _access(op: Operation) -> tuple[str, str] | None:
 
 
 def settle(ops: Sequence[Operation], known: Accesses) -> None:
-    """Give a place to each of the operations of a function (in order, the outer before the inner) that has none."""
+    """Give a location to each operation of a function that has none (in order, outer operations before inner ones)."""
     for op in reversed(ops):
         if not is_placed(op):
             op.location = next(_candidates(op, known), _UNKNOWN)
@@ -87,7 +87,7 @@ def _candidates(op: Operation, known: Accesses) -> Iterator[LocationAttr]:
 
 
 def _most(ops: Iterable[Operation]) -> Iterator[LocationAttr]:
-    """The place that most of the operations have."""
+    """Yield the location that most of the operations have, if any."""
     counts: dict[int, int] = {}
     places: dict[int, LocationAttr] = {}
     for op in ops:

@@ -1,4 +1,4 @@
-"""What is written of one program while it compiles: an instrument of passes, which also sees what comes after them."""
+"""The recorder of one program: a pass instrument that also sees the steps after the passes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LEVELS: dict[str, tuple[str, tuple[type[Operation], ...]]] = {
     "lower-init-block": ("scheduled", (tir.FuncOp,)),
     "expand-math": ("scf", (func.FuncOp,)),
 }
-"""The passes before which a level is whole, and the functions that are of it."""
+"""The passes before which a level is complete, and the kinds of functions that belong to it."""
 _PREFIX = "kernel."
 
 
 class Recorder:
-    """Writes records of one program into a trace; errors of the program go on as they are."""
+    """Writes the records of one program into a trace; the program's errors are passed on unchanged."""
 
     def __init__(self, file: TraceFile, number: int = 0, title: str = ""):
         self._file = file
@@ -63,18 +63,18 @@ class Recorder:
         self._add("program", title=title)
 
     def check(self, number: int, status: str, text: str) -> None:
-        """What was compared before and after a pass (from 0): `same`, `changed`, or `unknown`."""
+        """Record the comparison before and after pass `number` (from 0): `same`, `changed`, or `unknown`."""
         self._add("check", n=number, status=status, text=text)
 
     def profile(self, report: Report, sizes: str = "") -> None:
-        """Where the time of a call of the executable goes; `sizes` says of which size it was."""
+        """Record the profile of a call of the executable; `sizes` describes its inputs."""
         rows, calls = ([asdict(row) for row in rows] for rows in (report.rows, report.by_call))
         self._add("profile", function=report.function, seconds=report.seconds, sizes=sizes, rows=rows, calls=calls)
 
     # -- what a build tells --------------------------------------------------------------------------------------------
 
     def begin(self, module: ModuleOp) -> None:
-        """The program as it came."""
+        """Record the program as it was passed in."""
         self._begun = True
         for function in _functions(module).values():
             ops = list(function.walk())
@@ -84,7 +84,7 @@ class Recorder:
         self._graph("imported", module)
 
     def begin_build(self, module: ModuleOp, target: Target, opt_level: int) -> None:
-        """The program as passes begin, unless some have run already."""
+        """Record the program as passes begin, unless some have run already."""
         if not self._watches():
             return
         self._target, self._opt_level = target, opt_level
@@ -93,7 +93,7 @@ class Recorder:
             self.begin(module)
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """A pass begins."""
+        """Record the begin of a pass."""
         self._depth += 1
         if not self._watches(1):
             return
@@ -116,7 +116,7 @@ class Recorder:
             self._graph("compiled", module)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """A pass is over."""
+        """Record the end of a pass."""
         if self._watches(1):
             milliseconds = (time.perf_counter() - self._began) * 1e3
             module = module_op(mod)
@@ -127,7 +127,7 @@ class Recorder:
         self._depth -= 1
 
     def begin_part(self, module: ModuleOp) -> None:
-        """From here on passes run on a part of the module, after those that ran on all of it."""
+        """Begin a part: further passes run on a part of the module, after those that ran on all of it."""
         if not self._watches():
             return
         if self._before_parts is None:
@@ -138,7 +138,7 @@ class Recorder:
         self._in_module = set(_functions(module))
 
     def lowered(self, module: ModuleOp) -> None:
-        """A module in the llvm dialect, as LLVM gets it."""
+        """Record a module in the llvm dialect, as passed to LLVM."""
         if not self._watches():
             return
         placed: dict[int, Operation] = {}
@@ -171,7 +171,7 @@ class Recorder:
             yield name, self._text("\n".join(text for text, _ in lines), where, text_lines)
 
     def failed(self, error: BaseException) -> None:
-        """The program does not compile."""
+        """Record that the program does not compile."""
         if not self._ended:
             message = str(error) if isinstance(error, TiraxError) else f"{type(error).__name__}: {error}"
             notes = [] if isinstance(error, TiraxError) else list(getattr(error, "__notes__", ()))
@@ -179,7 +179,7 @@ class Recorder:
             self._ended = True
 
     def end_build(self) -> None:
-        """The program is compiled: nothing that runs later in the same context is a part of it."""
+        """Record the end of the build: passes that run later in the same context are not part of it."""
         if not self._ended:
             self._add("end")
             self._ended = True
@@ -188,14 +188,16 @@ class Recorder:
     # -- what is written of it -----------------------------------------------------------------------------------------
 
     def _watches(self, depth: int = 0) -> bool:
-        """Whether the program compiles, and this is not inside of a pass of it, or of another thread's."""
+        """Return whether the program is compiling, and this is neither nested in one of its passes nor on
+        another thread.
+        """
         return not self._ended and self._depth == depth and threading.get_ident() == self._thread
 
     def _add(self, kind: str, **fields: Any) -> None:
         self._file.add(kind, p=self._number, **fields)
 
     def _changes(self, module: ModuleOp) -> dict[str, int | None]:
-        """The texts of the functions that are not as they were; None for those that are no more."""
+        """Return the texts of the functions that changed; None for those that were removed."""
         functions = _functions(module)
         kept = {id(f): snapshot for f in functions.values() if (snapshot := self._snapshots.get(id(f))) is not None}
         changed: dict[str, int | None] = dict.fromkeys(self._in_module - functions.keys())
@@ -231,14 +233,14 @@ class Recorder:
         return self._text(text.text, [_short(p) for p in places])
 
     def _calls(self, name: str, function: Operation) -> None:
-        """Where a function is called that the compiler wrote: that is where its lines come from."""
+        """Record the locations of the calls of a function that the compiler created: its lines come from there."""
         module = function.parent_op()
         calls = [] if module is None else [op for op in module.walk() if _callee(op) == name]
         places = {place for op in calls if (place := self._place(op)) is not None}
         self._add("calls", of=name, places=sorted(places))
 
     def _place(self, op: Operation) -> int | None:
-        """The number of the place of an operation, which is written when it is met first."""
+        """Return the number of an operation's location, which is written when it occurs first."""
         where = op.location
         if not isinstance(where, FileLineColLoc):
             return None
@@ -258,10 +260,10 @@ class Recorder:
                 self._add("source", file=shown_name(file), z=packed({"s": text}))
 
     def _text(self, text: str, places: Sequence[Any], lines: Sequence[Any] | None = None) -> int:
-        """The number of a text, which is written where it is a new one.
+        """Return the number of a text, which is written when it is new.
 
-        `places` has the places of each line; `lines` the lines of LLVM text that those of assembly are of: those of the
-        same function, or (function, line) where LLVM has put another one into it.
+        `places` has the locations of each line; `lines` the lines of LLVM text that those of assembly come from: lines
+        of the same function, or (function, line) if LLVM has inlined another one.
         """
         content = packed({"s": text, "p": list(places)} | ({} if lines is None else {"l": list(lines)}))
         number = self._texts.get(content)
@@ -278,12 +280,12 @@ class Recorder:
 
 
 def _short(places: set[int]) -> int | list[int] | None:
-    """Of one number itself."""
+    """Return a single number instead of a list of one; None for none."""
     return (sorted(places) if len(places) > 1 else next(iter(places))) if places else None
 
 
 def _functions(module: ModuleOp) -> dict[str, Operation]:
-    """What a module defines that has a body and a name."""
+    """Return the functions that a module defines, with a body and a name."""
     ops = [op for op in module.body.block.ops if op.regions and op.regions[0].first_block is not None]
     return {_name(op): op for op in ops if "sym_name" in op.properties}
 

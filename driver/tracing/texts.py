@@ -1,4 +1,4 @@
-"""Functions as text, with the operations that each line is of."""
+"""Functions as text, with the operations that each line comes from."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ...dialects import relax, tir
 from ...dialects.relax.data import elided_contents
 
 _ELIDED = 256
-"""Bytes above which the contents of constants are left out."""
+"""Bytes above which the contents of constants are elided."""
 _MARK = "# \0"
 
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a function; `lines` has the line (from 0) of each operation that begins one."""
+    """The text of a function; `lines` maps each operation that begins a line to that line (from 0)."""
 
     text: str
     lines: Mapping[Operation, int]
 
     @cached_property
     def lines_of_all(self) -> dict[Operation, int]:
-        """The line of every operation: of a part of an expression that of its statement."""
+        """Return the line of every operation; a part of an expression has the line of its statement."""
         lines = dict(self.lines)
         root = next(iter(lines), None)
         ops = [] if root is None else list(root.walk())
@@ -44,7 +44,7 @@ class Text:
 
 
 def text_of(function: Operation) -> Text:
-    """TVMScript of what is relax or tir and can be written so, else MLIR."""
+    """Return TVMScript if a relax or tir function can be printed that way, else MLIR."""
     if isinstance(function, relax.FuncOp | tir.FuncOp):
         try:
             return _script(function)
@@ -54,7 +54,7 @@ def text_of(function: Operation) -> Text:
 
 
 class _Remarks(Mapping[Operation, str]):
-    """A remark before each line, with the number of the operation that the line is of."""
+    """Prints a remark before each line, with the number of the operation that the line comes from."""
 
     def __init__(self) -> None:
         self.ops: list[Operation] = []
@@ -118,5 +118,5 @@ def _mlir(function: Operation) -> Text:
 
 
 def _from(function: Operation, lines: Mapping[Operation, int]) -> dict[Operation, int]:
-    """The lines with that of the function in front."""
+    """Return the lines, with that of the function itself first."""
     return {function: lines.get(function, 0), **lines}

@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 def _bindings(root: Operation) -> Iterator[Binding]:
-    """The bindings inside of `root`, each once."""
+    """Yield the bindings inside of `root`, each once."""
     for op in root.walk():
         if isinstance(op, relax.DataflowOp):
             yield from (b for b in DataflowBlock(op).bindings if b.var.ssa.owner is op)
@@ -50,7 +50,7 @@ def get_var2val(func: Function) -> dict[Var, Expr]:
 
 
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
-    """The bindings by the names of their variables."""
+    """Return the bindings by the names of their variables."""
     bindings: dict[str, list[Binding]] = {}
     for b in _bindings(func.op):
         bindings.setdefault(b.var.name_hint, []).append(b)
@@ -58,7 +58,7 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
 
 
 def bound_vars(expr: Function | SeqExpr) -> list[Var]:
-    """The parameters and variables that a function or a sequence binds."""
+    """Return the parameters and variables that a function or a sequence binds."""
     if isinstance(expr, SeqExpr):
         return [b.var for block in expr.blocks for b in block.bindings]
     blocks = (block for op in expr.op.walk() for region in op.regions for block in region.blocks)
@@ -66,7 +66,7 @@ def bound_vars(expr: Function | SeqExpr) -> list[Var]:
 
 
 def _collect(expr: Any, kind: type[_T]) -> list[_T]:
-    """The expressions of a class inside of `expr`, in order, each once."""
+    """Return the expressions of a class inside of `expr`, in order, each once."""
     distinct: dict[_T, None] = {}
 
     def visit(e: object) -> None:
@@ -78,24 +78,24 @@ def _collect(expr: Any, kind: type[_T]) -> list[_T]:
 
 
 def all_vars(expr: Any) -> list[Var]:
-    """The variables in an expression, in order, each once: those that it binds, and those that it uses."""
+    """Return the variables in an expression, in order, each once: those that it binds, and those that it uses."""
     if not isinstance(expr, Function):
         return used_vars(expr)
     return list(dict.fromkeys([*bound_vars(expr), *free_vars(expr)]))
 
 
 def used_vars(expr: Any) -> list[Var]:
-    """The variables that an expression uses, in order, each once."""
+    """Return the variables that an expression uses, in order, each once."""
     return _collect(expr, Var)
 
 
 def all_global_vars(expr: Any) -> list[GlobalVar]:
-    """The functions that an expression names, each once."""
+    """Return the functions that an expression names, each once."""
     return _collect(expr, GlobalVar)
 
 
 def free_vars(expr: Any) -> list[Var]:
-    """The variables that an expression uses and does not bind."""
+    """Return the variables that an expression uses and does not bind."""
     if isinstance(expr, SeqExpr):
         bound = set(bound_vars(expr))
         return [v for v in used_vars(expr) if v not in bound]
@@ -112,7 +112,7 @@ def _owner(value: SSAValue) -> Operation | None:
 
 
 def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
-    """The variables that use each variable of a dataflow block or function, in order."""
+    """Return the variables that use each variable of a dataflow block or function, in order."""
     chain: dict[Var, list[Var]] = {}
     for binding in _bindings(dfb.op):
         chain.setdefault(binding.var, [])
@@ -122,7 +122,7 @@ def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
 
 
 def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | None = None) -> bool:
-    """Whether a function, or the body of one, calls what may have effects.
+    """Return whether a function, or the body of one, calls what may have effects.
 
     Calls of `own_name`, the function itself, are left out.
 
@@ -146,12 +146,14 @@ def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | N
 
 
 def free_symbolic_vars(func: Function) -> list[Any]:
-    """The symbolic variables that a function mentions and does not determine, in order, each once."""
+    """Return the symbolic variables that a function mentions and does not determine, in order, each once."""
     return list(map(dim_value, symbolic_vars.undefined_vars(func.op)))
 
 
 def defined_symbolic_vars(func: Function) -> list[Any]:
-    """The symbolic variables that the parameters and match_casts of a function determine, in order, each once."""
+    """Return the symbolic variables that the parameters and match_casts of a function determine, in order,
+    each once.
+    """
     return list(map(dim_value, symbolic_vars.defined_vars(func.op)))
 
 
@@ -159,7 +161,9 @@ def defined_symbolic_vars(func: Function) -> list[Any]:
 
 
 def called_global_vars(expr: Any) -> list[GlobalVar]:
-    """The functions that an expression calls (`all_global_vars` has those besides that it mentions), each once."""
+    """Return the functions that an expression calls (`all_global_vars` has those besides that it mentions), each
+    once.
+    """
     callees: dict[GlobalVar, None] = {}
 
     def visit(e: object) -> None:
@@ -172,7 +176,7 @@ def called_global_vars(expr: Any) -> list[GlobalVar]:
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
-    """The sets of functions that refer to themselves or to each other in a cycle, each sorted by name.
+    """Return the sets of functions that refer to themselves or to each other in a cycle, each sorted by name.
 
     A reference counts also where it is no call. Linear: the strongly connected components of the references.
     """
@@ -186,7 +190,7 @@ def _references(func: Operation) -> Iterator[str]:
 
 
 def components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The strongly connected components of a graph given by its edges."""
+    """Return the strongly connected components of a graph given by its edges."""
     search = _Components(edges)
     for root in edges:
         search.run(root)
@@ -239,7 +243,8 @@ class _Components:
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The parameters and variables that are known without the first `num_input` parameters, in order of occurrence.
+    """Return the parameters and variables that are known without the first `num_input` parameters, in order of
+    occurrence.
 
     Without the attribute `num_input` nothing is known.
     """
@@ -261,7 +266,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
 
 
 def _straight_line(block: Block) -> Iterator[Operation]:
-    """The bindings of a block in order; a dataflow block comes after its own."""
+    """Yield the bindings of a block in order; a dataflow block comes after its own."""
     for op in block.ops:
         if isinstance(op, relax.DataflowOp):
             yield from _straight_line(op.body.block)
@@ -286,7 +291,8 @@ def _may_act(op: Operation) -> bool:
 
 
 def remove_all_unused(func: Function | SeqExpr) -> Any:
-    """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs.
+    """Return a copy of the function without unused bindings of pure values, and without dataflow blocks that nothing
+    needs.
 
     Of a function's body it is the body of such a copy.
     """

@@ -178,18 +178,18 @@ class DataflowBlockRewrite:
         self._copies.update({r: after[v] for v, r in before if v in after and after[v] is not r})
 
     def mutated_dfb(self) -> DataflowBlock:
-        """The block as it is now. Raises `TiraxError` where nothing is left of it."""
+        """Return the block as it is now. Raises `TiraxError` where nothing is left of it."""
         self._shown = True
         return DataflowBlock(self._dataflow)
 
     def mutated_root_fn(self) -> Function:
-        """The function as it is now. Raises `VerifyError` where a variable is used before its definition."""
+        """Return the function as it is now. Raises `VerifyError` where a variable is used before its definition."""
         check_dominance(self._root)
         self._shown = True
         return Function.on(self._root)
 
     def mutate_irmodule(self, irmodule: IRModule) -> IRModule:
-        """A copy of a module with the function as it is now in the place of the old one."""
+        """Return a copy of a module with the function as it is now in the place of the old one."""
         new = irmodule.clone()
         new[self._name] = self.mutated_root_fn().copy()
         return new
@@ -211,7 +211,9 @@ class DataflowBlockRewrite:
         return [(inner, name_of(outer) or "gv") for inner, outer in _pairs(self._dataflow)]
 
     def _output_of(self, value: SSAValue) -> SSAValue | None:
-        """The result of the block that stands for a value of it; of the variable's own name where there are several."""
+        """Return the result of the block that stands for a value of it; of the variable's own name where there are
+        several.
+        """
         results = [outer for inner, outer in _pairs(self._dataflow) if inner is value]
         return next((r for r in results if name_of(r) == name_of(value)), results[0] if results else None)
 
@@ -281,7 +283,9 @@ class DataflowBlockRewrite:
             output.operands[i] = bind.result
 
     def _anchor(self, emitted: list[Operation]) -> Operation | None:
-        """The op after which new ones come: the last that they use, but at least the first binding; None for no op."""
+        """Return the op after which new ones come: the last that they use, but at least the first binding; None for
+        no op.
+        """
         inside = set(emitted)
         used = {v.owner for op in emitted for v in op.operands} - inside
         ops = [op for op in self._block.ops if op not in inside and not isinstance(op, relax.OutputOp)]
@@ -290,12 +294,12 @@ class DataflowBlockRewrite:
 
 
 def _pairs(op: relax.DataflowOp) -> list[tuple[SSAValue, SSAValue]]:
-    """The outputs of a dataflow block: the values inside, and the results that stand for them."""
+    """Return the outputs of a dataflow block: the values inside, and the results that stand for them."""
     return list(zip(op.output_op.values_, op.outputs, strict=True))
 
 
 def _between(last: Operation | None, end: Operation) -> Iterator[Operation]:
-    """The ops after `last` (from the start for None) and before `end`."""
+    """Yield the ops after `last` (from the start for None) and before `end`."""
     at = cast(Block, end.parent).first_op if last is None else last.next_op
     while at is not None and at is not end:
         yield at

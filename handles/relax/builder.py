@@ -47,7 +47,7 @@ class Scope:
     first: Operation | None = None
     """The op before the binding block that was begun; None at the start of the block."""
     detached: bool = False
-    """Whether it belongs to no function: blocks of bindings may be built by themselves."""
+    """True if it belongs to no function: blocks of bindings may be built by themselves."""
 
 
 class OpenScope:
@@ -104,7 +104,7 @@ class Builder:
     # The module.
 
     def get(self) -> IRModule:
-        """The module as it is now; what is built later does not change it."""
+        """Return the module as it is now; what is built later does not change it."""
         self._shared = True
         return self._mod
 
@@ -260,11 +260,11 @@ class Builder:
         return self._scopes[-1]
 
     def known_functions(self) -> dict[str, FunctionOp]:
-        """The functions that have been built so far, by name."""
+        """Return the functions that have been built so far, by name."""
         return functions(self._mod.op)
 
     def visible_variables(self) -> set[SymbolicVar]:
-        """The symbolic variables that what has been built around the innermost scope mentions."""
+        """Return the symbolic variables that what has been built around the innermost scope mentions."""
         types: dict[Attribute, None] = {}
         for block in {id(scope.block): scope.block for scope in self._scopes}.values():
             types |= {a.type: None for a in block.args}
@@ -301,7 +301,7 @@ class Builder:
             yield
 
     def current_block_is_dataflow(self) -> bool:
-        """Whether bindings go into a dataflow block now."""
+        """Return whether bindings go into a dataflow block now."""
         return bool(self._scopes) and self._scopes[-1].dataflow is not None
 
     @contextmanager
@@ -312,7 +312,7 @@ class Builder:
         self._end_block()
 
     def _around(self) -> Scope:
-        """The scope around a block of bindings; one of its own outside of functions."""
+        """Return the scope around a block of bindings; one of its own outside of functions."""
         if not self._scopes:
             self._scopes.append(Scope(Block(), detached=True))
         return self._scopes[-1]
@@ -455,7 +455,7 @@ class Builder:
         return cast(Var, expr_of(self._bind(value, lambda: name if named else None)))
 
     def normalize(self, expr: Any) -> Expr:
-        """The expression with its operands bound; itself it is not bound."""
+        """Return the expression with its operands bound; itself it is not bound."""
         normal = self._in_normal_form(to_expr(expr))
         if isinstance(normal, Function | SeqExpr):
             return normal
@@ -477,7 +477,7 @@ class Builder:
         return bound_expr(value.op)
 
     def get_unique_name(self, name_prefix: str) -> str:
-        """A new name like `name_prefix`."""
+        """Return a new name like `name_prefix`."""
         return self._fresh(name_prefix)
 
     def set_remap(self, old: SSAValue, new: Expr) -> None:
@@ -500,11 +500,11 @@ class Builder:
         return self._exported.get(value, value)
 
     def resolve(self, expr: Expr) -> SSAValue:
-        """The value that stands for `expr` here; nothing is placed."""
+        """Return the value that stands for `expr` here; nothing is placed."""
         return self._resolve(expr.ssa)
 
     def place(self, expr: Expr) -> SSAValue:
-        """The value of `expr` here: leaves are copied in, what is not bound yet is bound to a new variable."""
+        """Return the value of `expr` here: leaves are copied in, what is not bound yet is bound to a new variable."""
         value = self._resolve(expr.ssa)
         if not isinstance(value, OpResult):
             return value
@@ -546,7 +546,7 @@ class Builder:
         raise endless(name)
 
     def _copy(self, op: Operation) -> Operation:
-        """A copy of an op; what its regions use from outside is what stands for it here."""
+        """Return a copy of an op; what its regions use from outside is what stands for it here."""
         inside = (v for inner in op.walk() if inner is not op for v in inner.operands)
         return op.clone({v: new for v in inside if (new := self._resolve(v)) is not v})
 
@@ -694,7 +694,9 @@ def build_function(
     attrs: Mapping[str, Any],
     private: bool,
 ) -> relax.FuncOp:
-    """A function that belongs to no module, of `params` and a body: an expression, or a block that has been built."""
+    """Return a function that belongs to no module, of `params` and a body: an expression, or a block that has been
+    built.
+    """
     if isinstance(body, SeqExpr) and body.block.parent is None:
         if not body.block.args:
             take_params(body.block, params)
@@ -714,7 +716,7 @@ def build_function(
 
 
 def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue]:
-    """A copy of the bindings of a body, in a block whose arguments stand for `params`; and of its value."""
+    """Return a copy of the bindings of a body, in a block whose arguments stand for `params`; and of its value."""
     block = Block(arg_types=[p.ssa.type for p in params])
     copies: dict[SSAValue, SSAValue] = {}
     for var, arg in zip(params, block.args, strict=True):
@@ -727,7 +729,7 @@ def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue
 
 
 def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
-    """A block of bindings that belongs to no function yet, with the value of `body` at its end."""
+    """Return a block of bindings that belongs to no function yet, with the value of `body` at its end."""
     builder = Builder()
     builder.remembers = True
     with builder.begin_scope() as block:
@@ -742,12 +744,12 @@ def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
 
 
 def _may_be(declared: Attribute, inferred: Attribute) -> bool:
-    """Whether one of both types says more of the other."""
+    """Return whether one of both types says more of the other."""
     return is_base_of(declared, inferred) or is_base_of(inferred, declared)
 
 
 def build_branch(body: Expr) -> Block:
-    """The block of a branch: one that has been built, or of one expression."""
+    """Return the block of a branch: one that has been built, or of one expression."""
     if isinstance(body, SeqExpr):
         if body.block.parent is None:
             return body.block
@@ -763,7 +765,7 @@ def build_branch(body: Expr) -> Block:
 
 
 def module_of(mod: IRModule | ModuleOp | None) -> IRModule | None:
-    """A module given as a handle or as an op."""
+    """Return a module given as a handle or as an op."""
     return IRModule(mod) if isinstance(mod, ModuleOp) else mod
 
 

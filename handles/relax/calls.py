@@ -77,7 +77,7 @@ def to_expr(value: Any) -> Expr:
 
 
 def binary(name: str, lhs: Any, rhs: Any) -> Call:
-    """The binary operator `name`; a Python number becomes a constant of the other side's dtype."""
+    """Return the binary operator `name`; a Python number becomes a constant of the other side's dtype."""
     return call_operator(f"relax.{name}", _like(lhs, rhs), _like(rhs, lhs))
 
 
@@ -89,7 +89,7 @@ def _like(value: Any, other: Any) -> Any:
 
 
 def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
-    """A call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
+    """Return a call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
 
     Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature. Where
     shapes or dtypes do not fit, nothing is known of the result, and a builder that normalizes or binds it raises why.
@@ -114,7 +114,7 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
 
 
 def signature_names(cls: type[relax.Operator]) -> list[str]:
-    """The parameters of an operator in order."""
+    """Return the parameters of an operator in order."""
     return list(cls.parameters())
 
 
@@ -170,7 +170,7 @@ def _attr(cls: type[relax.Operator], name: str, value: Any) -> Any:
 
 
 def _dtype_text(value: Any) -> Attribute | str | None:
-    """A data type given as a type, by name, or as numpy has it."""
+    """Return a data type given as a type, by name, or as numpy has it."""
     if value is None or isinstance(value, Attribute):
         return value
     if isinstance(value, type) or type(value).__module__.startswith("numpy"):
@@ -181,7 +181,7 @@ def _dtype_text(value: Any) -> Attribute | str | None:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute's value as Python's own: numpy scalars, prim values and extents become numbers."""
+    """Return an attribute's value as Python's own: numpy scalars, prim values and extents become numbers."""
     if isinstance(value, tuple | list | ShapeExpr):
         return [_plain(v) for v in cast(Iterable[Any], value)]
     if isinstance(value, PrimValue | StringImm):
@@ -194,7 +194,7 @@ def _plain(value: Any) -> Any:
 
 
 def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
-    """The shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
+    """Return the shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
         return shape.ssa
     source = x.type.dims if isinstance(x.type, relax.TensorType) else None
@@ -235,7 +235,7 @@ def _call_op(op: Op, args: Sequence[Any], attrs: Any, sinfo_args: Sequence[Any])
 
 
 def _with_format(name: str, args: Sequence[Any], attrs: dict[str, Any], place: int) -> Call:
-    """A call of an operator whose `format` is among the arguments, as in TVM, or an attribute."""
+    """Return a call of an operator whose `format` is among the arguments, as in TVM, or an attribute."""
     if "format" in attrs or len(args) <= place or not isinstance(args[place], StringImm | str):
         return call_operator(name, *args, **attrs)
     text = args[place]
@@ -244,7 +244,7 @@ def _with_format(name: str, args: Sequence[Any], attrs: dict[str, Any], place: i
 
 
 def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
-    """A call of a Relax function of the module (`GlobalVar`) or of a callable value.
+    """Return a call of a Relax function of the module (`GlobalVar`) or of a callable value.
 
     The result's struct info is `sinfo_args[0]`, else what the callee's says of these arguments, else object. Raises
     `ShapeError` and `DTypeError` for arguments that cannot fit.
@@ -273,7 +273,7 @@ def _derived_result(name: str, t: Attribute, args: Sequence[SSAValue]) -> Attrib
 
 
 def _arguments(args: Any) -> list[SSAValue]:
-    """The inputs of a destination-passing call: a tuple of them, or one."""
+    """Return the inputs of a destination-passing call: a tuple of them, or one."""
     if isinstance(args, Tuple | tuple | list):
         return [to_expr(a).ssa for a in cast(Iterable[Any], args)]
     return [to_expr(args).ssa]
@@ -299,7 +299,9 @@ def _tir_vars(tir_vars: Any) -> list[SymExpr] | None:
 
 
 def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """A call of a tensor function: inputs (one or a tuple), the outputs' struct info (one or a list), scalars."""
+    """Return a call of a tensor function: inputs (one or a tuple), the outputs' struct info (one or a list),
+    scalars.
+    """
     op = relax.CallTIROp(_callee_name(gvar), _arguments(args), _output(out_sinfo), _tir_vars(tir_vars))
     return Call.on(op.result)
 
@@ -307,14 +309,16 @@ def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call
 def call_tir_with_grad(
     gvar: Any, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Any = None, tir_vars: Any = None
 ) -> Call:
-    """A `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs` besides."""
+    """Return a `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs`
+    besides.
+    """
     kwargs = None if te_grad_kwargs is None else cast(DictionaryAttr, attr_of(te_grad_kwargs))
     operands, dims = _arguments(args), _tir_vars(tir_vars)
     return Call.on(relax.CallTIROp(_callee_name(gvar), operands, _output(out_sinfo), dims, te_grad_name, kwargs).result)
 
 
 def invoke_closure(closure: Any, args: Any, sinfo_args: Any = ()) -> Call:
-    """A call of a closure with a tuple of arguments; as pure as the closure's type says."""
+    """Return a call of a closure with a tuple of arguments; as pure as the closure's type says."""
     return call_value(closure, list(args), sinfo_args if isinstance(sinfo_args, list | tuple) else (sinfo_args,))
 
 
@@ -322,37 +326,39 @@ invoke_pure_closure = invoke_closure
 
 
 def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """A `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
+    """Return a `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is
+    -1.
+    """
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     op = relax.CallTIRInplaceOp(_callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars))
     return Call.on(op.result)
 
 
 def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
-    """A call of a packed function that writes into outputs made for it."""
+    """Return a call of a packed function that writes into outputs made for it."""
     name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
     return Call.on(relax.CallDPSPackedOp(name, _arguments(args), _output(out_sinfo)).result)
 
 
 def call_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
-    """A call of a packed function, which may have effects."""
+    """Return a call of a packed function, which may have effects."""
     return _packed(relax.CallPackedOp, func, args, sinfo_args, attrs)
 
 
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = ()) -> Call:
-    """A call of a packed function of the runtime."""
+    """Return a call of a packed function of the runtime."""
     name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
     declared = list(sinfo_args) if isinstance(sinfo_args, tuple | list) else [sinfo_args]
     return Call.on(relax.CallBuiltinWithCtxOp(name, _arguments(args), type_of(_one_output(declared))).result)
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
-    """A call of a packed function that is trusted to be pure."""
+    """Return a call of a packed function that is trusted to be pure."""
     return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
 
 
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
-    """A call of a packed function that changes the arguments `inplace_indices` and returns them."""
+    """Return a call of a packed function that changes the arguments `inplace_indices` and returns them."""
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     return _packed(relax.CallInplacePackedOp, func, args, sinfo_args, {"inplace_indices": indices, **attrs})
 
@@ -372,7 +378,7 @@ def _packed(
 
 
 def _one_output(sinfo_args: Sequence[Any]) -> Any:
-    """The struct info of the result; without one nothing is known of it, which `well_formed` does not accept."""
+    """Return the struct info of the result; without one nothing is known of it, which `well_formed` does not accept."""
     if len(sinfo_args) > 1:
         raise TiraxError("a call has one result", expected="sinfo_args=[…]", found=len(sinfo_args))
     return sinfo_args[0] if sinfo_args else relax.OBJECT
@@ -394,7 +400,7 @@ _SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]
 
 
 def operator_function(name: str) -> Callable[..., Call]:
-    """A function that builds calls of an operator, for `relax.op.add` and `R.add`. Raises `NameLookupError`."""
+    """Return a function that builds calls of an operator, for `relax.op.add` and `R.add`. Raises `NameLookupError`."""
     cls = relax.OPERATORS.get(name)
     described = cls or COMPOSITES.get(name)
     if described is None:
@@ -428,7 +434,7 @@ def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature
 
 
 def operators_in(prefix: str) -> list[str]:
-    """The names of the operators directly in a namespace such as `relax.nn.`, without it."""
+    """Return the names of the operators directly in a namespace such as `relax.nn.`, without it."""
     known = [*relax.OPERATORS, *COMPOSITES]
     return sorted(n.removeprefix(prefix) for n in known if n.startswith(prefix) and "." not in n[len(prefix) :])
 

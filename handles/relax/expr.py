@@ -78,7 +78,7 @@ class Expr(Operators):
 
     @classmethod
     def on(cls, value: SSAValue) -> Self:
-        """The handle of this class on an SSA value."""
+        """Return the handle of this class on an SSA value."""
         view = cls.__new__(cls)
         view.point_at(value)
         return view
@@ -136,7 +136,7 @@ class Expr(Operators):
         return self.struct_info
 
     def same_as(self, other: object) -> bool:
-        """Whether `other` is a handle on the same thing."""
+        """Return whether `other` is a handle on the same thing."""
         return self == other
 
     def __eq__(self, other: object) -> bool:
@@ -151,7 +151,7 @@ class Expr(Operators):
         return f"{type(self).__name__}({name_of(self.ssa) or self.ssa.type})"
 
     def script(self, **options: Any) -> str:
-        """The expression as TVMScript; its variables are not declared."""
+        """Return the expression as TVMScript; its variables are not declared."""
         from ...script.printer.relax_fragment import print_relax_expression
 
         return print_relax_expression(self.op_handle, **options)
@@ -193,7 +193,9 @@ def _is_argument(value: BlockArgument) -> bool:
 
 
 def canonical(value: SSAValue) -> SSAValue:
-    """The value that stands for a variable: an output of a dataflow block and the inner value of its name are one."""
+    """Return the value that stands for a variable: an output of a dataflow block and the inner value of its name are
+    one.
+    """
     if isinstance(value, OpResult) and isinstance(value.op, relax.DataflowOp):
         inner = value.op.output_op.values_[value.index]
         if _is_bound_in(inner, value.op) and name_of(inner) == name_of(value):
@@ -323,7 +325,7 @@ class ShapeExpr(Expr):
 
     @classmethod
     def of_value(cls, dims: Sequence[SymExpr], value: SSAValue | None) -> Self:
-        """The shape of a value: its variables are those of the value's function."""
+        """Return the shape of a value: its variables are those of the value's function."""
         shape = cls(dims)
         shape._owner = value
         return shape
@@ -661,7 +663,7 @@ VIEWS: dict[type[Operation], type[Expr]] = {
 
 
 def expr_of(value: SSAValue) -> Expr:
-    """The handle on a value where it is used: a variable, or a leaf or tuple that has no name."""
+    """Return the handle on a value where it is used: a variable, or a leaf or tuple that has no name."""
     if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
         return Var.on(value)
     op = value.op
@@ -674,7 +676,7 @@ def expr_of(value: SSAValue) -> Expr:
 
 
 def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
-    """Whether an output of the dataflow block has the name of this inner value."""
+    """Return whether an output of the dataflow block has the name of this inner value."""
     last = cast(Block, value.op.parent).last_op
     if type(last) is not relax.OutputOp:
         return False
@@ -686,12 +688,12 @@ def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
 
 @cache
 def _view_of(kind: type[Operation]) -> type[Expr] | None:
-    """The kind of handle on ops of a class, None where that depends on more."""
+    """Return the kind of handle on ops of a class, None where that depends on more."""
     return Call if issubclass(kind, relax.Operator | relax.CallBase) else VIEWS.get(kind)
 
 
 def bound_expr(op: Operation) -> Expr:
-    """The handle on an op where it is bound to a variable: a `Call`, `Tuple`, `If`, `Function`, …"""
+    """Return the handle on an op where it is bound to a variable: a `Call`, `Tuple`, `If`, `Function`, …"""
     view = _view_of(type(op))
     if view is not None:
         return view.on(op.results[0])
@@ -708,7 +710,7 @@ _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32"}
 
 
 def const(value: Any, dtype: Any = None) -> Constant:
-    """A constant tensor from a number, an array or anything numpy reads.
+    """Return a constant tensor from a number, an array or anything numpy reads.
 
     Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct
     info, which must fit. Raises `ShapeError`, `DTypeError`, and what `runtime.from_dlpack` raises.

@@ -54,7 +54,7 @@ class Function(BaseFunc, Expr):
         return op.result
 
     def as_local(self) -> Function:
-        """A copy as a local function, which is a value; itself where it is one."""
+        """Return a copy as a local function, which is a value; itself where it is one."""
         if isinstance(self.op, relax.ClosureOp):
             return self
         func = cast(relax.FuncOp, self.op.clone())
@@ -83,13 +83,15 @@ class Function(BaseFunc, Expr):
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
-        """A copy with symbolic variables replaced: `{"n": 16}`. Raises `NameLookupError` for one that it has not."""
+        """Return a copy with symbolic variables replaced: `{"n": 16}`. Raises `NameLookupError` for one that it has
+        not.
+        """
         new = self.copy()
         bind_symbols([new.op], binding_map)
         return new
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
-        """A copy with parameters (by name or variable) replaced by constants; raises as `BindParams`."""
+        """Return a copy with parameters (by name or variable) replaced by constants; raises as `BindParams`."""
         new = self.copy()
         bind_parameters(new.op, binding_map)
         return new
@@ -122,7 +124,7 @@ class SeqExpr(Expr):
         return cast(Any, self.block.last_op).value
 
     def script(self, **options: Any) -> str:
-        """The bindings and the value as TVMScript, after declarations of what they take from elsewhere."""
+        """Return the bindings and the value as TVMScript, after declarations of what they take from elsewhere."""
         from ...script.printer.relax_fragment import print_relax_sequence
 
         return print_relax_sequence(self.block, **options)
@@ -174,12 +176,12 @@ class BindingBlock:
         return tuple(map(id, self._ops))
 
     def script(self, **options: Any) -> str:
-        """The bindings as TVMScript, after declarations of what they take from elsewhere."""
+        """Return the bindings as TVMScript, after declarations of what they take from elsewhere."""
         return _script(self.bindings, None, options)
 
     @property
     def detached(self) -> bool:
-        """Whether the block belongs to no function yet."""
+        """True if the block belongs to no function yet."""
         return bool(self._bindings)
 
     @property
@@ -208,7 +210,7 @@ class DataflowBlock(BindingBlock):
         return (id(self._op),)
 
     def script(self, **options: Any) -> str:
-        """The block as TVMScript, after declarations of what it takes from elsewhere."""
+        """Return the block as TVMScript, after declarations of what it takes from elsewhere."""
         if self._op is not None:
             outputs = list(self._op.output_op.values_)
             inside = [b for b in self.bindings if b.var.ssa.owner is not self._op]
@@ -247,7 +249,7 @@ class Binding:
         self.value = value
 
     def script(self, **options: Any) -> str:
-        """The binding as TVMScript, after declarations of what it takes from elsewhere."""
+        """Return the binding as TVMScript, after declarations of what it takes from elsewhere."""
         return _script([self], None, options)
 
 
@@ -274,7 +276,9 @@ def _script(bindings: Iterable[Binding], outputs: Sequence[SSAValue] | None, opt
 
 
 def _parts(binding: Binding) -> tuple[SSAValue, Operation | SSAValue, Attribute | None]:
-    """The variable, what it stands for (the op itself where it is bound in a function), and what that is cast to."""
+    """Return the variable, what it stands for (the op itself where it is bound in a function), and what that is cast
+    to.
+    """
     variable, value = binding.var.ssa, binding.value
     owner = variable.owner
     if isinstance(owner, Operation) and owner.parent is not None:
@@ -284,7 +288,7 @@ def _parts(binding: Binding) -> tuple[SSAValue, Operation | SSAValue, Attribute 
 
 
 def binding_of(op: Operation) -> Binding:
-    """The binding that an op of a function is."""
+    """Return the binding that an op of a function is."""
     result = op.results[0]
     var = expr_of(result)
     if isinstance(op, relax.MatchCastOp):

@@ -51,7 +51,7 @@ _METHODS: dict[type[Expr] | type[Op], str] = {
 
 
 def method_of(expr: Any) -> str | None:
-    """The name of the method for the class of `expr`, or for its nearest base."""
+    """Return the name of the method for the class of `expr`, or for its nearest base."""
     return next((_METHODS[cls] for cls in type(expr).__mro__ if cls in _METHODS), None)
 
 

@@ -32,18 +32,18 @@ class Op:
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The operator called `op_name`. Raises `NameLookupError` with a suggestion for an unknown one."""
+        """Return the operator called `op_name`. Raises `NameLookupError` with a suggestion for an unknown one."""
         if op_name not in relax.OPERATORS and op_name not in CALLS:
             raise unknown_name("operator", op_name, [*relax.OPERATORS, *CALLS])
         return Op(op_name)
 
     @staticmethod
     def list_op_names() -> list[str]:
-        """The names of all operators."""
+        """Return the names of all operators."""
         return sorted({*relax.OPERATORS, *CALLS})
 
     def get_attr(self, attr_name: str) -> Any:
-        """An attribute, None where there is none.
+        """Return an attribute, None where there is none.
 
         Of what this package has: `FInferStructInfo(call, builder)`, `FPurity`, `FLegalize(builder, call)` and
         `FPrimalGradient(var, call, gradient, builder)`.
@@ -55,7 +55,7 @@ class Op:
         return None if value is registered.RESET else value
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether there is an attribute of this name."""
+        """Return whether there is an attribute of this name."""
         return self.get_attr(attr_name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:

@@ -39,7 +39,7 @@ class Operators:
         return Operators.build_operator("relax.negative", self)
 
     def astype(self, dtype: str) -> Any:
-        """The tensor converted to `dtype`."""
+        """Return the tensor converted to `dtype`."""
         return Operators.build_operator("relax.astype", self, dtype)
 
     def __call__(self, *args: Any) -> Any:

@@ -21,7 +21,7 @@ from .prim_expr import PrimExpr
 
 
 def attr_of(value: Any) -> Attribute | None:
-    """A Python value, an array, a scalar constant, a target, or a list or mapping of them, as an attribute.
+    """Return a Python value, an array, a scalar constant, a target, or a list or mapping of them, as an attribute.
 
     Raises `TiraxError` for what cannot be one.
     """

@@ -54,7 +54,7 @@ def _range(index: Any, extent: PrimExpr) -> Range:
 
 
 def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
-    """The indices of `lanes` elements from `begin` on."""
+    """Return the indices of `lanes` elements from `begin` on."""
     items = _listed(buffer, begin)
     is_vector = isinstance(items[-1], PrimExpr) and lanes_of(items[-1].type) > 1 if items else True
     return items if lanes == 1 or is_vector else [*items[:-1], CLASSES["Ramp"](items[-1], 1, lanes)]
@@ -91,7 +91,7 @@ def access_ptr(
     offset: Any = 0,
     extent: Any = None,
 ) -> PrimExpr:
-    """The address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
+    """Return the address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
     if content_lanes != 1:
         raise TiraxError("an address is of elements", expected="content_lanes=1", found=content_lanes)
     mask = access_mask
@@ -106,7 +106,8 @@ def access_ptr(
 
 
 def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
-    """The sum of indices times strides, and the offset of the buffer; digits of one number become that number again.
+    """Return the sum of indices times strides, and the offset of the buffer; digits of one number become that number
+    again.
 
     What steps furthest comes first; else terms stand in the order of the indices that they begin in.
     """
@@ -126,7 +127,8 @@ def _furthest_first(e: SymExpr) -> SymExpr:
 
 
 def flattened(buffer: Buffer) -> Buffer:
-    """The same memory with one dimension for each run of axes between separators, the buffer itself where it has these.
+    """Return the same memory with one dimension for each run of axes between separators, the buffer itself where it
+    has these.
 
     A run of axes with strides is as long as its first one reaches.
     """

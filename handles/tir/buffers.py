@@ -73,7 +73,7 @@ class Buffer:
         return self.type.offset_factor.data or 1
 
     def scope(self) -> str:
-        """The memory that the buffer lies in, `global` by default."""
+        """Return the memory that the buffer lies in, `global` by default."""
         return self.type.scope.data
 
     @property
@@ -124,7 +124,7 @@ def decl_buffer(
     axis_separators: Sequence[int] = (),
     buffer_type: str = "",
 ) -> Buffer:
-    """A buffer that has no function yet, at the address `data` where one is given.
+    """Return a buffer that has no function yet, at the address `data` where one is given.
 
     With `buffer_type="auto_broadcast"` strides along extents of 1 are 0.
 
@@ -198,7 +198,7 @@ class Stmt:
         self.op = state
 
     def script(self, **options: Any) -> str:
-        """The statement as TVMScript, after what it takes from elsewhere."""
+        """Return the statement as TVMScript, after what it takes from elsewhere."""
         from ...script.printer.fragment import print_statements
 
         return print_statements(self.operations(), **options)
@@ -211,7 +211,7 @@ class Stmt:
 
 
 def statements_of(block: Block) -> list[Stmt]:
-    """The statements of a block of ops, without the expressions they use."""
+    """Return the statements of a block of ops, without the expressions they use."""
     expressions = (*tir.EXPRESSION_OPS, ValueOp)
     return [Stmt(op) for op in block.ops if not isinstance(op, expressions)]
 

@@ -50,7 +50,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def dim_of(value: Any) -> SymExpr:
-    """An extent as a symbolic expression: an int, text such as `"n + 1"`, a `SymExpr` or a scalar TIR expression.
+    """Return an extent as a symbolic expression: an int, text such as `"n + 1"`, a `SymExpr` or a scalar TIR
+    expression.
 
     Raises `DTypeError` for a scalar that is no integer, `ShapeError` for anything else.
     """
@@ -77,7 +78,7 @@ def dim_of(value: Any) -> SymExpr:
 
 
 def prim_type_of(value: Any, dtype: Attribute | None = None) -> PrimType:
-    """The struct info of a scalar that is known: as `dim_of`, or a float, a constant or variable for one.
+    """Return the struct info of a scalar that is known: as `dim_of`, or a float, a constant or variable for one.
 
     Raises `ShapeError` for anything else, and `DTypeError` where it is not of `dtype`.
     """
@@ -123,12 +124,12 @@ def _fold(node: ast.expr) -> SymExpr | int:
 
 
 def is_extent_var(value: SSAValue) -> bool:
-    """Whether a variable stands in extents, where it is known by its name."""
+    """Return whether a variable stands in extents, where it is known by its name."""
     return value in _EXTENTS
 
 
 def dim_value(expr: SymExpr, owner: SSAValue | None = None) -> Dim:
-    """An extent as users read it: an int where it is constant, else an expression of the variables it was given.
+    """Return an extent as users read it: an int where it is constant, else an expression of the variables it was given.
 
     `owner`: the value whose extent it is.
     """
@@ -138,7 +139,7 @@ def dim_value(expr: SymExpr, owner: SSAValue | None = None) -> Dim:
 
 
 def extent_int(value: int, dtype: str = "int64") -> ExtentInt:
-    """An integer that knows its dtype."""
+    """Return an integer that knows its dtype."""
     extent = ExtentInt(value)
     extent.dtype = dtype
     return extent
@@ -157,7 +158,9 @@ class _Declared(SymbolicNodes):
 
 
 def _was_parsed(value: SSAValue | None) -> bool:
-    """Whether a program was parsed from text: then its variables are its own, whatever Python holds of their names."""
+    """Return whether a program was parsed from text: then its variables are its own, whatever Python holds of their
+    names.
+    """
     if value is None:
         return False
     return location_of(value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()) is not None

@@ -132,6 +132,6 @@ def domain_of(dom: Range | None) -> tuple[SymExpr, SymExpr]:
 
 
 def region_of(buffer: SSAValue, op: tir.RegionOp | tir.MatchBufferOp) -> BufferRegion:
-    """The part of a buffer that an operation names."""
+    """Return the part of a buffer that an operation names."""
     ranges = [Range.from_min_extent(expr_node(s), dim_node(e)) for s, e in zip(op.starts, op.extents, strict=True)]
     return BufferRegion(Buffer(buffer), ranges)

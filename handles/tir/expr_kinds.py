@@ -50,12 +50,14 @@ class CallOp:
 
     @staticmethod
     def get(name: str) -> CallOp:
-        """The operator of this name."""
+        """Return the operator of this name."""
         return CallOp(name)
 
 
 def expr_node(value: SSAValue) -> PrimExpr:
-    """The handle on a value as programs of TVM know it: variables are `Var`s, symbolic extents arithmetic on them."""
+    """Return the handle on a value as programs of TVM know it: variables are `Var`s, symbolic extents arithmetic on
+    them.
+    """
     op = value.owner
     if not isinstance(op, Operation) or not _is_expression(op):
         return Param(value)
@@ -65,7 +67,7 @@ def expr_node(value: SSAValue) -> PrimExpr:
 
 
 def symbolic_node(expr: SymExpr) -> PrimExpr:
-    """A symbolic expression as arithmetic on variables."""
+    """Return a symbolic expression as arithmetic on variables."""
     return expr.fold(_Nodes())
 
 
@@ -75,7 +77,7 @@ class _Nodes(SymbolicNodes):
 
 
 def dim_node(dim: SymExpr | SSAValue) -> PrimExpr:
-    """An extent or a bound as an expression."""
+    """Return an extent or a bound as an expression."""
     return symbolic_node(dim) if isinstance(dim, SymExpr) else expr_node(dim)
 
 
@@ -162,7 +164,7 @@ def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
 
 
 def argument(value: Any) -> SSAValue:
-    """An argument of a call: a string, a buffer, a number or an expression."""
+    """Return an argument of a call: a string, a buffer, a number or an expression."""
     if isinstance(value, str):
         return tir.StringImmOp(value).result
     return value.ssa if isinstance(value, Buffer) else _ssa(value)
@@ -211,7 +213,7 @@ def _lane_count(lanes: Any) -> tuple[int, bool]:
 
 
 def _lanes(op: Any) -> ExtentInt | PrimExpr:
-    """A number that knows its dtype, or `vscale()` times one."""
+    """Return a number that knows its dtype, or `vscale()` times one."""
     t = op.result.type
     count = cast("VectorType[Attribute]", t).get_shape()[0]
     if not is_scalable(t):
@@ -372,7 +374,7 @@ def _class_of(op: Operation) -> _Kind | None:
 
 
 def class_name(expr: PrimExpr) -> str:
-    """The name of TVM's class of an expression."""
+    """Return the name of TVM's class of an expression."""
     if isinstance(expr, tx.SizeVar):
         return "SizeVar"
     op = expr.ssa.owner
@@ -381,7 +383,7 @@ def class_name(expr: PrimExpr) -> str:
 
 
 def part_of(expr: PrimExpr, name: str) -> Any:
-    """A part of an expression by TVM's name. Raises `AttributeError`."""
+    """Return a part of an expression by TVM's name. Raises `AttributeError`."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     if kind is None or name not in kind.row.parts:
@@ -390,7 +392,7 @@ def part_of(expr: PrimExpr, name: str) -> Any:
 
 
 def value_part(expr: PrimExpr) -> Any:
-    """The part called `value`, the SSA value of what has none."""
+    """Return the part called `value`, the SSA value of what has none."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     return expr.ssa if kind is None or "value" not in kind.row.parts else kind.row.parts["value"](op)
@@ -401,14 +403,14 @@ def _no_part(expr: PrimExpr, name: str) -> NoReturn:
 
 
 def named_parts(expr: PrimExpr) -> dict[str, Any]:
-    """The parts of an expression by TVM's names, in order; a variable has none."""
+    """Return the parts of an expression by TVM's names, in order; a variable has none."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     return {} if kind is None else {name: get(op) for name, get in kind.row.parts.items()}
 
 
 def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:
-    """The expressions and buffers that an expression is made of, in order."""
+    """Return the expressions and buffers that an expression is made of, in order."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     parts = [] if kind is None else [get(op) for get in kind.row.parts.values()]

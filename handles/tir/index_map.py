@@ -50,7 +50,7 @@ class IndexMap:
 
     @staticmethod
     def of(mapping: IndexMapping | IndexMapAttr) -> IndexMap:
-        """The view on what the dialect holds."""
+        """Return the view on what the dialect holds."""
         out = IndexMap.__new__(IndexMap)
         out.mapping = mapping.data if isinstance(mapping, IndexMapAttr) else mapping
         return out
@@ -63,7 +63,7 @@ class IndexMap:
         *,
         index_dtype: str = "int64",
     ) -> IndexMap:
-        """The map that a function of indices describes; `ndim` is how many there are, where it takes `*args`.
+        """Return the map that a function of indices describes; `ndim` is how many there are, where it takes `*args`.
 
         Raises `TiraxError` where it gives anything but integer expressions, axis separators too.
         """
@@ -86,7 +86,9 @@ class IndexMap:
         *,
         index_dtype: str = "int64",
     ) -> tuple[IndexMap, list[int]]:
-        """The map that a function describes, and before which of its results `IndexMap.AXIS_SEPARATOR` stands."""
+        """Return the map that a function describes, and before which of its results `IndexMap.AXIS_SEPARATOR`
+        stands.
+        """
         args, kwargs = _parameters(mapping_function, ndim, index_dtype)
         results = mapping_function(*args, **kwargs)
         parts: list[Any] = list(cast("Sequence[Any]", results)) if isinstance(results, tuple | list) else [results]
@@ -112,26 +114,28 @@ class IndexMap:
         return None if self.mapping.inverse_map is None else IndexMap.of(self.mapping.inverse_map)
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
-        """Whether both certainly are the same function."""
+        """Return whether both certainly are the same function."""
         return self.mapping.equivalent(other_map.mapping)
 
     def map_indices(self, indices: Sequence[Any]) -> Array[PrimExpr]:
-        """The new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
+        """Return the new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
         mapping = self._typed(indices)
         return Array(from_sym(e) for e in mapping.apply([_operand(i, mapping.params) for i in indices]))
 
     def map_shape(self, shape: Sequence[Any]) -> Array[PrimExpr]:
-        """The shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new indices."""
+        """Return the shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new
+        indices.
+        """
         mapping = self._typed(shape)
         return Array(from_sym(e) for e in mapping.shape([_operand(d, mapping.params) for d in shape]))
 
     def _typed(self, values: Sequence[Any]) -> IndexMapping:
-        """The map over indices of the dtype that expressions among the values have."""
+        """Return the map over indices of the dtype that expressions among the values have."""
         types = [v.type for v in values if isinstance(v, PrimExpr) and isinstance(v.type, IntegerType)]
         return retyped_mapping(self.mapping, types[0]) if types else self.mapping
 
     def map_ndarray(self, arr_src: Any) -> Any:
-        """The array with its elements moved; padding is zero."""
+        """Return the array with its elements moved; padding is zero."""
 
         from ...interpreter.index_maps import move_elements  # late: few ask for it, and it brings the interpreter
 
@@ -139,11 +143,11 @@ class IndexMap:
         return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
-        """The inverse on indices below `shape`. Raises `ShapeError` where the map is not one to one or pads."""
+        """Return the inverse on indices below `shape`. Raises `ShapeError` where the map is not one to one or pads."""
         return IndexMap.of(self.mapping.inverse([_operand(d, self.mapping.params) for d in shape]))
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
-        """The inverse on indices below `shape`, and a condition on new indices: those that are padding.
+        """Return the inverse on indices below `shape`, and a condition on new indices: those that are padding.
 
         Raises `ShapeError` where two indices become one.
         """
@@ -184,7 +188,7 @@ def index_mapping(value: Any) -> IndexMapping:
 def _parameters(
     function: Callable[..., Any], ndim: int | None, dtype: str
 ) -> tuple[list[PrimExpr], dict[str, PrimExpr]]:
-    """A variable for each parameter: those by position, and those by name only."""
+    """Return a variable for each parameter: those by position, and those by name only."""
     declared = inspect.signature(function).parameters
     args: list[PrimExpr] = [SizeVar(n, dtype) for n, p in declared.items() if p.kind in _POSITIONAL]
     kwargs: dict[str, PrimExpr] = {
@@ -201,14 +205,14 @@ def _parameters(
 
 
 def _operand(value: Any, params: Sequence[Var]) -> SymExpr:
-    """An index; a Python integer takes the type of the map's."""
+    """Return an index; a Python integer takes the type of the map's."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Const(value, params[0].dtype)
     return as_sym(value) if isinstance(value, PrimExpr) else dim_of(value)
 
 
 def retyped_mapping(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
-    """The same map over indices of another integer type."""
+    """Return the same map over indices of another integer type."""
     if all(p.dtype == dtype for p in mapping.params):
         return mapping
     params = tuple(Var(p.name, dtype) for p in mapping.params)
@@ -217,7 +221,7 @@ def retyped_mapping(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
 
 
 def _index(value: Any, params: Sequence[Var]) -> SymExpr:
-    """A result of the function; a Python integer takes the type of the indices."""
+    """Return a result of the function; a Python integer takes the type of the indices."""
     if isinstance(value, bool) or not (isinstance(value, PrimExpr | SymExpr | int) or hasattr(value, "__index__")):
         raise TiraxError(
             "an index map gives integer expressions", expected="PrimExprs, or one", found=type(value).__name__

@@ -49,22 +49,22 @@ def call_packed(*args: Any, span: object = None) -> PrimExpr:
 
 
 def call_intrin(dtype: DTypeLike, func_name: str | CallOp, *args: Any, span: object = None) -> PrimExpr:
-    """An intrinsic by name, `tir.exp`."""
+    """Return an intrinsic by name, `tir.exp`."""
     return _Call(dtype, func_name, args)
 
 
 def call_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
-    """A C function."""
+    """Return a C function."""
     return _Call(dtype, "call_extern", (func_name, *args))
 
 
 def call_pure_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
-    """A C function without effects."""
+    """Return a C function without effects."""
     return _Call(dtype, "call_pure_extern", (func_name, *args))
 
 
 def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
-    """A call; TVM's count of the arguments that are part of the signature, an uint32, is no argument."""
+    """Return a call; TVM's count of the arguments that are part of the signature, an uint32, is no argument."""
     _require_known(name)
     first = args[0] if args else None
     number = first.constant if isinstance(first, PrimExpr) and first.dtype == "uint32" else None
@@ -74,7 +74,7 @@ def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) ->
 
 
 def call_tir(global_var: Any, *args: Any) -> PrimExpr:
-    """A call of a tensor function of the module by its `GlobalVar`; buffers are given by address (`A.data`)."""
+    """Return a call of a tensor function of the module by its `GlobalVar`; buffers are given by address (`A.data`)."""
     returned = getattr(getattr(global_var.struct_info, "ret", None), "dtype", None)
     result = dtype_of(returned) if isinstance(returned, str) else tir.VOID
     return PrimExpr(tir.CallOp(global_var.name_hint, [argument(a) for a in args], result).result)
@@ -87,17 +87,17 @@ def _require_known(name: Any) -> None:
 
 
 def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """An intrinsic of LLVM, for its effect too. Raises `NameLookupError` for a name that LLVM does not have."""
+    """Return an intrinsic of LLVM, for its effect too. Raises `NameLookupError` for a name that LLVM does not have."""
     return _llvm_call(dtype, "call_llvm_intrin", name, args)
 
 
 def call_llvm_pure_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """An intrinsic of LLVM without effects. Raises `NameLookupError` for a name that LLVM does not have."""
+    """Return an intrinsic of LLVM without effects. Raises `NameLookupError` for a name that LLVM does not have."""
     return _llvm_call(dtype, "call_llvm_pure_intrin", name, args)
 
 
 def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
-    """The address of an element; of the first one of a buffer."""
+    """Return the address of an element; of the first one of a buffer."""
     element = obj
     if isinstance(obj, Buffer):
         zeros = [tir.ConstOp(0, d.dtype).result for d in obj.type.dims]
@@ -109,7 +109,7 @@ def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
 
 
 def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimExpr:
-    """The same bits as another type; itself as its own. Raises `DTypeError` where there are not as many."""
+    """Return the same bits as another type; itself as its own. Raises `DTypeError` where there are not as many."""
     x = convert(value)
     element = dtype_of(dtype) if isinstance(dtype, str) else dtype
     if x.type == element:
@@ -147,18 +147,18 @@ def clz(x: ExprLike) -> PrimExpr:
 
 
 def likely(cond: ExprLike, span: object = None) -> PrimExpr:
-    """A condition that mostly holds."""
+    """Return a condition that mostly holds."""
     value = convert(cond)
     return PrimExpr(tir.CallIntrinOp("likely", [value.ssa], value.type).result)
 
 
 def isnullptr(x: PrimExpr, span: object = None) -> PrimExpr:
-    """Whether an address is null."""
+    """Return whether an address is null."""
     return PrimExpr(tir.CallIntrinOp("isnullptr", [x.ssa], i1).result)
 
 
 def assume(cond: ExprLike) -> PrimExpr:
-    """A condition that passes may take for granted."""
+    """Return a condition that passes may take for granted."""
     return PrimExpr(tir.CallIntrinOp("assume", [convert(cond).ssa], i1).result)
 
 
@@ -168,7 +168,7 @@ def undef() -> PrimExpr:
 
 
 def type_annotation(dtype: DTypeLike) -> PrimExpr:
-    """A dtype as an argument of an intrinsic."""
+    """Return a dtype as an argument of an intrinsic."""
     element = dtype_of(dtype) if isinstance(dtype, str) else dtype
     return PrimExpr(tir.CallIntrinOp("type_annotation", [], element).result)
 
@@ -179,17 +179,17 @@ def _of_vectors(name: str, dtype: DTypeLike, *vectors: PrimExpr) -> PrimExpr:
 
 
 def vectorlow(dtype: DTypeLike, vec: PrimExpr) -> PrimExpr:
-    """The first half of the lanes, as a vector of `dtype`."""
+    """Return the first half of the lanes, as a vector of `dtype`."""
     return _of_vectors("vectorlow", dtype, vec)
 
 
 def vectorhigh(dtype: DTypeLike, vec: PrimExpr) -> PrimExpr:
-    """The last half of the lanes, as a vector of `dtype`."""
+    """Return the last half of the lanes, as a vector of `dtype`."""
     return _of_vectors("vectorhigh", dtype, vec)
 
 
 def vectorcombine(dtype: DTypeLike, vec1: PrimExpr, vec2: PrimExpr) -> PrimExpr:
-    """The lanes of one vector and those of another, as a vector of `dtype`."""
+    """Return the lanes of one vector and those of another, as a vector of `dtype`."""
     return _of_vectors("vectorcombine", dtype, vec1, vec2)
 
 
@@ -199,19 +199,19 @@ def vscale() -> PrimExpr:
 
 
 def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
-    """A condition that no loop is parted for."""
+    """Return a condition that no loop is parted for."""
     return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
 
 
 def pointer_variable(dtype: str | None, storage_scope: str) -> Var:
-    """A variable that is an address of elements of a data type, of `void`, or of None: of anything."""
+    """Return a variable that is an address of elements of a data type, of `void`, or of None: of anything."""
     element = tir.VOID if dtype == "void" else dtype and dtype_of(dtype)
     t = tir.HandleType(element, StringAttr(storage_scope)) if element else tir.HANDLE
     return Var.of(placeholder_value(t, "handle"))
 
 
 def handle_add_byte_offset(handle: PrimExpr, offset: ExprLike) -> PrimExpr:
-    """An address some bytes further on."""
+    """Return an address some bytes further on."""
     values = [handle.ssa, convert(offset).ssa]
     return PrimExpr(tir.CallIntrinOp("handle_add_byte_offset", values, tir.HANDLE).result)
 
@@ -219,7 +219,7 @@ def handle_add_byte_offset(handle: PrimExpr, offset: ExprLike) -> PrimExpr:
 def tvm_access_ptr(
     ptype: PrimExpr | str, data: PrimExpr, offset: ExprLike, extent: ExprLike, rw_mask: ExprLike
 ) -> PrimExpr:
-    """The address of a part of a buffer, whose elements are of `ptype`."""
+    """Return the address of a part of a buffer, whose elements are of `ptype`."""
     element = type_annotation(ptype) if isinstance(ptype, str) else ptype
     values = [element.ssa, data.ssa, *(convert(v).ssa for v in (offset, extent, rw_mask))]
     return PrimExpr(tir.CallIntrinOp("tvm_access_ptr", values, tir.HANDLE).result)

@@ -75,14 +75,14 @@ class BufferVar:
 
 
 def _with_alias(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
-    """A body in which a buffer stands for an address; no statement says so, as in TVM."""
+    """Return a body in which a buffer stands for an address; no statement says so, as in TVM."""
     declaration = DeclBuffer(buffer, body, data=data)
     cast(tir.DeclBufferOp, declaration.op).alias = True
     return declaration
 
 
 def _unflattened(index: ExprLike, dims: Sequence[SymExpr]) -> list[ExprLike]:
-    """The index of each dimension of a number that counts through all of them."""
+    """Return the index of each dimension of a number that counts through all of them."""
     out: list[ExprLike] = []
     rest = tx.convert(index)
     for extent in reversed(dims[1:]):
@@ -132,7 +132,7 @@ class IRBuilder:
             yield var
 
     def while_loop(self, condition: ExprLike) -> AbstractContextManager[None]:
-        """A loop as long as the condition holds."""
+        """Return a loop as long as the condition holds."""
         return self._frame(lambda body: While(condition, body))
 
     def if_scope(self, cond: ExprLike) -> AbstractContextManager[None]:
@@ -155,7 +155,7 @@ class IRBuilder:
         self.emit(lambda body: AttrStmt(node, attr_key, value, body))
 
     def let(self, var_name: str, value: ExprLike) -> tx.Var:
-        """A name for a value, in all that follows in the scope."""
+        """Return a name for a value, in all that follows in the scope."""
         bound = tx.convert(value)
         var = tx.Var(var_name, bound.type)
         self.emit(lambda body: LetStmt(var, bound, body))
@@ -172,15 +172,15 @@ class IRBuilder:
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:
-        """The address of as many elements as the caller says, `<name>_size`: a parameter of `PrimFunc`."""
+        """Return the address of as many elements as the caller says, `<name>_size`: a parameter of `PrimFunc`."""
         return BufferVar(self, decl_buffer([tx.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope))
 
     def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
-        """A buffer by its elements."""
+        """Return a buffer by its elements."""
         return BufferVar(self, buf)
 
     def likely(self, expr: ExprLike) -> PrimExpr:
-        """A condition that mostly holds."""
+        """Return a condition that mostly holds."""
         return likely(expr)
 
     def get(self) -> Stmt:
@@ -191,5 +191,5 @@ class IRBuilder:
 
 
 def create() -> IRBuilder:
-    """A new builder."""
+    """Return a new builder."""
     return IRBuilder()

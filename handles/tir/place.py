@@ -33,7 +33,7 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
 
 
 def _placed(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
-    """The value of an operation whose operands have been placed, but for indices: these are simplified first."""
+    """Return the value of an operation whose operands have been placed, but for indices: these are simplified first."""
     mapped = mapping.get(value)
     if mapped is not None:
         return mapped
@@ -60,13 +60,15 @@ def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
 
 
 def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """Two operands whose types the mapping made different, in one type again."""
+    """Return two operands whose types the mapping made different, in one type again."""
     dtype = promoted(operands[0].type, operands[1].type)
     return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
 
 
 def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """A buffer and indices; constant ones take the dtype of their dimension, which the mapping may have changed."""
+    """Return a buffer and indices; constant ones take the dtype of their dimension, which the mapping may have
+    changed.
+    """
     buffer, *indices = operands
     dims = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
     out = [buffer]

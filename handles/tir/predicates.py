@@ -30,7 +30,9 @@ def check_predicate(predicate: PrimExpr, accessed: Attribute, what: str) -> None
 
 
 def only_index(indices: Sequence[SSAValue]) -> SSAValue:
-    """The index of a buffer of one dimension, for which alone there are predicates. Raises `TiraxError` for others."""
+    """Return the index of a buffer of one dimension, for which alone there are predicates. Raises `TiraxError` for
+    others.
+    """
     if len(indices) != 1:
         raise TiraxError("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
     return indices[0]

@@ -120,7 +120,7 @@ class PrimExpr:
         return None
 
     def astype(self, dtype: DTypeLike) -> PrimExpr:
-        """The expression converted to `dtype`; constants at once."""
+        """Return the expression converted to `dtype`; constants at once."""
         return cast(dtype, self)
 
     def equal(self, other: ExprLike) -> PrimExpr:
@@ -128,11 +128,11 @@ class PrimExpr:
         return equal(self, other)
 
     def asobject(self) -> PrimExpr:
-        """The expression itself: comparisons are expressions already."""
+        """Return the expression itself: comparisons are expressions already."""
         return self
 
     def same_as(self, other: object) -> bool:
-        """Whether both handles stand for the same value; the address of a buffer is the same each time."""
+        """Return whether both handles stand for the same value; the address of a buffer is the same each time."""
         if not isinstance(other, PrimExpr):
             return False
         a, b = self.ssa.owner, other.ssa.owner
@@ -205,7 +205,7 @@ class PrimExpr:
         return self.script()
 
     def script(self, **options: Any) -> str:
-        """The expression as TVMScript; its variables are not declared."""
+        """Return the expression as TVMScript; its variables are not declared."""
         from ...script.printer.fragment import print_expression
 
         return print_expression(self.ssa, **options)
@@ -223,7 +223,7 @@ ExprLike = PrimExpr | Number
 
 
 def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
-    """A value of `dtype` that stands for something defined later: the argument of a block of its own."""
+    """Return a value of `dtype` that stands for something defined later: the argument of a block of its own."""
     value = Block(arg_types=[dtype]).args[0]
     set_name(value, name)
     return value
@@ -248,7 +248,7 @@ class Var(PrimExpr):
 
     @classmethod
     def of(cls, placeholder: SSAValue) -> Var:
-        """The variable that a placeholder stands for."""
+        """Return the variable that a placeholder stands for."""
         var = cls.__new__(cls)
         var.ssa = placeholder
         return var
@@ -285,7 +285,7 @@ class SizeVar(PrimExpr):
 
 
 def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
-    """A constant. Without a dtype: that of a numpy scalar; float32, int32 or bool as the Python value is."""
+    """Return a constant. Without a dtype: that of a numpy scalar; float32, int32 or bool as the Python value is."""
     if isinstance(value, np.generic):
         dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
@@ -315,7 +315,7 @@ _BFLOAT16_MAX = 3.3895313892515355e38
 
 
 def max_value(dtype: DTypeLike) -> PrimExpr:
-    """The greatest finite value of a dtype."""
+    """Return the greatest finite value of a dtype."""
     element = _type(dtype)
     if is_float(element):
         return const(_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
@@ -323,7 +323,7 @@ def max_value(dtype: DTypeLike) -> PrimExpr:
 
 
 def min_value(dtype: DTypeLike) -> PrimExpr:
-    """The least finite value of a dtype."""
+    """Return the least finite value of a dtype."""
     element = _type(dtype)
     if is_float(element):
         return const(-_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
@@ -336,7 +336,9 @@ def infinity(dtype: DTypeLike) -> PrimExpr:
 
 
 def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
-    """A Python number or an expression as an expression; a number takes the dtype of `like` where that can hold it."""
+    """Return a Python number or an expression as an expression; a number takes the dtype of `like` where that can
+    hold it.
+    """
     if isinstance(value, PrimExpr):
         return value
     number = getattr(value, "item", None)
@@ -368,7 +370,9 @@ def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
 
 
 def promoted(a: Attribute, b: Attribute) -> Attribute:
-    """The dtype that operands of two dtypes are converted to: a float's first, then the wider, then the unsigned."""
+    """Return the dtype that operands of two dtypes are converted to: a float's first, then the wider, then the
+    unsigned.
+    """
     for x, y in ((a, b), (b, a)):
         if is_float(x) and not is_float(y):
             return x
@@ -380,7 +384,7 @@ def promoted(a: Attribute, b: Attribute) -> Attribute:
 
 
 def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
-    """Two operands converted to one dtype; a scalar beside a vector becomes one of as many lanes.
+    """Return two operands converted to one dtype; a scalar beside a vector becomes one of as many lanes.
 
     Raises `DTypeError` for vectors of different lengths.
     """
@@ -394,7 +398,7 @@ def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
 
 
 def _with_lanes(x: PrimExpr, like: PrimExpr) -> PrimExpr:
-    """A scalar in as many lanes as `like` has."""
+    """Return a scalar in as many lanes as `like` has."""
     lanes, expected = lanes_of(x.type), lanes_of(like.type)
     if 1 != lanes != expected != 1:
         raise DTypeError("vectors of different lengths", expected=like.dtype, found=x.dtype)
@@ -466,7 +470,7 @@ _div, _and, _or = (BINARY[n] for n in ("div", "and", "or"))
 
 
 def div(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """The quotient; of integers truncated (C's division)."""
+    """Return the quotient; of integers truncated (C's division)."""
     return _div(a, b)
 
 
@@ -474,7 +478,9 @@ truncdiv = div
 
 
 def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """The quotient of floating point numbers. Raises `DTypeError` for two integers, which divide in several ways."""
+    """Return the quotient of floating point numbers. Raises `DTypeError` for two integers, which divide in several
+    ways.
+    """
     x, y = match_types(a, b)
     if not is_float(x.type):
         raise DTypeError(
@@ -484,13 +490,13 @@ def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
 
 
 def truth(value: ExprLike) -> PrimExpr:
-    """A value as a condition: whether it is not 0."""
+    """Return a value as a condition: whether it is not 0."""
     x = convert(value)
     return x if scalar_of(x.type) == i1 else not_equal(x, 0)
 
 
 def logical_and(*args: ExprLike) -> PrimExpr:
-    """Whether all hold."""
+    """Return whether all hold."""
     out = truth(args[0])
     for a in args[1:]:
         out = _and(out, truth(a))
@@ -498,12 +504,12 @@ def logical_and(*args: ExprLike) -> PrimExpr:
 
 
 def all_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Whether all hold. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    """Return whether all hold. Raises `OperandError` for none, `DTypeError` for what is not bool."""
     return logical_and(*_booleans(args))
 
 
 def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Whether one holds. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    """Return whether one holds. Raises `OperandError` for none, `DTypeError` for what is not bool."""
     return logical_or(*_booleans(args))
 
 
@@ -518,7 +524,7 @@ def _booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
 
 
 def logical_or(*args: ExprLike) -> PrimExpr:
-    """Whether one holds."""
+    """Return whether one holds."""
     out = truth(args[0])
     for a in args[1:]:
         out = _or(out, truth(a))
@@ -526,7 +532,7 @@ def logical_or(*args: ExprLike) -> PrimExpr:
 
 
 def logical_not(value: ExprLike) -> PrimExpr:
-    """Whether it does not hold."""
+    """Return whether it does not hold."""
     x = truth(value)
     if x.constant is not None:
         return const(not x.constant, i1)
@@ -534,7 +540,7 @@ def logical_not(value: ExprLike) -> PrimExpr:
 
 
 def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
-    """A pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
+    """Return a pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
     values = [convert(a).ssa for a in args]
     return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, _type(dtype)).result)
 
@@ -591,7 +597,7 @@ def abs_(value: ExprLike) -> PrimExpr:
 
 
 def isnan(value: ExprLike) -> PrimExpr:
-    """Whether x is NaN; never for integers."""
+    """Return whether x is NaN; never for integers."""
     x = convert(value)
     truth = tir.with_lanes(i1, x.type)
     if not is_float(scalar_of(x.type)):
@@ -600,7 +606,7 @@ def isnan(value: ExprLike) -> PrimExpr:
 
 
 def isinf(value: ExprLike) -> PrimExpr:
-    """Whether x is infinite; never for integers."""
+    """Return whether x is infinite; never for integers."""
     x = convert(value)
     if not is_float(x.type):
         return const(False, i1)
@@ -608,7 +614,7 @@ def isinf(value: ExprLike) -> PrimExpr:
 
 
 def isfinite(value: ExprLike) -> PrimExpr:
-    """Whether x is neither infinite nor NaN; always for integers."""
+    """Return whether x is neither infinite nor NaN; always for integers."""
     x = convert(value)
     if not is_float(x.type):
         return const(True, i1)
@@ -640,7 +646,7 @@ def _check_shift(x: PrimExpr, by: PrimExpr) -> None:
 
 
 def _wrapped(value: int, dtype: Attribute) -> PrimExpr:
-    """A constant of as many bits as `dtype` has."""
+    """Return a constant of as many bits as `dtype` has."""
     if dtype == i1:
         return const(value & 1, dtype)
     low, high = _integer_range(dtype)
@@ -696,12 +702,12 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
 
 
 def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
-    """An element of a buffer."""
+    """Return an element of a buffer."""
     return PrimExpr(tir.LoadOp(buffer, [index_of(i).ssa for i in indices]).result)
 
 
 def index_of(value: ExprLike) -> PrimExpr:
-    """An expression as an index: a bool, and what has less than a byte, is converted.
+    """Return an expression as an index: a bool, and what has less than a byte, is converted.
 
     Raises `DTypeError` for what is no integer.
     """
@@ -727,7 +733,7 @@ _EXPRESSIONS = frozenset((*tir.EXPRESSION_OPS, ValueOp))
 
 
 def same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are the same expression, read as trees; buffers and lets are themselves only."""
+    """Return whether two values are the same expression, read as trees; buffers and lets are themselves only."""
     a, b = origin(a), origin(b)
     if a is b:
         return True
@@ -746,7 +752,7 @@ _INDEX_TYPES = (i32, i64)
 
 
 def _is_closed(value: SSAValue) -> bool:
-    """Whether an expression is made of detached operations alone: it has no variables."""
+    """Return whether an expression is made of detached operations alone: it has no variables."""
     op = value.owner
     if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
         return False
@@ -754,39 +760,41 @@ def _is_closed(value: SSAValue) -> bool:
 
 
 def is_free(value: SSAValue) -> bool:
-    """Whether a value is an integer `Var` by itself, which nothing defines."""
+    """Return whether a value is an integer `Var` by itself, which nothing defines."""
     return isinstance(value.owner, _Free) and isinstance(value.type, IntegerType)
 
 
 def with_names(expr: SymExpr) -> SymExpr:
-    """The expression over symbolic variables by their names, in the places of `Var`s."""
+    """Return the expression over symbolic variables by their names, in the places of `Var`s."""
     free = {v: named_var(v) for v in expr.free_vars() if v.value is not None and is_free(v.value)}
     return expr.substitute(free) if free else expr
 
 
 def named_var(var: sym.Var) -> sym.Var:
-    """The variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
+    """Return the variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
     if isinstance(var.name, str):
         return var
     return sym.Var(name_of(var.name) or "n", var.dtype)
 
 
 def _named(expr: PrimExpr) -> SymExpr:
-    """The expression over symbolic variables by their names."""
+    """Return the expression over symbolic variables by their names."""
     symbolic = as_sym(expr)
     return symbolic.substitute({v: named_var(v) for v in symbolic.free_vars()})
 
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
-    """An integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA value."""
+    """Return an integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA
+    value.
+    """
     return sym_expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
 
 
 def from_sym(expr: SymExpr) -> PrimExpr:
-    """A symbolic expression as a scalar expression: the inverse of `as_sym`."""
+    """Return a symbolic expression as a scalar expression: the inverse of `as_sym`."""
     return PrimExpr(Materializer(lambda op: None)(expr))
 
 
 def simplified(expr: PrimExpr) -> PrimExpr:
-    """An index expression in canonical form (`i + 4 - 4` is `i`)."""
+    """Return an index expression in canonical form (`i + 4 - 4` is `i`)."""
     return from_sym(as_sym(expr)) if expr.type in _INDEX_TYPES else expr

@@ -74,11 +74,12 @@ class PrimFunc(BaseFunc):
         return stmt_of(self.op) if has_root_block(list(block.ops)) else body_of(block)
 
     def with_body(self, new_body: Stmt, span: object = None) -> PrimFunc:
-        """The function with another body, a copy of `new_body`; it belongs to no module yet."""
+        """Return the function with another body, a copy of `new_body`; it belongs to no module yet."""
         return _with_body(self, new_body)
 
     def specialize(self, param_map: Mapping[Any, Any]) -> PrimFunc:
-        """The function for some parameters: scalars by expressions, which drops them, buffers by such of other shapes.
+        """Return the function for some parameters: scalars by expressions, which drops them, buffers by such of other
+        shapes.
 
         Raises `TiraxError` for what is no parameter, and `ShapeError` where a buffer does not fit the parameter.
         """
@@ -127,7 +128,7 @@ def _function_op(
     buffer_map: Mapping[Any, Buffer],
     attrs: Mapping[str, Any],
 ) -> tir.FuncOp:
-    """The operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
+    """Return the operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
     own_attrs = dict(attrs)
     symbol = own_attrs.pop("global_symbol", None)
     buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
@@ -190,7 +191,7 @@ def _is_plain_root(op: tir.BlockOp) -> bool:
 
 
 def _with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
-    """A function with the parameters of `func`."""
+    """Return a function with the parameters of `func`."""
     old = cast(tir.FuncOp, func.op)
     block = Block(arg_types=[p.type for p in old.params])
     mapping: dict[SSAValue, SSAValue] = dict(zip(old.params, block.args, strict=True))
@@ -212,7 +213,7 @@ def _with_region(old: tir.FuncOp, block: Block, handle_names: Any) -> tir.FuncOp
 
 
 def _specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
-    """A copy of `func` in which what `param_map` names is known."""
+    """Return a copy of `func` in which what `param_map` names is known."""
     old = cast(tir.FuncOp, func.op)
     symbols: dict[Var, SymExpr] = {}
     dropped: dict[SSAValue, PrimExpr] = {}
@@ -237,7 +238,7 @@ def _specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
 
 
 def _parameter(func: tir.FuncOp, key: Any) -> SSAValue:
-    """The parameter that a handle on it, or on its buffer, or its name stands for."""
+    """Return the parameter that a handle on it, or on its buffer, or its name stands for."""
     for param in func.params:
         same = isinstance(key, Param | Buffer) and key.ssa is param
         if same or (isinstance(key, str | SizeVar) and name_of(param) == (key if isinstance(key, str) else key.name)):

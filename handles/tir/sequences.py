@@ -14,5 +14,5 @@ def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
 
 
 def stmt_list(stmt: Stmt) -> list[Stmt]:
-    """The statements of a sequence, sequences in it taken apart."""
+    """Return the statements of a sequence, sequences in it taken apart."""
     return [s for inner in stmt for s in stmt_list(inner)] if isinstance(stmt, SeqStmt) else [stmt]

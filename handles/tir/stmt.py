@@ -78,12 +78,12 @@ def _view(cls: type[Stmt], op: Operation) -> Any:
 
 
 def stmt_of(op: Operation) -> Stmt:
-    """The handle on a statement, of TVM's class of it."""
+    """Return the handle on a statement, of TVM's class of it."""
     return _view(_CLASSES.get(type(op), Stmt), op)
 
 
 def opens_scope(op: Operation) -> bool:
-    """Whether all that follows is the body of a statement."""
+    """Return whether all that follows is the body of a statement."""
     return issubclass(_CLASSES.get(type(op), Stmt), _Named)
 
 
@@ -93,7 +93,7 @@ def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
 
 
 def statements_in(block: IRBlock) -> list[Operation]:
-    """The statements of a block, without the expressions that they use and buffers that nothing declares."""
+    """Return the statements of a block, without the expressions that they use and buffers that nothing declares."""
     return [op for op in block.ops if _is_statement(op)]
 
 
@@ -109,7 +109,7 @@ def _after(op: Operation) -> Iterator[Operation]:
 
 
 def sequence(ops: Sequence[Operation]) -> Stmt:
-    """One statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
+    """Return one statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
     if not ops:
         return Evaluate(0)
     return stmt_of(ops[0]) if len(_until_scope(ops)) == 1 else SeqStmt.of(ops)
@@ -148,7 +148,7 @@ class SeqStmt(Stmt):
 
     @classmethod
     def of(cls, ops: Sequence[Operation]) -> SeqStmt:
-        """The handle on operations that follow each other in a block."""
+        """Return the handle on operations that follow each other in a block."""
         seq = cls.__new__(cls)
         seq._ops, seq.op = list(ops), ops[0]
         return seq
@@ -593,7 +593,7 @@ class Block(BlockBase):
         self._set(lambda block: tir.BlockOp(name_hint, iters, Region(inner), annotations=_attributes(annotations)))
 
     def script(self, **options: Any) -> str:
-        """The block as TVMScript, without the values of its iterators: `with T.block("C", no_realize=True):`."""
+        """Return the block as TVMScript, without the values of its iterators: `with T.block("C", no_realize=True):`."""
         from ...script.printer import fragment
 
         return fragment.print_block(cast(tir.BlockOp | tir.FuncOp, self.op), **options)
@@ -642,7 +642,7 @@ class Block(BlockBase):
         return {k: self._with_buffers(v) for k, v in notes.items()}
 
     def _with_buffers(self, value: Any) -> Any:
-        """A value of an annotation, in which buffers that the block reads are handles."""
+        """Return a value of an annotation, in which buffers that the block reads are handles."""
         if isinstance(value, list):
             return [self._with_buffers(v) for v in cast("list[Any]", value)]
         return self.reads[value.index.data].buffer if isinstance(value, tir.ReadBufferAttr) else value
@@ -722,7 +722,7 @@ _CLASSES: dict[type[Operation], type[Stmt]] = {
 
 
 def operations_of(stmt: Stmt) -> list[Operation]:
-    """The operations of a statement: several of a sequence, those that follow too where they are its body."""
+    """Return the operations of a statement: several of a sequence, those that follow too where they are its body."""
     if isinstance(stmt, SeqStmt):
         return list(stmt._ops)
     if opens_scope(stmt.op):
@@ -756,7 +756,7 @@ def _yielding(value: ExprLike) -> Region:
 
 
 def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> Region:
-    """A region of a copy of `body`, whose arguments take the place of `variables`."""
+    """Return a region of a copy of `body`, whose arguments take the place of `variables`."""
     block = IRBlock(arg_types=[v.type for v in variables])
     inner = dict(mapping or {})
     for variable, arg in zip(variables, block.args, strict=True):
@@ -768,7 +768,7 @@ def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAVal
 
 
 def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValue:
-    """A bound of a loop: a symbolic expression where it is one of named variables, else a value."""
+    """Return a bound of a loop: a symbolic expression where it is one of named variables, else a value."""
     expr = tx.convert(value, like)
     if not isinstance(expr.type, IntegerType):
         raise TiraxError("a bound of a loop is an integer", found=expr.dtype)

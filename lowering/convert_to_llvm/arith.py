@@ -58,7 +58,7 @@ def _constant(op: arith.ConstantOp, at: Lowerer) -> Values:
 
 
 def _dense(value: DenseIntOrFPElementsAttr[Any], type: Attribute) -> Attribute:
-    """A dense constant whose attribute has the converted type (index elements are eight bytes, as i64's are)."""
+    """Return a dense constant whose attribute has the converted type (an index element takes eight bytes, like i64)."""
     if not is_vector(type):
         raise UnsupportedError(f"a dense constant of {type} is not a value in LLVM", expected="a vector")
     return value if value.type == type else DenseIntOrFPElementsAttr(cast(Any, type), value.data)
@@ -87,7 +87,7 @@ def _float(target: type[Operation]) -> ConversionRule:
 
 
 def float_intrinsic(name: str, kinds: tuple[type, ...] = (BFloat16Type,)) -> ConversionRule:
-    """A rule that calls the LLVM intrinsic `name` on the operands; elements of `kinds` go through f32."""
+    """Return a rule that calls the LLVM intrinsic `name` on the operands; elements of `kinds` are computed in f32."""
 
     def rule(op: Operation, at: Lowerer) -> Values:
         fastmath = fastmath_of(op)
@@ -149,7 +149,9 @@ def _index_cast(extension: type[Operation]) -> ConversionRule:
 
 
 def _int_to_float(target: type[Operation]) -> ConversionRule:
-    """f16 and bf16 are rounded once: through f64, which holds every integer of up to 53 bits."""
+    """Return a rule for conversions to float that round f16 and bf16 once, through f64, which holds every integer of
+    up to 53 bits.
+    """
 
     def rule(op: Operation, at: Lowerer) -> Values:
         value, type = op.operands[0], op.results[0].type
@@ -183,7 +185,7 @@ def _truncf(op: Operation, at: Lowerer) -> Values:
 
 
 def _divide(op: Operation, at: Lowerer, divide: type[Operation], remainder: type[Operation]) -> tuple[SSAValue, ...]:
-    """(quotient, remainder, whether the remainder is not zero)"""
+    """Return the quotient, the remainder, and an i1 that is true if the remainder is not zero."""
     lhs, rhs = op.operands
     rest = at.integer_binary(remainder, lhs, rhs)
     flag = with_element(lhs.type, i1)
@@ -191,7 +193,9 @@ def _divide(op: Operation, at: Lowerer, divide: type[Operation], remainder: type
 
 
 def _signed_rounding(predicate: str, step: type[Operation]) -> ConversionRule:
-    """sdiv, corrected by one where the division leaves a rest and the signs of rest and divisor differ (or agree)."""
+    """Return a rule for sdiv, adjusted by one if the remainder is not zero and its sign differs from the divisor's
+    (or agrees with it).
+    """
 
     def rule(op: Operation, at: Lowerer) -> Values:
         quotient, rest, inexact = _divide(op, at, llvm.SDivOp, llvm.SRemOp)

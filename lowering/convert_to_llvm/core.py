@@ -1,8 +1,8 @@
-"""The state that the rules of one lowering share, and the small vocabulary in which they are written.
+"""The state that the rules of one lowering share, and the helpers in which they are written.
 
 A rule takes an operation and a `Lowerer`, inserts LLVM operations before the operation and returns the values that
-replace its results; the driver does the replacing. A rule sees operands of converted types (`index` is i64, a memref is
-a pointer); the memref type that a value had is `at.memref_type(value)`.
+replace its results; the driver does the replacing. A rule sees operands of converted types (`index` is i64, a memref
+is a pointer); the original memref type of a value is `at.memref_type(value)`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _predicates = {i: IntegerAttr(i, i64) for i in range(16)}
 
 
 def fastmath_of(op: Operation) -> llvm.FastMathAttr:
-    """The LLVM fast-math flags of an operation of arith, math or vector."""
+    """Return the LLVM fast-math flags of an operation of arith, math or vector."""
     flags = op.properties.get("fastmath")
     if flags is None:
         return NO_FASTMATH
@@ -65,18 +65,20 @@ def _string(text: str) -> StringAttr:
 
 @lru_cache(maxsize=1024)
 def dense_i32(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    """An `array<i32: …>`; making one costs more than making the operation that it is for."""
+    """Return `array<i32: …>`, cached: creating the attribute costs more than creating the operation that uses it."""
     return DenseArrayBase.from_list(i32, values)
 
 
 @lru_cache(maxsize=4096)
 def integer_attr(value: int, width: int) -> IntegerAttr[IntegerType]:
-    """An integer as an attribute of the type of `width` bits."""
+    """Return an integer as an attribute of the type of `width` bits."""
     return IntegerAttr(value, IntegerType(width))
 
 
 class Lowerer:
-    """What the rules use: where to insert (`anchor`), what a pointer used to be, which symbols the module declares."""
+    """The state of a lowering: the insertion point (`anchor`), the memref types of pointers, the symbols that the
+    module declares.
+    """
 
     def __init__(self, declared: dict[str, llvm.LLVMFunctionType]):
         self.anchor: Operation | None = None
@@ -104,49 +106,49 @@ class Lowerer:
         return self.insert(op).results[0]
 
     def memref_type(self, value: SSAValue) -> MemRefType[Attribute]:
-        """The memref type that the pointer `value` had before its type was converted."""
+        """Return the memref type that the pointer `value` had before its type was converted."""
         known = self.memrefs.get(value)
         if known is None:
             raise UnsupportedError(f"a memref was expected, but the value is a bare {value.type}")
         return known
 
     def integer(self, value: int, type: Attribute = i64) -> SSAValue:
-        """An integer constant; for a vector type the same value in each lane."""
+        """Insert an integer constant; for a vector type the same value in each lane."""
         if is_vector(type):
             vector = cast("VectorType[IntegerType]", type)
             return self.constant(DenseIntOrFPElementsAttr.from_list(vector, [value]), type)
         return self.constant(integer_attr(value, cast(IntegerType, type).width.data), type)
 
     def floating(self, value: float, type: Attribute) -> SSAValue:
-        """A float constant; for a vector type the same value in each lane."""
+        """Insert a float constant; for a vector type the same value in each lane."""
         if is_vector(type):
             vector = cast("VectorType[Any]", type)
             return self.constant(DenseIntOrFPElementsAttr.from_list(vector, [value]), type)
         return self.constant(FloatAttr(value, cast(Any, type)), type)
 
     def constant(self, value: Attribute, type: Attribute) -> SSAValue:
-        """A constant of an attribute."""
+        """Insert a constant with the attribute `value`."""
         return self.value(make(llvm.ConstantOp, result_types=(type,), properties={"value": value}))
 
     def integer_binary(
         self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, flags: Attribute | None = None
     ) -> SSAValue:
-        """An integer operation of the llvm dialect; `flags` are its overflow flags."""
+        """Insert an integer operation of the llvm dialect; `flags` are its overflow flags."""
         properties = {} if flags is None else {"overflowFlags": flags}
         return self.value(make(op, (lhs, rhs), result_types=(lhs.type,), properties=properties))
 
     def float_binary(
         self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, fastmath: Attribute = NO_FASTMATH
     ) -> SSAValue:
-        """A float operation of the llvm dialect."""
+        """Insert a float operation of the llvm dialect."""
         return self.value(make(op, (lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": fastmath}))
 
     def cast(self, op: type[Operation], value: SSAValue, type: Attribute) -> SSAValue:
-        """A conversion of the llvm dialect."""
+        """Insert a conversion of the llvm dialect."""
         return self.value(make(op, (value,), result_types=(type,)))
 
     def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue, type: Attribute) -> SSAValue:
-        """An integer comparison with a result of `type` (i1, or one i1 for each lane)."""
+        """Insert an integer comparison with a result of `type` (i1, or one i1 per lane)."""
         index = llvm.ICmpPredicateFlag(predicate).to_int()
         return self.value(
             make(llvm.ICmpOp, (lhs, rhs), result_types=(type,), properties={"predicate": _predicates[index]})
@@ -155,7 +157,7 @@ class Lowerer:
     def intrinsic(
         self, name: str, args: Sequence[SSAValue], type: Attribute | None, fastmath: llvm.FastMathAttr = NO_FASTMATH
     ) -> Sequence[SSAValue]:
-        """A call of the LLVM intrinsic `name` without its type suffix, which LLVM adds by itself."""
+        """Insert a call of the LLVM intrinsic `name`, written without its type suffix, which LLVM adds."""
         op = make(
             llvm.CallIntrinsicOp,
             args,
@@ -170,12 +172,12 @@ class Lowerer:
         return self.insert(op).results
 
     def call(self, symbol: str, args: Sequence[SSAValue], type: Attribute | None) -> Sequence[SSAValue]:
-        """A call of the C function `symbol`, which is declared in the module when it is not there yet."""
+        """Insert a call of the C function `symbol`, which is declared in the module if necessary."""
         self.declared.setdefault(symbol, llvm.LLVMFunctionType([a.type for a in args], type))
         return self.insert(make_call(args, type, SymbolRefAttr(symbol))).results
 
     def gep(self, base: SSAValue, index: SSAValue | int, element: Attribute) -> SSAValue:
-        """The address of element `index` of the array of `element` at `base`."""
+        """Insert the address of element `index` of the array of `element` at `base`."""
         if isinstance(index, int) and not -(2**31) < index < 2**31:
             index = self.integer(index)
         static = isinstance(index, int)
@@ -204,7 +206,7 @@ Rules = dict[type[Operation], ConversionRule]
 
 
 def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRefAttr | None) -> llvm.CallOp:
-    """An `llvm.call`; without a callee the first argument is the pointer that is called."""
+    """Return an `llvm.call`; without a callee, the first argument is the function pointer."""
     properties: dict[str, Attribute] = {
         "fastmathFlags": NO_FASTMATH,
         "CConv": _CCC,
@@ -218,7 +220,7 @@ def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRe
 
 
 def known_integer(value: SSAValue) -> int | None:
-    """The integer that `value` is, where it is a constant of the llvm dialect."""
+    """Return the integer if `value` is a constant of the llvm dialect, else None."""
     owner = value.owner
     if isinstance(owner, llvm.ConstantOp) and is_integer_attr(owner.value):
         return owner.value.value.data

@@ -1,8 +1,8 @@
 """`convert-to-llvm`: lower the bodies of functions to the llvm dialect.
 
-For each function: structured control flow to blocks (`scf.py`), the types of all values converted in place, then each
-operation replaced by the rule for its class. Nothing is searched twice, and no pattern rewriter is used: xDSL's type
-conversion takes seconds on large modules.
+For each function, structured control flow becomes blocks (`scf.py`), the types of all values are converted in place,
+and each operation is replaced by the rule for its class. Each operation is visited once and no pattern rewriter is
+used: xDSL's type conversion takes seconds on large modules.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOWERED_DIALECTS = frozenset(("llvm", "llvm_extras"))
 
 
 def _convert_types(region: Region, at: Lowerer) -> None:
-    """Convert the types of all values in place, remembering of which memref type a pointer was."""
+    """Convert the types of all values in place, and record the memref type of each pointer."""
     for block in region.blocks:
         for value in block.args:
             _convert_value(value, at)
@@ -60,7 +60,7 @@ def _convert_value(value: SSAValue, at: Lowerer) -> None:
 
 
 def _pass_bits(blocks: Sequence[Block], at: Lowerer) -> None:
-    """What branches hand over as bf16 is its bits (see `floats.py`); within a block it is a float again."""
+    """Pass bf16 block arguments as their bits (see `floats.py`); within a block the value is a float again."""
     for block in blocks:
         at.anchor = block.first_op
         for value in block.args:
@@ -83,7 +83,9 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
 
 
 def _with_memref_type(pointer: SSAValue, type: MemRefType[Attribute], at: Lowerer) -> SSAValue:
-    """The pointer as a memref of `type`; another value of the same address where it is one of another type already."""
+    """Return the pointer recorded as a memref of `type`; a new value for the same address if it already has another
+    memref type.
+    """
     if at.memrefs.setdefault(pointer, type) != type:
         pointer = at.gep(pointer, 0, i8)
         at.memrefs[pointer] = type
@@ -91,12 +93,12 @@ def _with_memref_type(pointer: SSAValue, type: MemRefType[Attribute], at: Lowere
 
 
 def _is_supported(kind: type[Operation]) -> bool:
-    """Whether operations of a class can be lowered, or already are."""
+    """Return whether operations of a class can be lowered or already are LLVM operations."""
     return kind in RULES or kind.dialect_name() in _LOWERED_DIALECTS
 
 
 def lower_body(body: Region, at: Lowerer, returns_status: bool = False) -> list[str]:
-    """Lower all operations of a function's body; the names of those that have no rule."""
+    """Lower all operations of a function's body; return the names of those without a rule."""
     first = body.first_block
     if first is None:
         return []
@@ -127,10 +129,11 @@ def lower_body(body: Region, at: Lowerer, returns_status: bool = False) -> list[
 
 @dataclass(frozen=True)
 class ConvertToLLVM(ModulePass):
-    """func, scf, cf, arith, math, memref and vector become the llvm dialect (conventions: the files of this package).
+    """Convert func, scf, cf, arith, math, memref and vector to the llvm dialect (conventions: the files of this
+    package).
 
-    Raises `UnsupportedError` that names every operation without a lowering, before any function with one is changed
-    further than from scf to cf.
+    Raises `UnsupportedError` that lists every operation without a lowering; a function with such an operation has at
+    most been lowered from scf to cf by then.
     """
 
     name = "convert-to-llvm"
@@ -178,7 +181,7 @@ def _lower_function(function: llvm.FuncOp, declared: dict[str, llvm.LLVMFunction
 
 @contextmanager
 def _noting(where: str | Callable[[], str]) -> Generator[None, None, None]:
-    """Add a note that says where to a diagnostic that is raised inside."""
+    """Add a note about the location to a diagnostic raised inside."""
     try:
         yield
     except TiraxError as error:
@@ -200,7 +203,7 @@ def _raise_missing(missing: dict[str, list[str]]) -> None:
 
 
 def _declare(module: Block, declared: dict[str, llvm.LLVMFunctionType]) -> None:
-    """Declare the C functions that were called and are not in the module yet."""
+    """Declare the C functions that are called and not yet in the module."""
     present = {op.sym_name.data for op in module.ops if isinstance(op, llvm.FuncOp)}
     for symbol, type in declared.items():
         if symbol not in present:

@@ -1,12 +1,12 @@
-"""Functions that end where an operation fails: where memory runs out, or a function that they call says so.
+"""Exits of functions on failure: when an allocation fails, or when a callee returns an error status.
 
     %p = memref.alloc(%n)                 ->  %p = memref.alloc(%n);  cond_br %p != null, ^next, ^failed
                                               ^failed: memref.dealloc of what lives;  return -(KiB of %n)
     %s = func.call @f(…) {tirax.may_fail} ->  …;  cond_br %s >= 0, ^next, ^failed
                                               ^failed: memref.dealloc of what lives;  return %s
 
-A function with the attribute `tirax.returns_status` returns an i32, as `lowering.tir_to_scf` says. Others cannot report
-that they failed: in these the process ends by a trap rather than with a write to memory that is not theirs.
+A function with the attribute `tirax.returns_status` returns an i32 status, see `lowering.tir_to_scf`. Others cannot
+report a failure: they trap, which is better than writing to memory they do not own.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .types import byte_size
 RETURNS_STATUS, MAY_FAIL = "tirax.returns_status", "tirax.may_fail"
 _NE, _SGE = IntegerAttr(1, i64), IntegerAttr(5, i64)
 _MOST_ELEMENTS, _MOST_KIB = 1 << 40, (1 << 31) - 2
-"""What is missing is reported up to this: 2 TiB."""
+"""Caps of the reported size of a failed allocation: 2 TiB."""
 
 Failure = tuple[Operation, tuple[SSAValue, ...]]
-"""An operation that may fail, and the buffers that live there."""
+"""An operation that may fail, and the heap buffers that are live there."""
 
 
 def failures(region: Region, live: tuple[SSAValue, ...] = ()) -> Iterator[Failure]:
-    """The operations of structured code that may fail, in order."""
+    """Yield the operations of structured code that may fail, in order."""
     for block in region.blocks:
         here = live
         for op in block.ops:
@@ -49,7 +49,9 @@ def failures(region: Region, live: tuple[SSAValue, ...] = ()) -> Iterator[Failur
 
 
 def end_at_failures(failing: Sequence[Failure], returns_status: bool) -> None:
-    """Let a function end where one of these operations fails; its control flow is blocks and branches."""
+    """Branch to an exit block after each of these operations if it failed. The body must already be blocks and
+    branches.
+    """
     for op, live in reversed(failing):  # so that what follows an operation is moved once
         block = cast(Block, op.parent)
         following, failed = _split_after(op, block), Block()
@@ -70,7 +72,7 @@ def end_at_failures(failing: Sequence[Failure], returns_status: bool) -> None:
 
 
 def _split_after(op: Operation, block: Block) -> Block:
-    """A new block, behind its block, of what follows an operation."""
+    """Move everything after an operation into a new block placed after its block; return the new block."""
     rest = Block()
     following = op.next_op
     while following is not None:
@@ -93,7 +95,7 @@ def _binary(block: Block, kind: type[Operation], a: SSAValue, b: int) -> SSAValu
 
 
 def _holds(op: Operation, block: Block) -> SSAValue:
-    """Whether an operation did what it should."""
+    """Insert an i1 that is true if an operation succeeded."""
     result, predicate = op.results[0], _SGE
     if isinstance(op, memref.AllocOp):
         address = memref.ExtractAlignedPointerAsIndexOp.build(operands=[result], result_types=[IndexType()])
@@ -104,7 +106,7 @@ def _holds(op: Operation, block: Block) -> SSAValue:
 
 
 def _status(op: Operation, block: Block) -> SSAValue:
-    """The status that an operation which failed gives its function."""
+    """Insert the status that the function returns after a failed operation."""
     if not isinstance(op, memref.AllocOp):
         return op.results[0]
     size = _binary(block, arith.MuliOp, _elements(op, block), byte_size(element_type(op.memref.type)))
@@ -115,7 +117,7 @@ def _status(op: Operation, block: Block) -> SSAValue:
 
 
 def _elements(op: memref.AllocOp, block: Block) -> SSAValue:
-    """About how many elements were to be allocated."""
+    """Insert the number of elements to allocate, approximately."""
     known = 1
     for extent in op.memref.type.get_shape():
         known *= extent if extent >= 0 else 1

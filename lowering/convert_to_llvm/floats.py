@@ -1,7 +1,7 @@
-"""Narrow floats: bf16 arithmetic goes through f32, and conversions to bf16 and from f64 to f16 round once.
+"""Narrow floats: bf16 arithmetic is done in f32, and conversions to bf16 and from f64 to f16 round once.
 
-LLVM would call a run-time library (`__truncsfbf2`, …) that is not there in every process, and the AVX-512 instruction
-for bf16 flushes denormals. A few integer operations are exact everywhere.
+LLVM would call a runtime library (`__truncsfbf2`, …) that is not linked into every process, and the AVX-512
+instruction for bf16 flushes denormals. A few integer operations are exact everywhere.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
 
 
 def is_narrow(type: Attribute, kinds: tuple[type, ...] = (BFloat16Type,)) -> bool:
-    """Whether the elements of `type` are of one of the float `kinds`."""
+    """Return whether the element type of `type` is one of the float `kinds`."""
     return isinstance(element_type(type), kinds)
 
 
 def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """`cond ? lhs : rhs`, with an i1 or one i1 for each lane."""
+    """Insert `cond ? lhs : rhs`, with an i1 or one i1 per lane."""
     op = llvm.SelectOp if cond.type == i1 else llvm_extras.SelectOp
     bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
     properties: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
@@ -46,19 +46,21 @@ def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValu
 
 
 def narrow_bits(at: Lowerer, value: SSAValue) -> SSAValue:
-    """bfloat16 as its bits: without AVX-512 LLVM takes vectors of it apart, and converts the lanes by a library."""
+    """Insert a bitcast of bfloat16 to integers: without AVX-512, LLVM scalarizes vectors of it and calls a library to
+    convert the lanes.
+    """
     if is_narrow(value.type):
         return at.cast(llvm.BitcastOp, value, with_element(value.type, i16))
     return value
 
 
 def from_narrow_bits(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """A value of `type` of what `narrow_bits` gave."""
+    """Insert the inverse of `narrow_bits`: a value of `type`."""
     return value if value.type == type else at.cast(llvm.BitcastOp, value, type)
 
 
 def extend(at: Lowerer, value: SSAValue, element: Attribute) -> SSAValue:
-    """`value` as the wider float `element`."""
+    """Insert the extension of `value` to the wider float `element`."""
     if not is_narrow(value.type):
         return at.cast(llvm.FPExtOp, value, with_element(value.type, element))
     wide = _from_bf16(at, value)
@@ -66,7 +68,7 @@ def extend(at: Lowerer, value: SSAValue, element: Attribute) -> SSAValue:
 
 
 def _from_bf16(at: Lowerer, value: SSAValue) -> SSAValue:
-    """bf16 to f32: the upper half of its bits. LLVM may call a library even to extend lanes."""
+    """Extend bf16 to f32 by shifting its bits to the upper half. LLVM may call a library even to extend lanes."""
     integer = with_element(value.type, i32)
     upper = at.cast(llvm.ZExtOp, narrow_bits(at, value), integer)
     bits = at.integer_binary(llvm.ShlOp, upper, at.integer(16, integer))
@@ -74,7 +76,7 @@ def _from_bf16(at: Lowerer, value: SSAValue) -> SSAValue:
 
 
 def truncate(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """`value` rounded once to the narrower float `type` (nearest, ties to even)."""
+    """Insert `value` rounded once to the narrower float `type` (to nearest, ties to even)."""
     target = element_type(type)
     if isinstance(element_type(value.type), Float64Type) and not isinstance(target, Float32Type):
         value = _round_to_odd(at, value)
@@ -84,7 +86,7 @@ def truncate(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
 
 
 def _round_to_odd(at: Lowerer, value: SSAValue) -> SSAValue:
-    """f64 to f32 such that rounding the result again gives what rounding once would have given."""
+    """Round f64 to f32 such that rounding the result once more gives the correctly rounded value."""
     narrow = at.cast(llvm.FPTruncOp, value, with_element(value.type, f32))
     back = extend(at, narrow, element_type(value.type))
     integer = with_element(value.type, i32)
@@ -101,7 +103,9 @@ def _round_to_odd(at: Lowerer, value: SSAValue) -> SSAValue:
 
 
 def _to_bf16(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """f32 to bf16: add half a unit (less one where the result would be odd), keep the upper half; NaN stays NaN."""
+    """Round f32 to bf16: add half a unit (less one if the result would be odd) and keep the upper half; NaN
+    stays NaN.
+    """
     integer, flag = with_element(type, i32), with_element(type, i1)
     bits = at.cast(llvm.BitcastOp, value, integer)
     upper = at.integer_binary(llvm.LShrOp, bits, at.integer(16, integer))
@@ -121,7 +125,7 @@ def fcmp(
     type: Attribute,
     fastmath: Attribute = NO_FASTMATH,
 ) -> SSAValue:
-    """A float comparison with a result of `type` (i1, or one i1 for each lane)."""
+    """Insert a float comparison with a result of `type` (i1, or one i1 per lane)."""
     if type != i1:
         properties: dict[str, Attribute] = {"predicate": StringAttr(predicate), "fastmathFlags": fastmath}
         return at.value(make(llvm_extras.FCmpOp, (lhs, rhs), result_types=(type,), properties=properties))
@@ -137,7 +141,7 @@ def through_f32(
     build: Callable[[Sequence[SSAValue], Attribute], SSAValue],
     kinds: tuple[type, ...] = (BFloat16Type,),
 ) -> SSAValue:
-    """Do `build(operands, type)`; where the operands are of one of `kinds`, in f32, with the result rounded back."""
+    """Call `build(operands, type)`; operands of one of `kinds` are extended to f32 and the result is rounded back."""
     narrow = operands[0].type
     if not is_narrow(narrow, kinds):
         return build(operands, narrow)

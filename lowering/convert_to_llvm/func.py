@@ -1,4 +1,4 @@
-"""`func` to llvm, and casts between types that mean the same.
+"""`func` to llvm, and casts between types that are equal after conversion.
 
 - `func.func private @f` with a body becomes internal, any other function external; without a body it is declared.
 - Several results become one struct.
@@ -8,7 +8,7 @@
   `llvm.func`. All functions are `nounwind`.
 - `func_extras.constant` is the function's address.
 - `builtin.unrealized_conversion_cast` between types that are the same after conversion (index and i64, memref and
-  `!llvm.ptr`) vanishes.
+  `!llvm.ptr`) is removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FUNCTION_ATTRIBUTES = ("tirax.noalias",)
 
 
 def make_function(op: func.FuncOp) -> llvm.FuncOp:
-    """An `llvm.func` with the signature and attributes of `op`; the body is moved over."""
+    """Return an `llvm.func` with the signature and attributes of `op`; the body is moved into it."""
     internal = op.sym_visibility is not None and op.sym_visibility.data == "private" and op.body.first_block
     properties: dict[str, Attribute | None] = {
         key: op.attributes[key] for key in _FUNCTION_PROPERTIES if key in op.attributes

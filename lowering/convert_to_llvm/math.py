@@ -1,6 +1,6 @@
-"""`math` to llvm: an LLVM intrinsic where there is one, else the C library's function, lane by lane on vectors.
+"""`math` to llvm: an LLVM intrinsic if there is one, otherwise the C library's function, lane by lane on vectors.
 
-f16 and bf16 are computed in f32. LLVM turns most intrinsics on vectors into one call for each lane, too.
+f16 and bf16 are computed in f32. LLVM also turns most intrinsics on vectors into one call per lane.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALVES = (Float16Type, BFloat16Type)
 
 
 def call_libm(at: Lowerer, name: str, args: Sequence[SSAValue], type: Attribute) -> SSAValue:
-    """The C library's function on f32 (`erff`) or f64 (`erf`) values; vectors lane by lane."""
+    """Call the C library's function on f32 (`erff`) or f64 (`erf`) values, lane by lane for vectors."""
     symbol = name if isinstance(element_type(type), Float64Type) else name + "f"
     if not is_vector(type):
         return at.call(symbol, args, type)[0]
@@ -47,7 +47,9 @@ def _libm(name: str) -> ConversionRule:
 
 
 def _bits(name: str) -> ConversionRule:
-    """Integer intrinsics with a flag for 'poison where undefined', which is never set: math's results are defined."""
+    """Return a rule for integer intrinsics with an `is_poison` flag, which is always false: math's results are
+    defined.
+    """
 
     def rule(op: Operation, at: Lowerer) -> Values:
         value = op.operands[0]

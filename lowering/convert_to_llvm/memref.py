@@ -1,8 +1,8 @@
 """`memref` to llvm: bare pointers, addressed by GEP.
 
-Loads and stores assume that elements are aligned as their type is, unless the operation has an attribute `alignment`
+Loads and stores assume the natural alignment of the element type unless the operation has an attribute `alignment`
 (bytes). `memref.alloca` of static shape is placed in the entry block, aligned to 64; `memref.alloc` calls
-`aligned_alloc`. `memref.dim` of a dynamic extent has no answer here: pass the extent as a value.
+`aligned_alloc`. `memref.dim` of a dynamic extent is not supported: pass the extent as a value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _alignments = {n: IntegerAttr(n, i64) for n in (1, 2, 4, 8, 16, 32, 64)}
 
 
 def linear_index(at: Lowerer, terms: Sequence[tuple[SSAValue | int, int]], offset: int) -> SSAValue | int:
-    """offset + the sum of value * stride, as an integer where everything is constant."""
+    """Return offset + the sum of value * stride; a Python integer if everything is constant."""
     total: SSAValue | None = None
     for value, stride in terms:
         known = value if isinstance(value, int) else known_integer(value)
@@ -56,7 +56,7 @@ def linear_index(at: Lowerer, terms: Sequence[tuple[SSAValue | int, int]], offse
 
 
 def address(at: Lowerer, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-    """The address of the element of the memref `base` at `indices`."""
+    """Return the address of the element of the memref `base` at `indices`."""
     type = at.memref_type(base)
     strides, offset = layout(type)
     index = linear_index(at, list(zip(indices, strides, strict=True)), offset)
@@ -77,7 +77,7 @@ def _alignment(op: Operation, type: Attribute) -> IntegerAttr[Any]:
 
 
 def load(at: Lowerer, op: Operation, pointer: SSAValue, type: Attribute) -> SSAValue:
-    """Load a scalar or vector with the alignment that `op` states, by default that of one element."""
+    """Load a scalar or vector with the alignment of `op`, by default that of one element."""
     stored = storage_type(type)
     properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, type)}
     value = at.value(
@@ -93,21 +93,21 @@ def load(at: Lowerer, op: Operation, pointer: SSAValue, type: Attribute) -> SSAV
 
 
 def store(at: Lowerer, op: Operation, value: SSAValue, pointer: SSAValue) -> None:
-    """Store a scalar or vector with the alignment that `op` states, by default that of one element."""
+    """Store a scalar or vector with the alignment of `op`, by default that of one element."""
     properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, value.type)}
     operands = (to_storage(at, value), pointer)
     at.insert(make(llvm.StoreOp, operands, properties=properties, attributes=_access_attributes(op)))
 
 
 def from_storage(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """A value as it is in memory -> as it is in registers: bytes that are not zero are true."""
+    """Convert a loaded value to its register form: nonzero bytes are true."""
     if element_type(type) != i1:
         return from_narrow_bits(at, value, type)
     return at.icmp("ne", value, at.integer(0, value.type), with_element(value.type, i1))
 
 
 def to_storage(at: Lowerer, value: SSAValue) -> SSAValue:
-    """A value as it is in registers -> as it is in memory."""
+    """Convert a value from its register form to its form in memory."""
     if element_type(value.type) != i1:
         return narrow_bits(at, value)
     return at.cast(llvm.ZExtOp, value, with_element(value.type, i8))
@@ -123,7 +123,7 @@ def _store(op: memref.StoreOp, at: Lowerer) -> Values:
 
 
 def _byte_count(at: Lowerer, type: MemRefType[Attribute], dynamic: Sequence[SSAValue]) -> SSAValue | int:
-    """The size of a memref of identity layout whose dynamic extents are `dynamic`."""
+    """Return the size in bytes of a memref of identity layout whose dynamic extents are `dynamic`."""
     size = byte_size(type.element_type)
     for extent in type.get_shape():
         size *= 1 if extent == DYNAMIC_INDEX else extent
@@ -203,7 +203,7 @@ def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[SSA
 
 
 def _offset_is_static(type: MemRefType[Attribute]) -> bool:
-    """Whether accesses through `type` add the whole offset themselves."""
+    """Return whether accesses through `type` add the whole offset themselves."""
     return not isinstance(type.layout, StridedLayoutAttr) or isinstance(type.layout.offset, IntAttr)
 
 
@@ -241,7 +241,9 @@ def _copy(op: memref.CopyOp, at: Lowerer) -> Values:
 
 
 def lower_global(op: memref.GlobalOp) -> llvm.GlobalOp:
-    """A `memref.global` as an LLVM global; without an initial value it is external when public, else zeros."""
+    """Return a `memref.global` as an LLVM global; without an initial value it is external if public, otherwise
+    zero-initialized.
+    """
     type = array_type(op.type)
     private = op.sym_visibility.data == "private"
     value = None if isinstance(op.initial_value, UnitAttr) else op.initial_value

@@ -1,8 +1,8 @@
-"""`scf` to `cf`, in time linear in the operations, function by function.
+"""`scf` to `cf`, in time linear in the number of operations, function by function.
 
-Loops are tested at the bottom, behind one guard (none where constant bounds show that the body runs), which is the form
-that LLVM's passes want and that needs one branch for each iteration without them. An attribute `loop_annotation` of
-`scf.for` goes to the branch that closes the loop. The step of the induction variable never wraps round.
+Loops are bottom-tested behind one guard (no guard if constant bounds show that the body runs). This is the form that
+LLVM's passes expect, and it takes one branch per iteration without them. An attribute `loop_annotation` of `scf.for`
+moves to the back edge. The induction variable never wraps around.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _cond_branch(
 
 
 def _split_after(op: Operation) -> Block:
-    """A new block with all that follows `op`, placed after op's block; its arguments replace op's results."""
+    """Move everything after `op` into a new block placed after its block; its arguments replace the results of `op`."""
     rest = _rest_after(op, op.result_types)
     for result, argument in zip(op.results, rest.args, strict=True):
         argument.name_hint = result.name_hint  # copied as it is stored, encoded
@@ -66,7 +66,7 @@ def _split_after(op: Operation) -> Block:
 
 
 def _rest_after(op: Operation, arg_types: Sequence[Attribute] = ()) -> Block:
-    """A new block with all that follows `op`, placed after op's block."""
+    """Move everything after `op` into a new block placed after its block."""
     block = op.parent
     assert block is not None and block.parent is not None
     rest = Block(arg_types=arg_types)
@@ -81,7 +81,7 @@ def _rest_after(op: Operation, arg_types: Sequence[Attribute] = ()) -> Block:
 
 
 def _inline(region: Region, before: Block) -> tuple[Block, Block]:
-    """Move the region's blocks before a block; (first, last)."""
+    """Move the region's blocks before a block; return the first and the last of them."""
     first, last = region.first_block, region.last_block
     assert first is not None and last is not None
     region.move_blocks_before(before)
@@ -184,7 +184,9 @@ def _execute_region(op: scf.ExecuteRegionOp, block: Block) -> None:
 
 
 def _parallel(op: scf.ParallelOp, block: Block) -> None:
-    """Becomes a nest of `scf.for`, which is lowered in turn: what is left here was not outlined for threads."""
+    """Lower to a nest of `scf.for`, which is lowered in turn: loops that are still parallel here were not outlined
+    for threads.
+    """
     if op.results:
         raise UnsupportedError("scf.parallel with reductions", hint="lower it to scf.for with loop-carried values")
     body = op.body.detach_block(op.body.block)
@@ -215,7 +217,7 @@ _RULES: dict[type[Operation], Callable[[Any, Block], None]] = {
 def lower_region(region: Region) -> None:
     """Replace all structured control flow in the blocks of `region` by branches.
 
-    A block is read from its end, so that each operation is moved to another block at most once.
+    A block is read from its end, so that each operation moves to another block at most once.
     """
     todo = list(region.blocks)
     while todo:
@@ -234,7 +236,7 @@ def lower_region(region: Region) -> None:
 
 @dataclass(frozen=True)
 class LowerScf(ModulePass):
-    """`scf.for`, `if`, `while`, `index_switch`, `execute_region` and `parallel` become branches between blocks."""
+    """Lower `scf.for`, `if`, `while`, `index_switch`, `execute_region` and `parallel` to branches between blocks."""
 
     name = "lower-scf"
 

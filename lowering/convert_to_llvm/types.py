@@ -1,8 +1,8 @@
-"""Types on the way down: `index` is i64, a memref is a bare pointer, vectors are one-dimensional.
+"""Type conversion: `index` is i64, a memref is a bare pointer, vectors are one-dimensional.
 
-A memref is converted to `!llvm.ptr`; its layout is only in its type: identity (all dimensions but the first static) or
-`strided<[…], offset: k>` with static strides. A static offset is added at each access; an offset `?` is already part of
-the pointer. A memref of i1 holds one byte for each element.
+A memref is converted to `!llvm.ptr`; only its type holds the layout: identity (all dimensions but the first static)
+or `strided<[…], offset: k>` with static strides. A static offset is added at each access; an offset `?` is already
+part of the pointer. A memref of i1 holds one byte per element.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _R = TypeVar("_R")
 
 
 def remembering(function: Callable[[_A], _R]) -> Callable[[_A], _R]:
-    """`function` with its result for an attribute kept in that attribute, and gone with it.
+    """Memoize `function` on the attribute it is applied to; the result is stored in that attribute and freed with it.
 
-    Most types of a function are the same few objects, and hashing one takes as long as making an operation.
+    Most types of a function are the same few objects, and hashing one takes as long as creating an operation.
     """
     name = f"tirax.{function.__name__}"
 
@@ -64,7 +64,7 @@ def remembering(function: Callable[[_A], _R]) -> Callable[[_A], _R]:
 
 @remembering
 def convert_type(type: Attribute) -> Attribute:
-    """The LLVM type of a value of `type`; raises `UnsupportedError` where there is none."""
+    """Return the LLVM type of a value of `type`. Raises `UnsupportedError` if there is none."""
     if isinstance(type, IndexType):
         return i64
     if is_memref(type):
@@ -89,12 +89,12 @@ def _convert_vector(type: VectorType[Attribute]) -> Attribute:
 
 
 def function_type(inputs: tuple[Attribute, ...], outputs: tuple[Attribute, ...]) -> LLVMFunctionType:
-    """The LLVM function type; several results become one struct."""
+    """Return the LLVM function type; several results become one struct."""
     return LLVMFunctionType([convert_type(t) for t in inputs], result_type(outputs))
 
 
 def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
-    """What an LLVM function returns for these results: void, the type itself, or a struct."""
+    """Return the result type of an LLVM function with these results: void, the type itself, or a struct."""
     if not outputs:
         return LLVMVoidType()
     converted = [convert_type(t) for t in outputs]
@@ -103,7 +103,7 @@ def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
 
 @remembering
 def storage_type(type: Attribute) -> Attribute:
-    """The type of `type` in memory: i1 is kept as a byte, bf16 as its bits (see `floats.py`)."""
+    """Return the in-memory type of `type`: i1 is stored as a byte, bf16 as its bits (see `floats.py`)."""
     if is_vector(type):
         return VectorType(storage_type(type.element_type), type.shape)
     converted = convert_type(type)
@@ -114,7 +114,7 @@ def storage_type(type: Attribute) -> Attribute:
 
 @remembering
 def byte_size(type: Attribute) -> int:
-    """The number of bytes of a scalar or vector in memory."""
+    """Return the number of bytes that a scalar or vector takes in memory."""
     if is_vector(type):
         count = 1
         for extent in type.get_shape():
@@ -130,7 +130,7 @@ def byte_size(type: Attribute) -> int:
 
 @remembering
 def layout(type: MemRefType[Attribute]) -> tuple[tuple[int, ...], int]:
-    """(strides, offset) in elements; raises `UnsupportedError` where a stride is not static."""
+    """Return (strides, offset) in elements. Raises `UnsupportedError` if a stride is not static."""
     if isinstance(type.layout, StridedLayoutAttr):
         strides = tuple(s.data if isinstance(s, IntAttr) else None for s in type.layout.strides)
         offset = type.layout.offset.data if isinstance(type.layout.offset, IntAttr) else 0
@@ -157,7 +157,7 @@ def _identity_strides(shape: tuple[int, ...]) -> tuple[int | None, ...]:
 
 
 def array_type(type: MemRefType[Attribute]) -> LLVMArrayType:
-    """The LLVM array that holds a memref of static shape."""
+    """Return the LLVM array that holds a memref of static shape."""
     count = 1
     for extent in type.get_shape():
         count *= extent
@@ -167,5 +167,5 @@ def array_type(type: MemRefType[Attribute]) -> LLVMArrayType:
 
 
 def is_float(type: Attribute) -> bool:
-    """Whether `type` is a float or a vector of floats."""
+    """Return whether `type` is a float or a vector of floats."""
     return isinstance(type.element_type if is_vector(type) else type, AnyFloat)

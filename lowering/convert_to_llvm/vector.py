@@ -1,7 +1,7 @@
 """`vector` (one-dimensional) to llvm.
 
-Loads and stores are aligned to one element unless an attribute `alignment` (bytes) says more. Reductions are in the
-order of the lanes unless their fast-math flags have `reassoc`.
+Loads and stores are aligned to one element unless an attribute `alignment` (bytes) gives a larger value. Reductions
+run in lane order unless their fast-math flags include `reassoc`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _lanes(type: Attribute) -> int:
 
 
 def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """A vector with `value` in each lane."""
+    """Insert a vector with `value` in each lane."""
     bits = narrow_bits(at, value)
     poison = at.value(make(llvm_extras.PoisonOp, result_types=(with_element(type, bits.type),)))
     first = insert_lane(at, bits, poison, at.integer(0))
@@ -67,21 +67,21 @@ def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
 
 
 def insert_lane(at: Lowerer, value: SSAValue, lanes: SSAValue, position: SSAValue) -> SSAValue:
-    """`lanes` with `value` at a position."""
+    """Insert `lanes` with the lane at `position` replaced by `value`."""
     bits = narrow_bits(at, lanes)
     operands = (bits, narrow_bits(at, value), position)
     return from_narrow_bits(at, at.value(make(llvm.InsertElementOp, operands, result_types=(bits.type,))), lanes.type)
 
 
 def extract_lane(at: Lowerer, lanes: SSAValue, position: SSAValue) -> SSAValue:
-    """The lane at a position."""
+    """Insert the extraction of the lane at `position`."""
     bits = narrow_bits(at, lanes)
     lane = make(llvm_extras.ExtractElementOp, (bits, position), result_types=(element_type(bits.type),))
     return from_narrow_bits(at, at.value(lane), element_type(lanes.type))
 
 
 def shuffle(at: Lowerer, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
-    """The lanes of `lhs` followed by `rhs` that `mask` names."""
+    """Insert a shuffle that picks the lanes `mask` of `lhs` followed by `rhs`."""
     same = len(mask) == _lanes(lhs.type)
     type = lhs.type if same else VectorType(element_type(lhs.type), [len(mask)])
     bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
@@ -130,7 +130,7 @@ _FLOAT_SUMS = {"add": ("llvm.vector.reduce.fadd", -0.0), "mul": ("llvm.vector.re
 
 
 def _reduction(op: vector.ReductionOp, at: Lowerer) -> Values:
-    """bf16 is reduced in f32 and rounded once."""
+    """Reduce bf16 in f32 and round once."""
     narrow = element_type(op.vector.type)
     operands = [op.vector] if op.acc is None else [op.vector, op.acc]
     if is_narrow(narrow):
@@ -140,7 +140,7 @@ def _reduction(op: vector.ReductionOp, at: Lowerer) -> Values:
 
 
 def _reduce(at: Lowerer, kind: str, operands: Sequence[SSAValue], fastmath: llvm.FastMathAttr) -> SSAValue:
-    """Reduce operands[0], combined with the accumulator operands[1] where there is one."""
+    """Reduce operands[0], starting from the accumulator operands[1] if there is one."""
     lanes, *acc = operands
     element = element_type(lanes.type)
     if is_float(element) and kind in _FLOAT_SUMS:
@@ -155,7 +155,7 @@ def _reduce(at: Lowerer, kind: str, operands: Sequence[SSAValue], fastmath: llvm
 
 
 def _create_mask(op: vector.CreateMaskOp, at: Lowerer) -> Values:
-    """Lane numbers below the size; the size is clamped first so that i32 lanes are enough."""
+    """Compare lane numbers with the size, which is clamped first so that i32 lanes suffice."""
     type = op.mask_vector.type
     lanes = _lanes(type)
     size = at.intrinsic("llvm.smin", (op.mask_dim_sizes[0], at.integer(lanes)), i64)[0]

@@ -1,4 +1,4 @@
-"""The bodies of relax functions in destination passing form (`dialects/host.py`), op by op."""
+"""Lower the bodies of relax functions in destination passing form (`dialects/host.py`), op by op."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from .values import (
 
 
 class Body:
-    """Writes the body of one function; `values` are those of the ops before."""
+    """Emitter of the body of one function; `values` maps the results of earlier ops to their values."""
 
     def __init__(self, f: HostFunction, values: dict[SSAValue, Value]):
         self.f = f
         self.values = values
 
     def block(self, block: Block) -> None:
-        """All ops of a block. Errors get the location of the op that they are about."""
+        """Emit all ops of a block. Errors get the location of the op that caused them."""
         last_uses = _last_uses(block)
         variables: dict[Operation, list[SSAValue]] = {}
         for group in _runs(block, self.f.module.kernels):
@@ -81,7 +81,7 @@ class Body:
         return rule
 
     def objects(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """Values as Python objects."""
+        """Return values as Python objects."""
         return [as_object(self.f, self.values[v]) for v in values]
 
     def _kernels(self, ops: Sequence[Any]) -> None:
@@ -89,7 +89,7 @@ class Body:
         run_kernels(self.f, calls)
 
     def _flat(self, args: Sequence[SSAValue]) -> list[Value]:
-        """The values of arguments in destination passing form: of a tuple its fields."""
+        """Return the values of arguments in destination passing form; a tuple is replaced by its fields."""
         return [field for a in args for field in flat_fields(self.values[a])]
 
     # -- memory and calls ---------------------------------------------------------------------------------------------
@@ -128,7 +128,9 @@ class Body:
         return self._received(op, result)
 
     def call(self, op: relax.CallOp) -> Value:
-        """Another function of the module, through its entry point, which checks its arguments; a kernel directly."""
+        """Call another function of the module through its entry point, which checks its arguments; call a kernel
+        directly.
+        """
         f = self.f
         if op.callee_name in f.module.kernels:
             return scalar_of_kernel(f, prepare_kernel(f, op.callee_name, self._flat(op.call_args), [], op))
@@ -149,16 +151,16 @@ class Body:
         return write_while(self.f, op, init, invariants, self._checked)
 
     def _fields(self, values: Sequence[SSAValue]) -> list[Value]:
-        """Operands that are values, or one tuple of them."""
+        """Return operands that are either separate values or one tuple of them."""
         first = self.values[values[0]] if len(values) == 1 else None
         return list(first.fields) if isinstance(first, Fields) else [self.values[v] for v in values]
 
     def _received(self, op: Any, result: SSAValue) -> Value:
-        """A new reference, or null, that Python or another function returned."""
+        """Take ownership of the new reference, or null, returned by Python or another function."""
         return self._checked(name_of(op.result) or op.name, self.f.own(result), op.result.type)
 
     def _checked(self, name: str, obj: SSAValue, t: Attribute) -> Value:
-        """An object checked against struct info; what is right but for its form is normalised."""
+        """Check an object against struct info; an object that differs only in form is normalized."""
         if isinstance(t, relax.ObjectType):
             return Object(obj)
         f = self.f
@@ -192,7 +194,7 @@ class Body:
         return self._checked(name_of(op.result) or op.name, as_object(self.f, value), t)
 
     def _cast_extents(self, op: relax.MatchCastOp, actual: Sequence[SymExpr], dims: Sequence[SymExpr] | None) -> None:
-        """Bind and compare extents that are known without an object."""
+        """Bind and compare the extents of a match_cast that are known without an object."""
         scope, name = self.f.scope, name_of(op.result) or name_of(op.value) or "value"
         rest: list[tuple[int, SymExpr, SymExpr]] = []
         for i, (declared, extent) in enumerate(zip(dims or (), actual, strict=dims is not None)):
@@ -249,7 +251,7 @@ class Body:
         return Prim(value.type, self.f.real(value.value.data))
 
     def plain(self, value: str) -> Object:
-        """A string."""
+        """Return a string constant as an object."""
         return Object(self.f.slot_of("value", value))
 
     def extern_func(self, op: relax.ExternFuncOp) -> Object | None:
@@ -266,9 +268,9 @@ class Body:
 
 
 def _runs(block: Block, kernels_by_name: Mapping[str, Kernel]) -> Iterator[list[Operation]]:
-    """The ops of a block one by one, but kernels that follow each other together.
+    """Yield the ops of a block one by one, but consecutive kernels as one group.
 
-    What needs no kernel's result (new tensors, leaves) may stand between them: it comes first.
+    Ops that need no kernel's result (new tensors, leaves) may be interleaved with the kernels: they are yielded first.
     """
     kernels: list[Operation] = []
     for op in block.ops:
@@ -289,7 +291,7 @@ def _runs(block: Block, kernels_by_name: Mapping[str, Kernel]) -> Iterator[list[
 
 
 def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
-    """The ops whose results are needed no more after an op of the block, where nothing else may borrow from them."""
+    """Map each op of the block to the ops whose results are dead after it and that nothing else may borrow from."""
     last: dict[Operation, list[Operation]] = {}
     users: dict[Operation, int] = {op: i for i, op in enumerate(block.ops) if isinstance(op, _CONSUMERS)}
     for op in block.ops:
@@ -303,7 +305,7 @@ def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
 
 _PACKED = (relax.CallPackedOp, relax.CallBuiltinWithCtxOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
 _CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp, relax.WhileLoop)
-"""Ops that need their operands while they run, and whose results borrow nothing from them."""
+"""Ops that need their operands only while they run, and whose results do not borrow from them."""
 _MAKERS = (host.TensorOp, *_PACKED, relax.CallOp)
 """Ops whose results are objects that the function owns."""
 _BETWEEN = (host.TensorOp, host.ViewOp, relax.TupleOp, *relax.LEAVES)
@@ -331,4 +333,4 @@ _RULES: dict[type[Operation], Callable[[Body, Any], Value | None]] = {
     relax.ExternFuncOp: Body.extern_func,
     relax.FunctionRefOp: Body.function_ref,
 }
-"""How an op is written; the value of its result, if it has one."""
+"""The emitter of each op class; it returns the value of the op's result, if it has one."""

@@ -47,7 +47,9 @@ _BYTE = dtype_of("uint8")
 
 @dataclass(frozen=True)
 class LowerRelaxCalls(Pass):
-    """Relax functions in destination passing form. Raises `UnsupportedError` naming every op without native form."""
+    """Rewrite relax functions into destination passing form. Raises `UnsupportedError` that lists every op without
+    native form.
+    """
 
     name = "lower-relax-calls"
 
@@ -78,7 +80,7 @@ def _lower_block(block: Block, kernels: set[str]) -> None:
 
 
 def _inline(op: relax.DataflowOp, block: Block) -> Operation | None:
-    """Move the contents before the op; the first op moved, which is to be visited next."""
+    """Move the contents before the op; return the first op moved, which is to be visited next."""
     outputs = op.output_op.values_
     for outer, inner in zip(op.outputs, outputs, strict=True):
         outer.replace_all_uses_with(inner)
@@ -106,7 +108,7 @@ def _add(block: Block, anchor: Operation, op: Operation) -> None:
 
 
 def _tuple_args(args: Sequence[SSAValue]) -> list[SSAValue]:
-    """Arguments; tuples that are made in the function are passed as their fields."""
+    """Return the arguments, with tuples created in the function replaced by their fields."""
     flat: list[SSAValue] = []
     for arg in args:
         op = arg.op if isinstance(arg, OpResult) else None
@@ -115,7 +117,7 @@ def _tuple_args(args: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _outputs(op: Any, block: Block, places: Sequence[SSAValue | None]) -> list[SSAValue]:
-    """The tensors that a call writes: those given, new ones for None."""
+    """Return the tensors that a call writes: those of `places`, and new ones for None."""
     outputs: list[SSAValue] = []
     name = name_of(op.result)
     for i, (type, value) in enumerate(zip(outputs_to_make(op), places, strict=True)):
@@ -129,7 +131,7 @@ def _outputs(op: Any, block: Block, places: Sequence[SSAValue | None]) -> list[S
 
 
 def _finish(op: Any, block: Block, outputs: Sequence[SSAValue]) -> None:
-    """Put the outputs, or the tuple of them, in the place of the call."""
+    """Replace the call by its outputs, or by the tuple of them."""
     if not isinstance(op.result.type, TupleType):
         _replace(op, outputs[0], block)
         return
@@ -164,7 +166,9 @@ def _call_dps(op: relax.CallDPSPackedOp, block: Block, kernels: set[str]) -> Non
 
 
 def _call_packed(op: Any, block: Block, kernels: set[str]) -> None:
-    """A tir function called as a packed one writes into its arguments and returns nothing. A reshape is a view."""
+    """Lower a packed call of a tir function: it writes into its arguments and returns nothing. A reshape becomes a
+    view.
+    """
     if isinstance(op, relax.CallPackedOp) and _reshape_call(op, block):
         return
     if op.func.data in kernels:
@@ -189,7 +193,7 @@ def _call_value(op: relax.CallValueOp, block: Block, kernels: set[str]) -> None:
 
 
 def _call(op: relax.CallOp, block: Block, kernels: set[str]) -> None:
-    """A tensor function that is called as it is writes into its arguments, or gives a scalar: then it stays."""
+    """Lower a direct call of a tensor function: it writes into its arguments. A call that returns a scalar is kept."""
     if op.callee_name in kernels and isinstance(op.result.type, TupleType):
         _add(block, op, host.KernelOp(op.callee_name, op.args, op.tir_vars))
         _replace_by_nothing(op, block)
@@ -206,7 +210,7 @@ def _bind(op: relax.BindOp, block: Block, kernels: set[str]) -> None:
 
 
 def _put(op: Operation, block: Block, new: Any) -> None:
-    """`new`, which has one result, in the place of `op`."""
+    """Replace `op` by `new`, which has one result."""
     new.location = op.location
     block.insert_op_before(new, op)
     set_name(new.result, name_of(op.results[0]))
@@ -215,7 +219,7 @@ def _put(op: Operation, block: Block, new: Any) -> None:
 
 
 def _erase(op: Operation, block: Block) -> None:
-    """Erase an op, and the leaves that only it used: sizes, data types, devices."""
+    """Erase an op and the leaves that only it used: sizes, data types, devices."""
     operands = dict.fromkeys(op.operands)
     block.erase_op(op)
     for value in operands:
@@ -225,7 +229,7 @@ def _erase(op: Operation, block: Block) -> None:
 
 
 def _replace_by_nothing(op: Operation, block: Block) -> None:
-    """Remove an op that gives `tuple<>`; where the result is used, it is an empty tuple."""
+    """Remove an op that returns `tuple<>`; uses of the result get an empty tuple."""
     if op.results[0].first_use is not None:
         _put(op, block, relax.TupleOp([]))
     else:
@@ -233,7 +237,9 @@ def _replace_by_nothing(op: Operation, block: Block) -> None:
 
 
 def _known(op: Any) -> relax.TensorType:
-    """The tensor that an operator gives. Raises `UnsupportedError` where its extents or its dtype are not known."""
+    """Return the tensor type of an operator's result. Raises `UnsupportedError` if its extents or its dtype are
+    unknown.
+    """
     t = op.new_tensor() if isinstance(op, memory.Allocation) else op.infer()
     if not isinstance(t, relax.TensorType) or t.dims is None or t.element is None:
         raise UnsupportedError(
@@ -277,7 +283,7 @@ def _reshape(op: Any, block: Block, kernels: set[str]) -> None:
 
 
 def _reshape_call(op: relax.CallPackedOp, block: Block) -> bool:
-    """`call_packed "vm.builtin.reshape"(x, shape)` as a view, where the shape is known; whether it was one."""
+    """Lower `call_packed "vm.builtin.reshape"(x, shape)` to a view if the shape is known; return whether it was one."""
     t = op.result.type
     is_reshape = op.func.data == "vm.builtin.reshape" and len(op.args) == 2
     known = isinstance(t, relax.TensorType) and t.dims is not None and t.element is not None
@@ -336,7 +342,7 @@ _NATIVE: frozenset[type[Operation]] = frozenset(
 
 
 def check_supported(functions: Sequence[relax.FuncOp]) -> None:
-    """Raise `UnsupportedError` that names each kind of op without native form, and where it stands first."""
+    """Raise `UnsupportedError` that lists each kind of op without native form, with its first location."""
     unsupported: dict[str, list[Operation]] = {}
     for function in functions:
         for op in function.body.block.walk():

@@ -1,7 +1,7 @@
-"""Native checks of objects against struct info: of arguments, and of what Python gives back.
+"""Native checks of objects against struct info: of arguments, and of values returned by Python.
 
-The check is made in stages, so that there are few branches: first the classes of all objects, then the fields of those
-that are arrays, then what is inside of tuples, in the end all extents. Extents that are plain variables bind them.
+The check has stages, to keep the number of branches low: first the classes of all objects, then the fields of those
+that are arrays, then the fields of tuples, and finally all extents. Extents that are plain variables bind them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RANGES = {
 
 
 def is_native(t: Attribute) -> bool:
-    """Whether the native check decides by itself that an object is of struct info `t`."""
+    """Return whether the native check alone decides that an object matches struct info `t`."""
     if isinstance(t, relax.TensorType):
         return t.rank is not None and t.element is not None
     if isinstance(t, TupleType):
@@ -46,7 +46,7 @@ def is_native(t: Attribute) -> bool:
 
 
 class Check:
-    """One check of some objects; where it fails, control goes to `failed`, which takes no arguments."""
+    """A check of several objects; on failure it branches to `failed`, which takes no arguments."""
 
     def __init__(self, f: HostFunction, failed: Block):
         self.f = f
@@ -54,7 +54,7 @@ class Check:
         self._pending: list[tuple[SymExpr, SSAValue]] = []
 
     def objects(self, objects: Sequence[SSAValue], types: Sequence[Attribute], written: Sequence[bool]) -> list[Value]:
-        """Check objects and bind what they bind; then `finish` has to be called."""
+        """Check objects and bind their symbolic variables; `finish` must be called afterwards."""
         pairs = list(zip(objects, types, strict=True))
         self._all([ok for o, t in pairs if (ok := self._class(o, t)) is not None])
         fields = [self._fields(o, t, w) for (o, t), w in zip(pairs, written, strict=True)]
@@ -71,7 +71,7 @@ class Check:
         self._all([f.compare("eq", expected, value) for expected, value in known])
 
     def bounds(self, bounds: Mapping[str, Interval]) -> None:
-        """Check that symbolic variables are within their bounds, those that the objects have bound."""
+        """Check that the symbolic variables bound by the objects are within their bounds."""
         f = self.f
         known = [(f.scope.of(Var(name)), b) for name, b in bounds.items() if f.scope.knows(Var(name))]
         low = [f.compare("sle", f.integer(int(b.low)), value) for value, b in known if b.low > 0]
@@ -89,7 +89,7 @@ class Check:
         self._all(conditions)
 
     def _range(self, tensor: Tensor) -> tuple[SSAValue, SSAValue]:
-        """The addresses where a tensor begins and ends."""
+        """Return the addresses of the begin and the end of a tensor."""
         f = self.f
         assert tensor.element is not None
         size = f.integer(byte_size(tensor.element))
@@ -99,7 +99,7 @@ class Check:
         return begin, f.add(begin, size)
 
     def _disjoint(self, a: SSAValue, a_end: SSAValue, b: SSAValue, b_end: SSAValue) -> SSAValue:
-        """One ends before the other begins, or one is empty."""
+        """Return an i1: one range ends before the other begins, or one is empty."""
         pairs = (a_end, b), (b_end, a), (a_end, a), (b_end, b)
         return self._any([self.f.compare("sle", *pair) for pair in pairs])
 
@@ -155,7 +155,7 @@ class Check:
     def _extents(
         self, exprs: Sequence[SymExpr], values: Sequence[SSAValue], signed: bool = False
     ) -> tuple[SymExpr, ...]:
-        """Bind or note the extents; what is known of them from here on."""
+        """Bind or record the extents; return them as expressions over what is known from here on."""
         scope = self.f.scope
         for expr, value in zip(exprs, values, strict=True):
             if isinstance(expr, Var) and not scope.knows(expr):

@@ -1,6 +1,6 @@
-"""`convert-host-to-func`: entry points in func, scf, cf and arith, and for pointers and globals llvm.
+"""`convert-host-to-func`: emit entry points in func, scf, cf and arith, with llvm for pointers and globals.
 
-What else an executable needs is in attributes of the module.
+Everything else that an executable needs is stored in attributes of the module.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ FUNCTIONS, SLOTS, CONSTANTS, SITES = "host.functions", "host.slots", "host.const
 
 @dataclass(frozen=True)
 class ConvertHostToFunc(Pass):
-    """Replace relax functions by their entry points, and add those of public tir functions.
+    """Replace relax functions by their entry points, and add entry points for public tir functions.
 
-    With `profile` they say what runs, whenever that changes (`runtime/profiling`).
+    With `profile` they report which site runs, whenever that changes (`runtime/profiling`).
     """
 
     name = "convert-host-to-func"
@@ -74,7 +74,7 @@ class ConvertHostToFunc(Pass):
 
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
-    """The functions that may call themselves, directly or not."""
+    """Return the functions that may call themselves, directly or indirectly."""
     calls = {
         name: {callee for op in operations(f) for callee in callee_names(op) if callee in functions}
         for name, f in functions.items()
@@ -122,7 +122,7 @@ def _attributes(module: HostModule) -> dict[str, Attribute]:
 
 @dataclass(frozen=True)
 class HostData:
-    """What an executable has beside its code."""
+    """The data of an executable besides its code."""
 
     functions: tuple[FunctionInfo, ...]
     slots: tuple[SlotSpec, ...]
@@ -131,7 +131,9 @@ class HostData:
 
 
 def host_data(op: ModuleOp) -> HostData:
-    """What `convert-host-to-func` left in the attributes of a module. Raises `TiraxError` where it did not run."""
+    """Return the data that `convert-host-to-func` stored in a module's attributes. Raises `TiraxError` if that pass
+    did not run.
+    """
     if SLOTS not in op.attributes:
         raise TiraxError("the module has no entry points", hint="run convert-host-to-func before")
 

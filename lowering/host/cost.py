@@ -1,4 +1,4 @@
-"""How much a kernel does: operations on numbers, and bytes that it has to read and write."""
+"""The cost of a kernel: arithmetic operations, and bytes that it must read and write."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _NOTHING = Const(0)
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kernel does, over the symbolic variables of its tir function."""
+    """The cost of a kernel, over the symbolic variables of its tir function."""
 
     operations: SymExpr
-    """As `estimate_tir_flops` counts: of two branches the longer one, loops of unknown extent once, no elementary
-    functions."""
+    """Counted as by `estimate_tir_flops`: of two branches the more expensive one, loops of unknown extent once,
+    elementary functions not at all.
+    """
     bytes: SymExpr
-    """All that is read and all that is written of each parameter, once, and not more than it has."""
+    """Bytes read plus bytes written of each parameter, each element counted once and at most the parameter's size."""
 
 
 def cost_of(func: tir.FuncOp) -> Cost:
-    """What the kernel of a tir function does."""
+    """Return the cost of the kernel of a tir function."""
     walk = _Walk({p: _Accesses() for p in func.buffer_params})
     count = walk.inside(func.body.blocks, Const(1))
     return Cost(count, sum((a.bytes(cast(BufferType, p.type)) for p, a in walk.buffers.items()), start=_NOTHING))
@@ -41,7 +42,7 @@ def cost_of(func: tir.FuncOp) -> Cost:
 
 @dataclass
 class _Accesses:
-    """How often a buffer is read and written. What is written first is not read from memory."""
+    """How often a buffer is read and written. A buffer that is written first is not counted as read from memory."""
 
     first: type[Operation] | None = None
     loads: SymExpr = _NOTHING
@@ -55,7 +56,7 @@ class _Accesses:
             self.stores = self.stores + times
 
     def bytes(self, t: BufferType) -> SymExpr:
-        """The bytes that they move."""
+        """Return the bytes that the accesses move."""
         size = product(t.dims)
         counts = (self.stores, _NOTHING if self.first is tir.StoreOp else self.loads)
         return sum((minimum(size, count) for count in counts), start=_NOTHING) * byte_size(t.dtype)
@@ -63,14 +64,14 @@ class _Accesses:
 
 @dataclass
 class _Walk:
-    """Adds up what statements do, and how."""
+    """Walk over statements that sums up their operations and accesses."""
 
     buffers: dict[SSAValue, _Accesses]
     last: dict[Var, SymExpr] = field(default_factory=dict[Var, SymExpr])
-    """Variables of loops in their last iterations."""
+    """Loop variables, each with its value in the last iteration."""
 
     def inside(self, blocks: Iterable[Block], times: SymExpr) -> SymExpr:
-        """The operations of all statements, each done so many times."""
+        """Return the number of operations of all statements, each executed `times` times."""
         return sum((self._statement(op, times) for block in blocks for op in block.ops), start=_NOTHING)
 
     def _statement(self, op: Operation, times: SymExpr) -> SymExpr:
@@ -88,7 +89,7 @@ class _Walk:
         return sum(sides, start=_NOTHING)
 
     def _extent(self, loop: tir.ForOp) -> SymExpr:
-        """The largest number of iterations; 1 where it depends on data."""
+        """Return the largest number of iterations; 1 if it depends on data."""
         extent = bound_expr(loop.extent).substitute(self.last)
         if not all(isinstance(v.name, str) for v in extent.free_vars()):
             return Const(1)

@@ -1,17 +1,17 @@
-"""Entry points: the check of arguments in front of what a function does.
+"""Entry points: argument checks in front of the body of a function.
 
 head(items, normalised):   check everything at `items`; where that fails: failed
 failed:                    a second time: internal error. Else ask `explain` for a tuple of normalised arguments
                            (or an exception), and go to head with its items
 
-For each call of a packed function in a kernel there is one, too, which the kernel calls:
+Each call of a packed function in a kernel also gets an entry point, which the kernel calls:
 
     PyObject* entry_<kernel>.packed.<i>(null, words, n)
 
-reads the arguments from `words`, 64 bits each (an array as its address and its extents), calls the packed function with
-the GIL held, and writes the number that it returns to `words[0]`. Null says that an exception is set: then the kernel
-stops, and the function that called it gives the exception on. Arrays that a packed function gets are views of the
-kernel's memory: it must not keep them.
+It reads the arguments from `words`, 64 bits each (an array as its address and its extents), calls the packed function
+with the GIL held, and writes the number that it returns to `words[0]`. It returns null if an exception is set: the
+kernel then stops, and the function that called it propagates the exception. Arrays passed to a packed function are
+views of the kernel's memory: it must not keep them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .values import Tensor, Value, array_over, as_long, flat_fields, new_descr, 
 
 
 def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
-    """The entry point of a relax function in destination passing form."""
+    """Return the entry point of a relax function in destination passing form."""
     name = op.sym_name.data
     accesses = _relax_accesses(module, op)
     types = [p.type for p in op.params]
@@ -61,7 +61,7 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
 
 
 def tir_entry(module: HostModule, name: str, op: tir.FuncOp) -> func.FuncOp:
-    """The entry point of a tir function of this name: inputs and outputs are arguments, the result is None."""
+    """Return the entry point of the tir function `name`: inputs and outputs are arguments, the result is None."""
     accesses = module.kernels[name].accesses
     types = [param_struct_info(p) for p in op.params]
     params = list(zip(op.params, types, accesses, strict=True))
@@ -76,7 +76,7 @@ def tir_entry(module: HostModule, name: str, op: tir.FuncOp) -> func.FuncOp:
 
 
 def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
-    """Whether kernels write to the memory of parameters: call_tir_inplace does."""
+    """Return the access mode of each parameter: kernels called by call_tir_inplace write to its memory."""
     written = dict.fromkeys(op.params, False)
     for inner in operations(op):
         if isinstance(inner, host.KernelOp):
@@ -148,7 +148,7 @@ def _checked_arguments(
 
 
 def packed_entries(module: HostModule, called: str, kernel: tir.FuncOp) -> list[func.FuncOp]:
-    """The functions for the calls in a kernel of this name, which are noted at the calls.
+    """Return the entry points for the packed calls in the kernel `called`, and record their names at the calls.
 
     Raises `UnsupportedError` for an argument that is neither a number, a string nor a buffer.
     """
@@ -162,7 +162,7 @@ def packed_entries(module: HostModule, called: str, kernel: tir.FuncOp) -> list[
 
 
 def _dims(call: tir.CallPackedOp, value: SSAValue) -> Dims:
-    """The extents that an argument is passed with: of a buffer its own, of an address their product."""
+    """Return the extents passed with an argument: those of a buffer, or the product of the extents for an address."""
     owner, t = value.owner, value.type
     if isinstance(t, tir.BufferType):
         return dims_attr(t.dims)
@@ -198,12 +198,12 @@ def _packed_entry(f: HostFunction, call: tir.CallPackedOp) -> func.FuncOp:
 
 
 def _gives_number(call: tir.CallPackedOp) -> bool:
-    """Whether anything but a statement uses the result."""
+    """Return whether the result has a use other than as a statement."""
     return any(not isinstance(use.operation, tir.EvaluateOp) for use in call.result.uses)
 
 
 def _argument(f: HostFunction, value: SSAValue, rank: int, at: int) -> tuple[SSAValue, int]:
-    """The Python object of an argument whose words begin at `at`, and where the next one's begin."""
+    """Return the Python object of an argument whose words begin at `at`, and the index of the next argument's words."""
     t, owner = value.type, value.owner
     if isinstance(owner, tir.StringImmOp):
         return f.slot_of("value", owner.value.data), at
@@ -216,6 +216,6 @@ def _argument(f: HostFunction, value: SSAValue, rank: int, at: int) -> tuple[SSA
 
 
 def _array(f: HostFunction, data: SSAValue, element: Attribute, rank: int, at: int) -> SSAValue:
-    """An array over the kernel's memory; the extents lie in the words from `at`."""
+    """Return an array over the kernel's memory; its extents are the words from `at` on."""
     descr, address = new_descr(f, element), f.pure(llvm.IntToPtrOp, (data,), PTR)
     return f.own(array_over(f, descr, rank, f.address(f.args, at, I64), address, f.integer(abi.OUTPUT_FLAGS, I32)))

@@ -1,8 +1,8 @@
-"""The state of one entry point that is being written: who owns what, and where errors go.
+"""The state of an entry point under construction: ownership of objects, and error exits.
 
-Every object that the function owns lies in an array on its stack, null at first. There is one way out, the block
-`cleanup`, which takes the result (null for an exception that is set), drops what the array holds and frees the arena.
-Many objects are dropped in a loop: with a variable for each of them LLVM takes a time that is cubic in their number.
+Every object that the function owns is kept in an array on its stack, initially null. There is one exit, the block
+`cleanup`, which takes the result (null if an exception is set), releases the objects in the array and frees the
+arena. Many objects are released in a loop: with one variable per object, LLVM takes time cubic in their number.
 """
 
 from __future__ import annotations
@@ -29,61 +29,61 @@ from .native import I32, I64, PTR, Extents, Native
 from .symbols import ENTRY_PREFIX
 
 _FEW = 4
-"""So many objects become variables in registers, of which most are known to be null where they are dropped."""
+"""Up to this many objects become variables in registers; most of them are known to be null at the exit."""
 
 Shape = tuple[tuple[SymExpr, ...], Attribute]
-"""Extents and the dtype of elements."""
+"""Extents and the dtype of the elements."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is known of a kernel."""
+    """The properties of a kernel that its callers use."""
 
     signature: KernelSignature
     accesses: tuple[str, ...]
-    """For each parameter: read, write or readwrite."""
+    """The access mode of each parameter: read, write or readwrite."""
     work: SymExpr
-    """About how many iterations its loops make."""
+    """An estimate of the number of loop iterations."""
     least: Mapping[tuple[SymExpr, ...], Reach] = field(default_factory=dict[tuple[SymExpr, ...], Reach])
-    """Extents, and where they are accessed whenever the kernel runs."""
+    """Extents, with the elements that every run of the kernel accesses."""
     buffers: tuple[Shape, ...] = ()
-    """Those that it allocates, but small ones and those that are no larger than a parameter."""
+    """The buffers that it allocates, except small ones and those no larger than a parameter."""
     cost: Cost | None = None
-    """What it does, where that is asked for."""
+    """Its operations and bytes; None unless requested."""
 
 
 @dataclass(frozen=True)
 class Profiled:
-    """A function that says what runs."""
+    """The profiling state of a function."""
 
     site: int
-    """What the time of its host code is attributed to."""
+    """The site to which the time of its host code is attributed."""
     rows: SSAValue
-    """The address of the rows of sites."""
+    """The address of the table of sites."""
     measured: SSAValue
-    """Whether this call is."""
+    """An i1: true if this call is measured."""
     live: Mapping[Operation, SymExpr]
-    """Bytes of tensors that are needed at an op."""
+    """Bytes of live tensors at each op."""
 
 
 @dataclass
 class HostModule:
-    """What the entry points of a module share."""
+    """The state shared by the entry points of a module."""
 
     kernels: Mapping[str, Kernel]
     recursive: frozenset[str] = frozenset()
     declared: dict[str, FunctionType] = field(default_factory=dict[str, FunctionType])
-    """The C functions that are called."""
+    """The C functions that are called, with their types."""
     slots: list[SlotSpec] = field(default_factory=list[SlotSpec])
     constants: dict[TensorDataAttr, int] = field(default_factory=dict[TensorDataAttr, int])
     infos: list[FunctionInfo] = field(default_factory=list[FunctionInfo])
     texts: dict[str, str] = field(default_factory=dict[str, str])
     sites: list[Site] | None = None
-    """What time is attributed to when the module runs, None where it does not say what runs."""
+    """The sites that time is attributed to; None if the module is not profiled."""
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def slot(self, kind: str, payload: Any) -> int:
-        """The number of the slot with that content; equal slots are one."""
+        """Return the number of the slot with this content; equal slots share a number."""
         key = json.dumps([kind, payload], sort_keys=True)
         number = self._numbers.get(key)
         if number is None:
@@ -92,11 +92,11 @@ class HostModule:
         return number
 
     def text(self, text: str) -> str:
-        """The symbol of a global with `text` and a zero byte."""
+        """Return the symbol of a global that holds `text` and a zero byte."""
         return self.texts.setdefault(text, f"text.{len(self.texts)}")
 
     def constant(self, data: TensorDataAttr) -> int:
-        """The index of a constant; equal ones are one."""
+        """Return the index of a constant; equal constants share an index."""
         return self.constants.setdefault(data, len(self.constants))
 
 
@@ -132,7 +132,7 @@ class HostFunction(Native):
         return self.arguments[2]
 
     def complete(self) -> func.FuncOp:
-        """The function, with its way out."""
+        """Finish the function: add its exit and return it."""
         self.region.add_block(self.cleanup)
         self.block = self.cleanup
         if self.owned:
@@ -145,7 +145,7 @@ class HostFunction(Native):
         return self.finish(ENTRY_PREFIX + self.name, PTR)
 
     def _drop_owned(self) -> None:
-        """Clear the array of owned objects at the head of the function, and drop what it holds here."""
+        """Clear the array of owned objects at the head of the function, and release them here."""
         count = len(self.owned)
         self._places.properties["elem_type"] = llvm.LLVMArrayType(count, PTR)
         if count <= _FEW:
@@ -160,14 +160,14 @@ class HostFunction(Native):
         self.repeat(count, lambda i: self.call("Py_DecRef", [self.read(self.address(places, i, PTR))], None))
 
     def variable(self) -> SSAValue:
-        """A pointer variable of the stack frame, null at first."""
+        """Return a pointer variable in the stack frame, initially null."""
         variable = self.alloca(1, PTR)
         with self.inside(self.entry):
             self.store(self.null, variable)
         return variable
 
     def own(self, obj: SSAValue) -> SSAValue:
-        """Take a new reference, null where an exception is set: then the function ends."""
+        """Take ownership of a new reference; exit the function if it is null, which means that an exception is set."""
         self.check(obj)
         place = self._place(len(self.owned))
         self.store(obj, place)
@@ -176,7 +176,7 @@ class HostFunction(Native):
         return obj
 
     def holder(self, obj: SSAValue | None = None) -> SSAValue:
-        """A place that owns a new reference to an object, or to nothing, and may be given another one."""
+        """Return a place that owns a new reference to an object or nothing, and that can be reassigned."""
         place = self._place(len(self.owned))
         if obj is not None:
             self.call("Py_IncRef", [obj], None)
@@ -185,7 +185,7 @@ class HostFunction(Native):
         return place
 
     def give(self, obj: SSAValue) -> None:
-        """End the function with an object as its result: with the reference that it owns, else with a new one."""
+        """Return an object from the function: with the reference that it owns if any, otherwise with a new one."""
         place = self._owner.get(obj)
         if place is None:
             self.call("Py_IncRef", [obj], None)
@@ -194,31 +194,31 @@ class HostFunction(Native):
         self.jump(self.cleanup, obj)
 
     def _place(self, number: int) -> SSAValue:
-        """The address of a place for an owned object, computed at the head of the function."""
+        """Return the address of a place for an owned object, computed at the head of the function."""
         with self.inside(self.entry):
             return self.address(self._places.res, number, PTR)
 
     def release(self, places: Sequence[SSAValue]) -> None:
-        """Drop what places of owned objects hold before the function ends."""
+        """Release the objects held by places before the function ends."""
         for place in places:
             obj = self.read(place)
             self.store(self.null, place)
             self.call("Py_DecRef", [obj], None)
 
     def check(self, pointer: SSAValue) -> None:
-        """End the function where `pointer` is null."""
+        """Exit the function if `pointer` is null."""
         self.when(self.is_null(pointer), self.cleanup, self.null)
 
     def leave(self) -> None:
-        """End the function with the exception that is set."""
+        """Exit the function with the exception that is set."""
         self.jump(self.cleanup, self.null)
 
     def vectorcall(self, function: SSAValue, args: Sequence[SSAValue]) -> SSAValue:
-        """Call a Python object; a new reference or null."""
+        """Call a Python object; return a new reference or null."""
         return self.call("PyObject_Vectorcall", [function, self.array(args), self.integer(len(args)), self.null])
 
     def array(self, values: Sequence[SSAValue]) -> SSAValue:
-        """Values in an array on the stack, null for none."""
+        """Store values in an array on the stack; return null if there are none."""
         if not values:
             return self.null
         items = self.alloca(len(values), values[0].type)
@@ -227,21 +227,25 @@ class HostFunction(Native):
         return items
 
     def slot_of(self, kind: str, payload: Any) -> SSAValue:
-        """The content of a slot of the executable's own."""
+        """Return the content of one of the executable's own slots."""
         return self.slot(self.module.slot(kind, payload))
 
     def require_extent(self, message: str, declared: SymExpr, expected: SymExpr, actual: SymExpr) -> None:
-        """`fail` unless an extent that is declared, and therefore expected, is the actual one."""
+        """Fail unless the actual extent equals the declared one; `expected` is the declared extent as shown in the
+        error.
+        """
         values = [self.scope.of(expected), self.scope.of(actual)]
         text = "{0}" if declared.constant is not None else f"{declared} = {{0}}"
         self.require(self.compare("eq", *values), "shape", message, values, expected=text, found="{1}")
 
     def text(self, text: str) -> SSAValue:
-        """The address of a C string."""
+        """Return the address of a C string."""
         return self.symbol(self.module.text(text))
 
     def fail(self, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str) -> None:
-        """End the function with an error of the runtime; `{0}` in the texts is the first of the i64 `values`."""
+        """Exit the function with an error of the runtime; `{0}` in the texts refers to the first of the i64
+        `values`.
+        """
         slot = self.slot_of("fail", {"error": error, "message": message, **texts})
         self.vectorcall(slot, [self.own(self.call("PyLong_FromLongLong", [v])) for v in values])
         self.leave()
@@ -249,11 +253,11 @@ class HostFunction(Native):
     def require(
         self, condition: SSAValue, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str
     ) -> None:
-        """`fail` unless `condition` holds."""
+        """Call `fail` unless `condition` holds."""
         self.unless(condition, lambda: self.fail(error, message, values, **texts))
 
     def require_stack(self) -> None:
-        """End the function where what it is about to call, which may call it in turn, would find no stack left."""
+        """Exit the function if the stack is too small for the call it is about to make, which may be recursive."""
         has = self.compare("ne", self.call(stack.SYMBOL, [], I32), self.integer(0, I32))
         hint = "run it in a thread with a larger stack: threading.stack_size(bytes)"
         self.require(has, "stack", f"the stack is full, so deep are the calls of '{self.name}'", hint=hint)

@@ -1,4 +1,4 @@
-"""Struct info and signatures as the metadata of an executable (`runtime/metadata.py`)."""
+"""Convert struct info and signatures to the metadata of an executable (`runtime/metadata.py`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ...transforms.functions.global_symbols import symbol_of
 
 
 class _DimInfo(Algebra[Dim]):
-    """Extents as signatures have them: `(operation, operands…)`."""
+    """Converts extents to the form of signatures: `(operation, operands…)`."""
 
     def const(self, e: Const) -> Dim:
         return e.value
@@ -63,7 +63,7 @@ _LOGIC = {"and": "min", "or": "max"}
 
 
 def dim_info(expr: SymExpr) -> Dim:
-    """An extent. Raises `UnsupportedError` for operations that signatures do not have."""
+    """Convert an extent. Raises `UnsupportedError` for operations that signatures cannot express."""
     return expr.fold(_DimInfo())
 
 
@@ -94,7 +94,7 @@ _INFOS: dict[type[Attribute], Callable[[Any], Info]] = {
 
 
 def info_of(t: Attribute) -> Info:
-    """Struct info as metadata. Raises `UnsupportedError` for types that no signature has."""
+    """Convert struct info to metadata. Raises `UnsupportedError` for types that signatures cannot express."""
     info = _INFOS.get(type(t))
     if info is None:
         raise UnsupportedError(f"'{t}' in the signature of a function", expected="struct info")
@@ -104,7 +104,7 @@ def info_of(t: Attribute) -> Info:
 def function_info(
     op: Operation, name: str, params: list[tuple[SSAValue, Attribute, str]], ret: Attribute | None
 ) -> Any:
-    """The metadata of a function with these parameters (value, struct info, access)."""
+    """Return the metadata of a function with these parameters (value, struct info, access)."""
     try:
         parameters = tuple(
             Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
@@ -118,7 +118,7 @@ def function_info(
 
 
 def _alias(name: str, op: Operation) -> str:
-    """The function's global symbol, "" where it has none or is called so."""
+    """Return the function's global symbol, or "" if it has none or it equals the name."""
     symbol = symbol_of(op) if isinstance(op, relax.FuncOp | tir.FuncOp) else None
     return "" if symbol in (None, name) else symbol
 
@@ -129,7 +129,7 @@ def _bounds(op: Operation) -> tuple[Bound, ...]:
 
 
 def param_struct_info(param: SSAValue) -> Attribute:
-    """The struct info of a parameter of a tir function. Raises `UnsupportedError` for a handle."""
+    """Return the struct info of a parameter of a tir function. Raises `UnsupportedError` for a handle."""
     t: Attribute = param.type
     if isinstance(t, tir.BufferType):
         return relax.TensorType.of(t.dims, t.dtype)
@@ -143,7 +143,7 @@ def param_struct_info(param: SSAValue) -> Attribute:
 
 
 def buffer_accesses(func: tir.FuncOp) -> list[str]:
-    """For each parameter, whether the function reads or writes its memory: read, write or readwrite."""
+    """Return the access mode of each parameter: read, write or readwrite."""
     return [_access(p) for p in func.params]
 
 
@@ -165,4 +165,4 @@ _USES: dict[type[Operation], str] = {
     tir.ReadsOp: "",
     tir.WritesOp: "",
 }
-"""What a use of a buffer does to its memory; uses of other kinds may do anything."""
+"""The access mode of each kind of use of a buffer; uses of other kinds may read and write."""

@@ -1,4 +1,4 @@
-"""Calls of kernels: their arguments by the kernel ABI (`lowering/tir_to_scf`), and when the GIL is released."""
+"""Calls of kernels: passing arguments by the kernel ABI (`lowering/tir_to_scf`), and releasing the GIL."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from .symbols import kernel_symbol
 from .values import Prim, Tensor, Value, check_extents
 
 RELEASE_GIL_ABOVE = 200_000
-"""Iterations of loops above which kernels run without the GIL: releasing it costs about 50 ns."""
+"""Loop iterations above which a kernel runs without the GIL: releasing it costs about 50 ns."""
 
 LONG = 10**9
-"""Iterations of loops that take a part of a second."""
+"""Loop iterations that take a noticeable fraction of a second."""
 NO_MEMORY = "{0} KiB of memory cannot be allocated"
 MUCH = 1 << 26
-"""Bytes above which a buffer that a kernel allocates is checked before it is called."""
+"""Bytes above which a buffer allocated by a kernel is checked before the call."""
 
 
 @dataclass
@@ -51,12 +51,12 @@ class KernelCall:
     args: list[SSAValue]
     work: SymExpr
     mark: Mark | None = None
-    """What is said when it is called."""
+    """The profiling mark of the call."""
 
 
 @dataclass
 class _Binding:
-    """What the symbolic variables of a kernel are in the caller."""
+    """The values of a kernel's symbolic variables in the caller."""
 
     f: HostFunction
     kernel: str
@@ -64,7 +64,7 @@ class _Binding:
     pending: list[tuple[str, SymExpr, SymExpr]] = field(default_factory=list[tuple[str, SymExpr, SymExpr]])
 
     def match(self, place: str, declared: SymExpr, actual: SymExpr) -> None:
-        """`declared`, over the kernel's variables, is `actual` in the caller."""
+        """Match `declared`, over the kernel's variables, with `actual` in the caller."""
         if isinstance(declared, Var) and isinstance(declared.name, str):
             known = self.values.setdefault(declared.name, actual)
             if known is actual:
@@ -72,7 +72,7 @@ class _Binding:
         self.pending.append((place, declared, actual))
 
     def translate(self, expr: SymExpr) -> SymExpr:
-        """An expression of the kernel in the caller's terms."""
+        """Return an expression of the kernel over the caller's variables."""
         mapping: dict[Var, SymExpr] = {}
         for var in expr.free_vars():
             value = self.values.get(cast(str, var.name))
@@ -85,7 +85,7 @@ class _Binding:
         return expr.substitute(mapping)
 
     def check(self) -> None:
-        """Compare all extents: what cannot be shown here is checked when running."""
+        """Compare all extents: those that cannot be proved equal here are checked at run time."""
         for place, declared, actual in self.pending:
             expected = self.translate(declared)
             difference = (expected - actual).constant
@@ -100,7 +100,7 @@ class _Binding:
 def prepare_kernel(
     f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr], op: Operation | None = None
 ) -> KernelCall:
-    """Check the arguments of a kernel that `op` calls, and compute them. Raises `ShapeError`, `DTypeError`."""
+    """Check and compute the arguments of a kernel that `op` calls. Raises `ShapeError`, `DTypeError`."""
     kernel = f.module.kernels[name]
     signature = kernel.signature
     binding = _Binding(f, name)
@@ -125,7 +125,7 @@ def prepare_kernel(
 
 
 def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) -> None:
-    """Refuse to write to constants, and to what the kernel has as another argument, too."""
+    """Reject writes to constants, and to a tensor that is also passed as another argument."""
     for i, (param, value, access) in enumerate(args):
         if access == "read" or not isinstance(value, Tensor) or _is_empty(value):
             continue
@@ -139,7 +139,7 @@ def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) 
 
 
 def _is_empty(value: Tensor) -> bool:
-    """Whether a tensor has no elements for certain: nothing is accessed there, and any place may be its own."""
+    """Return whether a tensor certainly has no elements: then nothing is accessed, and any address will do."""
     return any(extent.constant == 0 for extent in value.dims)
 
 
@@ -187,7 +187,7 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
 
 
 def _truncated(f: HostFunction, place: str, number: SSAValue, t: IntegerType) -> SSAValue:
-    """An i64 as the integer type of a parameter, after a check that it fits."""
+    """Convert an i64 to the integer type of a parameter, after a range check."""
     if bit_width(t) == 64:
         return number
     narrow = f.pure(arith.TruncIOp, (number,), scalar_type(t))
@@ -197,7 +197,7 @@ def _truncated(f: HostFunction, place: str, number: SSAValue, t: IntegerType) ->
 
 
 def _widened(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
-    """An integer as an i64; `t` says whether it has a sign."""
+    """Convert an integer to i64; `t` determines its signedness."""
     if bit_width(t) == 64:
         return number
     return f.pure(arith.ExtUIOp if is_unsigned(t) or bit_width(t) == 1 else arith.ExtSIOp, (number,), I64)
@@ -209,7 +209,7 @@ def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
 
 
 def _translated(expr: SymExpr, binding: _Binding) -> SymExpr | None:
-    """An expression in the caller's terms, None where it has variables that only the kernel knows."""
+    """Return an expression over the caller's variables, or None if it has variables that only the kernel knows."""
     try:
         return binding.translate(expr)
     except ShapeError:
@@ -221,9 +221,9 @@ def _costs(kernel: Kernel) -> tuple[SymExpr, ...]:
 
 
 def kernel_of(name: str, func: tir.FuncOp, costs: bool = False) -> Kernel:
-    """What is known of the kernel of a tir function, which calls know by a name; with `costs` also what it does.
+    """Return the properties of the kernel of a tir function, called `name` by its callers; with `costs` also its cost.
 
-    Raises `ShapeError` for an access that is outside of its buffer whenever the function runs.
+    Raises `ShapeError` for an access that is out of bounds whenever the function runs.
     """
     signature = replace(kernel_signature(func), name=name)
     names = {*signature.names, *signature.symbolic_vars}
@@ -236,7 +236,7 @@ def kernel_of(name: str, func: tir.FuncOp, costs: bool = False) -> Kernel:
 
 
 def _local_buffers(func: tir.FuncOp, signature: KernelSignature) -> tuple[Shape, ...]:
-    """What `Kernel.buffers` says."""
+    """Return the value of `Kernel.buffers`."""
     sizes = [Counter(cast(BufferType, p.type).dims) for p in func.buffer_params]
     names = {*signature.names, *signature.symbolic_vars}
     shapes: dict[Shape, None] = {}
@@ -259,7 +259,7 @@ def _shape(op: tir.AllocBufferOp | tir.AllocateOp) -> Shape:
 
 
 def _check_reaches(f: HostFunction, kernel: str, least: Mapping[tuple[SymExpr, ...], Reach]) -> None:
-    """End the function where a kernel is to access what its arguments do not have."""
+    """Exit the function if a kernel would access elements that its arguments do not have."""
     for (extent, *counts), reach in least.items():
         if reach.counts and (extent.constant or 0 in [count.constant for count in counts]):
             continue
@@ -276,7 +276,7 @@ def _check_reaches(f: HostFunction, kernel: str, least: Mapping[tuple[SymExpr, .
 
 
 def loop_iterations(root: Operation) -> SymExpr:
-    """About how many iterations the loops of a tir function make; extents that depend on data count as 16."""
+    """Return an estimate of the loop iterations of a tir function; extents that depend on data count as 16."""
     total: SymExpr = Const(0)
     leaf = True
     for region in root.regions:
@@ -301,9 +301,9 @@ def _op_iterations(op: Operation) -> SymExpr:
 
 
 def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
-    """Call kernels one after the other, without the GIL where there is much to do.
+    """Call kernels one after the other, without the GIL if there is much work.
 
-    Signals are asked for when it is taken again, so Ctrl-C ends the function after the kernel that runs, or a few.
+    Signals are checked when the GIL is reacquired, so Ctrl-C ends the function after the running kernel or a few more.
     """
     ends = [i + 1 for i, call in enumerate(calls) if _takes_long(call.work)]
     for begin, end in pairwise((0, *ends, len(calls))):
@@ -312,7 +312,9 @@ def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
 
 
 def _takes_long(work: SymExpr) -> bool:
-    """Whether a kernel may run for so long that somebody loses patience: loops of three unknown extents may."""
+    """Return whether a kernel may run for so long that a user would interrupt it: loops of three unknown
+    extents may.
+    """
     if work.constant is not None:
         return work.constant > LONG
     return any(isinstance(term, Product) and len(term.atoms) > 2 for term, _ in terms_of(work))
@@ -339,23 +341,23 @@ def _run_together(f: HostFunction, calls: Sequence[KernelCall]) -> None:
 
 
 def _failure(f: HostFunction, call: KernelCall) -> int:
-    """The slot of what raises that memory is missing in a kernel."""
+    """Return the slot of the function that raises the out-of-memory error of a kernel."""
     return f.module.slot("fail", {"error": "memory", "message": f"'{call.signature.name}': {NO_MEMORY}"})
 
 
 def ends_run(signature: KernelSignature) -> bool:
-    """Whether what follows the kernel depends on its status."""
+    """Return whether the code after the kernel depends on its status."""
     return bool(signature.assertions)
 
 
 def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue:
-    """Call a kernel; its status."""
+    """Call a kernel; return its status."""
     run(f, call.mark)
     return f.call_pointer(f.symbol(kernel_symbol(call.signature.name)), call.args, I32)
 
 
 def _fail(f: HostFunction, last: KernelSignature, status: SSAValue, failure: SSAValue) -> None:
-    """End the function with the error of a status: memory was missing, or an assertion of the last kernel failed."""
+    """Exit the function with the error of a status: out of memory, or a failed assertion of the last kernel."""
 
     def no_memory() -> None:
         missing = f.binary(arith.SubiOp, f.integer(0), f.pure(arith.ExtSIOp, (status,), I64))
@@ -373,7 +375,7 @@ def _fail(f: HostFunction, last: KernelSignature, status: SSAValue, failure: SSA
 
 
 def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
-    """The saved thread state: null where the GIL is kept, None where nothing was emitted for it."""
+    """Return the saved thread state: null if the GIL is kept at run time, None if no code was emitted for it."""
     if work.constant is not None:
         return f.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
     much = f.compare("slt", f.integer(RELEASE_GIL_ABOVE), f.scope.unchecked(work))
@@ -381,7 +383,7 @@ def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
 
 
 def _take_back(f: HostFunction, state: SSAValue) -> None:
-    """Take the GIL again where it was released, and leave where a signal's handler raised an exception meanwhile."""
+    """Reacquire the GIL if it was released, and exit if a signal handler raised an exception meanwhile."""
 
     def take() -> SSAValue:
         f.call("PyEval_RestoreThread", [state], None)
@@ -392,7 +394,7 @@ def _take_back(f: HostFunction, state: SSAValue) -> None:
 
 
 def _read_number(f: HostFunction, place: SSAValue, type: Attribute) -> SSAValue:
-    """What a kernel wrote, as memory has it: a bool is a byte."""
+    """Read a number written by a kernel in its memory form: a bool is a byte."""
     bits = f.read(place, I8 if type == I1 else IntegerType(bit_width(type)))
     if type == I1:
         return f.compare("ne", bits, f.integer(0, I8))
@@ -400,7 +402,7 @@ def _read_number(f: HostFunction, place: SSAValue, type: Attribute) -> SSAValue:
 
 
 def scalar_of_kernel(f: HostFunction, call: KernelCall) -> Prim:
-    """Call a kernel; the number that it returns. Raises `UnsupportedError` where it has assertions, too."""
+    """Call a kernel; return its scalar result. Raises `UnsupportedError` if it also has assertions."""
     dtype = call.signature.result
     if dtype is None or call.signature.assertions:
         raise UnsupportedError(f"the kernel '{call.signature.name}' returns no number", expected="a scalar, no assert")

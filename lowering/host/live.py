@@ -1,4 +1,4 @@
-"""How much memory the tensors of a function need while its calls run."""
+"""The memory that the tensors of a function need while its calls run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ALIASES = (host.ViewOp, relax.TupleOp, relax.TupleGetItemOp, relax.MatchCastOp,
 
 
 def live_bytes(function: relax.FuncOp) -> dict[Operation, SymExpr]:
-    """For each op of a function in destination passing form, the bytes of tensors that it made and needs at the op.
+    """Return, for each op of a function in destination passing form, the bytes of its tensors that are live at the op.
 
-    Parameters, constants, and what functions that it calls make are not among them.
+    Parameters, constants, and tensors created by callees are not counted.
     """
     live: dict[Operation, SymExpr] = {}
     _block(function.body.block, Const(0), live)
@@ -41,7 +41,7 @@ def _block(block: Block, outside: SymExpr, live: dict[Operation, SymExpr]) -> No
 
 
 def _last_uses(ops: list[Operation]) -> dict[SSAValue, int]:
-    """The index of the op after which a value, and what may lie in its memory, is needed no more."""
+    """Return the index of the op after which a value, and everything that may share its memory, is dead."""
     last: dict[SSAValue, int] = {}
     for i in range(len(ops) - 1, -1, -1):
         end = i
@@ -54,7 +54,7 @@ def _last_uses(ops: list[Operation]) -> dict[SSAValue, int]:
 
 
 def _bytes(op: Operation) -> SymExpr | None:
-    """The bytes of the tensor that an op makes."""
+    """Return the bytes of the tensor that an op creates, or None if it creates none."""
     if isinstance(op, host.TensorOp):
         return tensor_bytes(op.tensor_type)
     t = op.results[0].type if isinstance(op, _CALLS) and op.results else None

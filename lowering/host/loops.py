@@ -1,4 +1,4 @@
-"""Loops of functions: `relax.while_loop` as a loop of calls of two entry points.
+"""Loops of functions: `relax.while_loop` as a loop that calls two entry points.
 
 head:   the condition's entry point, on what the places of carried values hold
         false: exit
@@ -28,13 +28,13 @@ from .symbols import ENTRY_PREFIX
 from .values import Fields, Value, as_object, as_result, load_tensor
 
 Checked = Callable[[str, SSAValue, Attribute], Value]
-"""An object by the name of a value and its struct info."""
+"""Returns the value of an object, given a name for messages and its struct info."""
 
 
 def write_while(
     f: HostFunction, op: relax.WhileLoop, init: Sequence[Value], invariants: Sequence[Value], checked: Checked
 ) -> Value:
-    """Write a loop; its results. Raises `UnsupportedError` where its functions are none of the module."""
+    """Emit a loop; return its results. Raises `UnsupportedError` if its functions do not belong to the module."""
     cond, body = _entry(op, "cond"), _entry(op, "body")
     places = [f.holder(as_result(f, v)) for v in init]
     taken = [_Collected.begin(f, t) for t in op.elements()]
@@ -73,7 +73,9 @@ def write_while(
 
 @dataclass(frozen=True)
 class _Collected:
-    """What is collected of all iterations: a `bytearray` with the elements, and the extents of one iteration's."""
+    """The stacked results of all iterations: a `bytearray` with the elements, and the extents of one iteration's
+    result.
+    """
 
     bytes: SSAValue
     extents: SSAValue
@@ -81,7 +83,7 @@ class _Collected:
 
     @staticmethod
     def begin(f: HostFunction, t: relax.TensorType) -> _Collected:
-        """Nothing yet: the extents are those that are known before."""
+        """Return an empty collection; its extents are those known before the loop."""
         if t.element is None or t.dims is None:
             raise UnsupportedError("a loop collects tensors of unknown rank or dtype", found=t)
         extents = f.alloca(max(len(t.dims), 1), I64)
@@ -91,7 +93,7 @@ class _Collected:
         return _Collected(empty, extents, t)
 
     def add(self, f: HostFunction, obj: SSAValue, done: SSAValue) -> None:
-        """What an iteration has given, after `done` others: as large as that of the first one."""
+        """Append the result of an iteration, after `done` others; it must be as large as the first one."""
         tensor = load_tensor(f, obj, relax.TensorType.of(None, self.type.element, self.type.rank))
         values = [f.scope.of(d) for d in tensor.dims]
         places = [f.address(self.extents, 8 * i) for i in range(len(values))]
@@ -115,7 +117,7 @@ class _Collected:
         f.call("memcpy", [target, tensor.data, size])
 
     def stacked(self, f: HostFunction, count: SSAValue) -> SSAValue:
-        """The array of all iterations."""
+        """Return the array of all iterations."""
         assert self.type.element is not None
         extents = [f.read(f.address(self.extents, 8 * i), I64) for i in range(self.type.rank or 0)]
         shape = [f.own(f.call("PyLong_FromLongLong", [n])) for n in (count, *extents)]
@@ -131,7 +133,7 @@ def _entry(op: relax.WhileLoop, arg: str) -> str:
 
 
 def _truth(f: HostFunction, op: relax.WhileLoop, condition: SSAValue) -> SSAValue:
-    """Whether a condition holds, by its struct info: a tensor of bool, or Python's."""
+    """Return the truth value of a condition by its struct info: a bool tensor or a Python bool."""
     t = op.function("cond")
     if t is not None and isinstance(t.ret, relax.TensorType):
         return f.compare("ne", f.read(f.field(condition, abi.ArrayLayout.DATA), I8), f.integer(0, I8))
@@ -139,7 +141,7 @@ def _truth(f: HostFunction, op: relax.WhileLoop, condition: SSAValue) -> SSAValu
 
 
 def _take_over(f: HostFunction, results: SSAValue, places: Sequence[SSAValue]) -> None:
-    """Put what an iteration gave where the next one finds it."""
+    """Store the results of an iteration where the next one reads them."""
     for i, place in enumerate(places):
         item, old = f.field(results, abi.TUPLE_ITEMS + 8 * i), f.read(place)
         f.call("Py_IncRef", [item], None)

@@ -1,4 +1,4 @@
-"""What entry points say of what runs, where they are profiled: calls of `runtime/profiling/recorder.py`.
+"""Profiling marks that entry points execute: calls of `runtime/profiling/recorder.py`.
 
     before = enter(main, its row)
     …
@@ -10,7 +10,7 @@
     …
     leave(before, main's row)
 
-Where a module is not profiled, nothing of this is written.
+A module that is not profiled has none of this code.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Mark:
-    """That a site runs, and what it does: operations, bytes, bytes that live meanwhile; None for what is not known."""
+    """A site, with the operations, bytes and live bytes of one execution; None for those that are unknown."""
 
     site: int
     costs: Sequence[SymExpr | None]
 
 
 def mark_function(f: HostFunction, op: Operation) -> None:
-    """Say that a function begins; and when it ends, that what ran before does."""
+    """Mark the begin of a function; at its end, return to the site that ran before."""
     site = _site(f, "host", f.name, op)
     if site is None:
         return
@@ -57,25 +57,25 @@ def mark_function(f: HostFunction, op: Operation) -> None:
 
 
 def mark_kernel(f: HostFunction, name: str, op: Operation | None, costs: Sequence[SymExpr | None]) -> Mark | None:
-    """The mark of a call of a kernel."""
+    """Return the mark of a call of a kernel."""
     site = _site(f, "kernel", name, op)
     return None if site is None else Mark(site, (*costs, _live(f, op)))
 
 
 def mark_packed(f: HostFunction, name: str, op: Operation) -> Mark | None:
-    """The mark of a call of a packed function."""
+    """Return the mark of a call of a packed function."""
     site = _site(f, "packed", name, op)
     return None if site is None else Mark(site, (None, None, _live(f, op)))
 
 
 def run(f: HostFunction, mark: Mark | None) -> None:
-    """Say that the site of a mark runs from here on."""
+    """Record that the site of a mark runs from here on."""
     if mark is not None:
         _lap(f, mark.site, mark.costs)
 
 
 def resume(f: HostFunction) -> None:
-    """Say that the function's own code runs again."""
+    """Record that the function's own code runs again."""
     if f.profile is not None:
         _lap(f, f.profile.site, [None] * 3)
 
@@ -89,7 +89,7 @@ def _site(f: HostFunction, kind: str, name: str, op: Operation | None) -> int | 
 
 
 def _result(op: Operation | None) -> str:
-    """The name of what a call gives: of what it writes last, where that is an operand."""
+    """Return the name of the result of a call: of the last value it writes, if that is an operand."""
     if op is None:
         return ""
     written = op.call_args[-1:] if isinstance(op, host.KernelOp | host.CallDPSOp) else op.results
@@ -105,7 +105,7 @@ def _row(f: HostFunction, rows: SSAValue, site: int) -> SSAValue:
 
 
 def _lap(f: HostFunction, site: int, costs: Sequence[SymExpr | None]) -> None:
-    """Count that a site runs, and record it where the call is measured."""
+    """Count an execution of a site, and record it if the call is measured."""
     profile, scope = f.profile, f.scope
     assert profile is not None
     count = _row(f, profile.rows, site)

@@ -1,4 +1,6 @@
-"""Memory at run time: the arena, on the stack where it is small, else of the pool, taken for each call; and views."""
+"""Memory at run time: the arena, on the stack if it is small, otherwise taken from the pool for each call; and
+views.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ from .native import I8, I32
 from .values import Tensor, Value, array_over, check_extents, new_array, new_descr
 
 STACK_ARENA = 16 * 1024
-"""Bytes up to which an arena lies on the stack (functions that call themselves never use it)."""
+"""Bytes up to which an arena is placed on the stack (never in recursive functions)."""
 
 
 def make_arena(f: HostFunction, op: host.ArenaOp) -> None:
-    """Allocate the arena of a function, after a check that no extent in it is negative or beyond all measure."""
+    """Allocate the arena of a function, after checking that no extent in it is negative or absurdly large."""
     size = op.size.data
     check_extents(f, [(t.tensor_type.dims or (), t.tensor_type.element) for t in _tensors(op)])
     limit = 0 if f.name in f.module.recursive else STACK_ARENA
@@ -60,7 +62,7 @@ def _tensors(op: Operation) -> Iterator[host.TensorOp]:
 
 
 def make_view(f: HostFunction, op: host.ViewOp, source: Value) -> Tensor:
-    """A tensor in the memory of another, with an array of its own where somebody may keep it."""
+    """Return a tensor in the memory of another, with an array of its own if the value may escape."""
     t = op.tensor_type
     assert t.dims is not None and t.element is not None
     if not isinstance(source, Tensor) or source.element is None:
@@ -80,7 +82,7 @@ def make_view(f: HostFunction, op: host.ViewOp, source: Value) -> Tensor:
 
 
 def _check_fits(f: HostFunction, t: relax.TensorType, source: Tensor, offset: SymExpr | None) -> None:
-    """End the function where the view is not within its source, or, without an offset, not all of it."""
+    """Exit the function if the view is not within its source or, without an offset, does not cover all of it."""
     scope = f.scope
     assert t.element is not None and source.element is not None
     size, available = tensor_bytes(t), product(source.dims) * byte_size(source.element)
@@ -109,7 +111,9 @@ def _copy(f: HostFunction, t: relax.TensorType, source: Tensor) -> Tensor:
 
 
 def _with_object(f: HostFunction, view: Tensor, source: Tensor) -> Tensor:
-    """The view with an array over its memory, which keeps the source's array and may be written if that may be."""
+    """Return the view with an array over its memory, which keeps the source's array alive and is writable if
+    that is.
+    """
     assert source.obj is not None and view.element is not None
     descr = new_descr(f, view.element)
     extents = f.array([f.scope.of(d) for d in view.dims])

@@ -1,6 +1,6 @@
-"""Code that calls C: arithmetic in arith, structure in scf and cf, and of llvm only what those cannot say, pointers.
+"""Code that calls C: arithmetic in arith, control flow in scf and cf, and llvm only for pointers.
 
-The entry block has what may be used everywhere, constants and memory on the stack; code begins in a block behind it.
+The entry block holds what is used everywhere, constants and stack memory; code begins in a block after it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _symbol(name: str) -> SymbolRefAttr:
 
 
 class Native(Emitter):
-    """A function that is being written; what is appended goes to `block`.
+    """A function under construction; operations are appended to `block`.
 
-    `declared` takes the C functions that it calls.
+    `declared` collects the C functions that it calls.
     """
 
     def __init__(self, declared: dict[str, FunctionType], arguments: Sequence[Attribute]):
@@ -55,17 +55,17 @@ class Native(Emitter):
         self.block = self._start = self.new_block()
 
     def finish(self, name: str, result: Attribute) -> func.FuncOp:
-        """The function."""
+        """Return the finished function."""
         self.entry.add_op(cf.BranchOp(self._start))
         return func.FuncOp(name, FunctionType.from_lists([a.type for a in self.arguments], [result]), self.region)
 
     @property
     def arguments(self) -> Sequence[SSAValue]:
-        """The function's arguments."""
+        """Return the function's arguments."""
         return self.entry.args
 
     def new_block(self, *types: Attribute) -> Block:
-        """A block at the end of the function."""
+        """Add a block at the end of the function."""
         block = Block(arg_types=types)
         self.region.add_block(block)
         return block
@@ -77,11 +77,13 @@ class Native(Emitter):
         result: Attribute,
         properties: dict[str, Attribute] | None = None,
     ) -> SSAValue:
-        """The result of a new operation: the blocks written before need not dominate the current one."""
+        """Append a new operation, never reusing an earlier one: blocks emitted before need not dominate the current
+        one.
+        """
         return self.value(make(cls, operands, result_types=(result,), properties=properties or {}))
 
     def value(self, op: Operation) -> SSAValue:
-        """Append an operation; its only result."""
+        """Append an operation; return its only result."""
         op.location = self.place
         self.block.add_op(op)
         return op.results[0]
@@ -89,15 +91,15 @@ class Native(Emitter):
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def integer(self, value: int, type: IntegerType = I64) -> SSAValue:
-        """An integer constant."""
+        """Return an integer constant."""
         return self.constant(value, type)
 
     def real(self, value: float) -> SSAValue:
-        """A constant of type double."""
+        """Return a constant of type double."""
         return self.constant(float(value), f64)
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """As numbers are compared, so are pointers."""
+        """Compare numbers or pointers."""
         if type(a.type) is llvm.LLVMPointerType:
             a, b = self.number_of(a), self.number_of(b)
         if predicate in _PREDICATES:
@@ -105,21 +107,21 @@ class Native(Emitter):
         return super().compare(predicate, a, b)
 
     def number_of(self, pointer: SSAValue) -> SSAValue:
-        """A pointer as an i64."""
+        """Convert a pointer to an i64."""
         return self.integer(0) if pointer is self._null else self.pure(llvm.PtrToIntOp, (pointer,), I64)
 
     def is_null(self, pointer: SSAValue) -> SSAValue:
         return self.compare("eq", pointer, self.null)
 
     def all_of(self, conditions: Sequence[SSAValue]) -> SSAValue:
-        """Whether all conditions hold, of which there is at least one."""
+        """Return the conjunction of at least one condition."""
         return reduce(lambda a, b: self.binary(arith.AndIOp, a, b), conditions)
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
     @property
     def null(self) -> SSAValue:
-        """The null pointer."""
+        """Return the null pointer."""
         if self._null is None:
             op = make(llvm.ZeroOp, result_types=(PTR,))
             self.at_head(op)
@@ -127,20 +129,20 @@ class Native(Emitter):
         return self._null
 
     def alloca(self, count: int, type: Attribute, alignment: int = 8) -> SSAValue:
-        """Memory on the stack for `count` elements, allocated once."""
+        """Allocate memory for `count` elements on the stack, once."""
         op = llvm.AllocaOp(self.integer(count), type, alignment)
         self.at_head(op)
         return op.res
 
     def read(self, pointer: SSAValue, type: Attribute = PTR) -> SSAValue:
-        """What lies at an address."""
+        """Load from an address."""
         return self.pure(llvm.LoadOp, (pointer,), type, {"ordering": _ORDERING})
 
     def store(self, value: SSAValue, pointer: SSAValue) -> None:
         self.append(make(llvm.StoreOp, (value, pointer), properties={"ordering": _ORDERING}))
 
     def address(self, base: SSAValue, index: int | SSAValue, element: Attribute = I8) -> SSAValue:
-        """The address of element `index` of the array at `base`; bytes by default."""
+        """Return the address of element `index` of the array at `base`; bytes by default."""
         if index == 0:
             return base
         if isinstance(index, int) and index >= 2**31:
@@ -155,25 +157,25 @@ class Native(Emitter):
         return self.pure(llvm.GEPOp, (base,) if static else (base, index), PTR, properties)
 
     def field(self, base: SSAValue, offset: int, type: Attribute = PTR) -> SSAValue:
-        """What lies `offset` bytes behind `base`."""
+        """Load the value `offset` bytes after `base`."""
         return self.read(self.address(base, offset), type)
 
     def slot(self, number: int) -> SSAValue:
-        """The content of a slot of the table."""
+        """Load the content of a slot of the table."""
         return self.read(self.place_of_slot(number))
 
     def place_of_slot(self, number: int) -> SSAValue:
-        """The address of a slot of the table."""
+        """Return the address of a slot of the table."""
         return self.address(self._table, number, PTR)
 
     def symbol(self, name: str) -> SSAValue:
-        """The address of a global or a function of the module, which need not be there yet."""
+        """Return the address of a global or a function of the module, which need not exist yet."""
         return self.pure(llvm.AddressOfOp, (), PTR, {"global_name": _symbol(name)})
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call(self, symbol: str, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
-        """Call a C function by name. Where it returns nothing, the value returned here must not be used."""
+        """Call a C function by name. If it returns nothing, the value returned here must not be used."""
         types = () if result is None else (result,)
         if symbol not in self.declared:
             self.declared[symbol] = FunctionType.from_lists([a.type for a in args], list(types))
@@ -182,7 +184,7 @@ class Native(Emitter):
         return op.results[0] if types else self.null
 
     def call_pointer(self, function: SSAValue, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
-        """Call a function by its address; where it returns nothing, the value returned here must not be used."""
+        """Call a function by its address. If it returns nothing, the value returned here must not be used."""
         op = self.append(make_call([function, *args], result, None))
         return op.results[0] if op.results else self.null
 
@@ -192,7 +194,7 @@ class Native(Emitter):
         self.append(cf.BranchOp.create(operands=values, successors=(target,)))
 
     def branch(self, condition: SSAValue, then: Block, other: Block, *values: SSAValue) -> None:
-        """Go to `then`, which gets `values`, or to `other`, which has no arguments."""
+        """Branch to `then`, which gets `values`, or to `other`, which has no arguments."""
         self.append(
             cf.ConditionalBranchOp.create(
                 operands=(condition, *values),
@@ -202,13 +204,15 @@ class Native(Emitter):
         )
 
     def when(self, condition: SSAValue, target: Block, *values: SSAValue) -> None:
-        """Go to `target` where `condition` is true, else on in a new block."""
+        """Branch to `target` if `condition` is true, else continue in a new block."""
         following = self.new_block()
         self.branch(condition, target, following, *values)
         self.block = following
 
     def unless(self, condition: SSAValue, build: Callable[[], object]) -> None:
-        """Where `condition` is false, go to what `build` writes, which does not come back; else on in a new block."""
+        """If `condition` is false, branch to the code emitted by `build`, which does not return; else continue in a
+        new block.
+        """
         following, other = self.new_block(), self.new_block()
         self.branch(condition, following, other)
         with self.inside(other):
@@ -221,9 +225,9 @@ class Native(Emitter):
         then: Callable[[], SSAValue],
         other: Callable[[], SSAValue] | None = None,
     ) -> SSAValue:
-        """What `then` gives where `condition` is true, else what `other` does; without that nothing.
+        """Return the value of `then` if `condition` is true, else that of `other`; without `other` there is no value.
 
-        Both are one block each.
+        Each of both must be a single block.
         """
         regions = [self._branch(then, other is not None), self._branch(other, True) if other else Region()]
         last = regions[0].block.last_op
@@ -240,7 +244,7 @@ class Native(Emitter):
         return Region(block)
 
     def repeat(self, count: int, build: Callable[[SSAValue], object]) -> None:
-        """What `build` writes for each i64 below `count`; it is one block."""
+        """Emit a loop that runs `build` for each i64 below `count`; `build` must emit a single block."""
         body = Block(arg_types=[INDEX])
         with self.inside(body):
             build(self.from_index(body.args[0], I64))
@@ -249,16 +253,16 @@ class Native(Emitter):
         self.append(scf.ForOp.create(operands=bounds, regions=[Region(body)]))
 
     def call_unless_null(self, symbol: str, pointer: SSAValue) -> None:
-        """Call a C function that takes a pointer and returns nothing, where that pointer is not null."""
+        """Call a C function that takes a pointer and returns nothing, if the pointer is not null."""
         self.choose(self.compare("ne", pointer, self.null), lambda: self.call(symbol, [pointer], None))
 
 
 _EXACT = 2.0**62
-"""Below this a value computed in floating point is within 64 bits for certain."""
+"""Below this bound, a value computed in floating point certainly fits 64 bits."""
 
 
 class _Bounds(ExtentBounds):
-    """Values are extents, too, but for those in `signed`."""
+    """Bounds of values: variables are extents and not negative, except those in `signed`."""
 
     signed: set[str | SSAValue]
 
@@ -267,11 +271,11 @@ class _Bounds(ExtentBounds):
 
 
 class Extents(Symbolic):
-    """The values of symbolic variables at a point of a function, and what has been computed of them.
+    """The values of symbolic variables at a point of a function, and the expressions already computed from them.
 
-    `of` gives i64s that are checked to fit, and raises `ShapeError` for a variable without a value. What is computed is
-    remembered, so extents belong to code that the point where they were made dominates; `child` is for code behind a
-    branch.
+    `of` returns i64s that are checked to fit, and raises `ShapeError` for a variable without a value. Computed
+    expressions are cached, so an instance may only be used in code dominated by the point where it was created; use
+    `child` for code after a branch.
     """
 
     def __init__(self, code: Native, parent: Extents | None = None):
@@ -286,22 +290,22 @@ class Extents(Symbolic):
         """The same for values that do not fit 64 bits."""
 
     def child(self) -> Extents:
-        """What is known here, to which more may be added without effect here."""
+        """Return a copy to which more values can be added without effect on this one."""
         return Extents(self.code, self)
 
     def knows(self, e: SymExpr) -> bool:
-        """Whether all variables have values."""
+        """Return whether all variables of an expression have values."""
         return all(v.value is not None or v.name in self.values for v in e.free_vars())
 
     def bind(self, var: Var, value: SSAValue, signed: bool = False) -> None:
-        """Give a named variable its value; `signed` where it is no extent, so that it may be negative."""
+        """Set the value of a named variable; `signed` if it is no extent, so that it may be negative."""
         assert isinstance(var.name, str)
         self.values[var.name] = value
         if signed:
             self.signed.add(var.name)
 
     def number(self, value: SSAValue) -> Var:
-        """An i64 that may be negative as an expression."""
+        """Return an i64 that may be negative as an expression."""
         self.signed.add(value)
         return Var(value, I64)
 
@@ -325,11 +329,11 @@ class Extents(Symbolic):
         return value
 
     def real(self, e: SymExpr) -> SSAValue:
-        """The value as a double, computed as one where it is a polynomial."""
+        """Return the value as a double, computed in floating point if it is a polynomial."""
         return e.fold(Reals(self.code, self))
 
     def _check_range(self, e: SymExpr, overflow: Callable[[], object]) -> None:
-        """A sum is right in 64 bits, whatever its terms are, if its value fits."""
+        """Check that the value of a sum fits 64 bits; then the sum is right even if intermediate terms wrap."""
         code, value = self.code, self.real(e)
         fits = [code.compare("olt", value, code.real(_EXACT))]
         if not self.is_nonnegative(e):
@@ -337,7 +341,7 @@ class Extents(Symbolic):
         code.unless(code.all_of(fits), overflow)
 
     def divided(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """Processors trap where the divisor is zero, or -1 and the quotient does not fit."""
+        """Guard a division: processors trap if the divisor is zero, or if it is -1 and the quotient does not fit."""
         code, divisor = self.code, e.args[1].constant
         if divisor is None and self.zero_division is not None:
             code.unless(code.compare("ne", rhs, code.integer(0)), self.zero_division)

@@ -1,12 +1,12 @@
-"""Kernels that differ in numbers alone become one, which has them as parameters.
+"""Merge kernels that differ only in constants: the merged kernel takes them as parameters.
 
 %y = relax.call_tir @f(%x) : T     // x * 2.5     %y = relax.call_tir @f(%x, %c) : T    // x * number_0
 %z = relax.call_tir @g(%y) : T     // x * 3.5  -> %z = relax.call_tir @f(%y, %d) : T
 
-Quantized layers of the same sizes are such: their factors and zero points differ. Only factors and summands of f32 and
-f64 are taken out, which no pass below looks at: what comes of numbers is the same, as they are, in a register, or a
-parameter. Those that mean more (0 and 1, what is not finite, bounds, divisors, exponents) stay, and so do those that
-are equal in all functions.
+Quantized layers of the same sizes are typical: their scales and zero points differ. Only factors and summands of f32
+and f64 are extracted, whose values no later pass inspects: the result is the same from an immediate, a register or a
+parameter. Constants that enable simplification (0 and 1, non-finite values, bounds, divisors, exponents) stay, and so
+do those that are equal in all functions.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ...ir.equality import fingerprint_but_for
 
 _USERS = (tir.AddOp, tir.SubOp, tir.MulOp)
 _KEPT = (0.0, 1.0)
-"""Magnitudes with which sums and products are simpler."""
+"""Magnitudes that simplify sums and products, so they stay constants."""
 
 Numbers = tuple[FloatAttr, ...]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A tensor function without the numbers in it that may become parameters, and these."""
+    """A tensor function without the constants that may become parameters, and these constants."""
 
     op: tir.FuncOp
     form: Hashable
@@ -44,7 +44,7 @@ class Contents:
 
     @staticmethod
     def of(op: tir.FuncOp) -> Contents:
-        """What is in a function."""
+        """Return the contents of a function."""
         form, constants = fingerprint_but_for(op, [c for c in operations(op) if _may_be_parameter(c)])
         return Contents(op, form, cast("list[tir.ConstOp]", constants))
 
@@ -55,20 +55,20 @@ class Contents:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """The numbers, in their order."""
+        """The extracted constants, in order."""
         return tuple(c.value for c in self.constants if isinstance(c.value, FloatAttr))
 
 
 @dataclass(frozen=True)
 class _Function:
-    """A function with numbers, and what calls it."""
+    """A function with extractable constants, and its callers."""
 
     contents: Contents
     calls: Sequence[relax.CallTIROp]
 
     @cached_property
     def inputs(self) -> int | None:
-        """How many arguments come before the results; None where it is not the same everywhere."""
+        """The number of arguments before the results; None if it differs between calls."""
         params = len(self.contents.op.params)
         counts = {
             len(c.args) if len(c.args) + len(c.output_types) + len(c.tir_vars or ()) == params else None
@@ -78,7 +78,7 @@ class _Function:
 
 
 def merge_up_to_constants(op: ModuleOp, schedule_of: Callable[[str], Hashable], contents: Sequence[Contents]) -> None:
-    """Make private functions of a module, with `contents`, one where they differ in numbers alone.
+    """Merge private functions of a module, described by `contents`, that differ only in constants.
 
     `schedule_of` returns the key of the schedule of a function, by its name.
     """
@@ -95,7 +95,7 @@ def merge_up_to_constants(op: ModuleOp, schedule_of: Callable[[str], Hashable], 
 
 
 def erase_functions(op: ModuleOp, names: Container[str | None]) -> None:
-    """Take tensor functions out of a module, with what is said of their schedules."""
+    """Erase tensor functions from a module, together with their schedules."""
     for inner in list(op.ops):
         name = inner.function_name if isinstance(inner, SequenceOp) else None
         if (inner.sym_name.data if isinstance(inner, tir.FuncOp) else name) in names:
@@ -103,7 +103,7 @@ def erase_functions(op: ModuleOp, names: Container[str | None]) -> None:
 
 
 def _candidates(op: ModuleOp, contents: Sequence[Contents]) -> list[_Function]:
-    """Functions with numbers that may become parameters, which nothing but `call_tir` names."""
+    """Return the functions with extractable constants that only `call_tir` refers to."""
     numbered = [each for each in contents if each.constants]
     if len(numbered) < 2:
         return []
@@ -119,7 +119,7 @@ def _candidates(op: ModuleOp, contents: Sequence[Contents]) -> list[_Function]:
 
 
 def _named(op: Operation) -> set[str]:
-    """What an operation may mean by a name."""
+    """Return the symbols that an operation may refer to."""
     names = {a.root_reference.data for a in op.properties.values() if isinstance(a, SymbolRefAttr)}
     return names | {a.data for key, a in op.properties.items() if isinstance(a, StringAttr) and key != "sym_name"}
 
@@ -134,7 +134,7 @@ def _may_be_parameter(op: Operation) -> bool:
 
 
 def _share(functions: Sequence[_Function]) -> None:
-    """Have all that call these functions call the first one, with the numbers that differ."""
+    """Redirect all callers of these functions to the first one, with the constants that differ as arguments."""
     first, own = functions[0], functions[0].contents
     block = own.op.body.block
     columns = list(zip(*(f.contents.numbers for f in functions), strict=True))
@@ -155,7 +155,7 @@ def _share(functions: Sequence[_Function]) -> None:
 
 
 def _pass(call: relax.CallTIROp, numbers: Sequence[FloatAttr], callee: str) -> None:
-    """Let a call pass numbers to the function `callee`."""
+    """Make a call pass constants to the function `callee`."""
     values = [relax.PrimValueOp(number) for number in numbers]
     block = call.parent
     assert block is not None

@@ -1,4 +1,4 @@
-"""Which tir functions are kernels, and what they are called: `merge-kernels` and `isolate-kernels`."""
+"""Symbols of kernels: the passes `merge-kernels` and `isolate-kernels`."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from .scalars import Contents, erase_functions, merge_up_to_constants
 
 KERNEL_PREFIX = "kernel."
 ENTRY_PREFIX = "entry_"
-"""Entry points are called so, and no function that a kernel becomes."""
+"""Prefix of entry points; no function that a kernel becomes has it."""
 
 
 def kernel_symbol(name: str) -> str:
-    """The symbol of a kernel: no C function is called so."""
+    """Return the symbol of a kernel: no C function has such a name."""
     return KERNEL_PREFIX + name
 
 
 NAMED = "host.named"
-"""The attribute of a module whose kernels have their names already: those by which public ones are known."""
+"""Attribute of a module whose kernels have their final names: the names of the public ones."""
 
 
 def kernels_of(op: ModuleOp) -> dict[str, tir.FuncOp]:
-    """The tir functions of a module, by the names by which it calls them."""
+    """Return the tir functions of a module, by the names that calls use."""
     cut = len(KERNEL_PREFIX) if NAMED in op.attributes else 0
     return {f.sym_name.data[cut:]: f for f in op.ops if isinstance(f, tir.FuncOp)}
 
 
 def name_kernels(op: ModuleOp) -> tuple[str, ...]:
-    """Give the tir functions of a module the names that they keep (`rename_kernels`) before entry points are written,
-    which call them by the former ones; those of public ones. To do it again changes nothing.
+    """Rename the tir functions of a module (`rename_kernels`) before entry points are emitted, which call them by
+    their former names; return the names of the public ones. Idempotent.
     """
     if NAMED not in op.attributes:
         kernels = kernels_of(op)
@@ -52,9 +52,9 @@ def name_kernels(op: ModuleOp) -> tuple[str, ...]:
 
 
 def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
-    """Give tir functions names that no C function has: those are declared in the same module from here on.
+    """Give tir functions names that no C function has: C functions are declared in the same module from here on.
 
-    What is decided for the schedule of a function follows it.
+    Schedules of a function follow the new name.
     """
     for name, function in kernels.items():
         function.properties["sym_name"] = StringAttr(kernel_symbol(name))
@@ -68,11 +68,11 @@ def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
 
 
 Schedules = dict[str | None, tuple[str, ...]]
-"""What is said of the schedules of functions, by their names."""
+"""The schedules of functions, by their names."""
 
 
 def _duplicates(contents: Mapping[str, Hashable], schedules: Schedules) -> dict[str, str]:
-    """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
+    """Map the name of each duplicate to that of the first function with the same structure and the same schedule."""
     first: dict[Hashable, str] = {}
     kept = {name: first.setdefault((content, schedules.get(name)), name) for name, content in contents.items()}
     return {name: other for name, other in kept.items() if name != other}
@@ -101,9 +101,9 @@ def _renamed(attr: Attribute, names: dict[str, str]) -> Attribute:
 
 @dataclass(frozen=True)
 class MergeKernels(Pass):
-    """Let calls of private tir functions of the same structure call the first one; the others go.
+    """Redirect calls of private tir functions of the same structure to the first one and erase the others.
 
-    Where only numbers that are added or multiplied differ, these become parameters (`scalars.py`).
+    If they differ only in constants that are added or multiplied, these become parameters (`scalars.py`).
     """
 
     name = "merge-kernels"
@@ -121,7 +121,7 @@ class MergeKernels(Pass):
 
 
 def _merge(op: ModuleOp, names: dict[str, str]) -> None:
-    """Let calls call other functions; those that they called go."""
+    """Redirect calls by `names`, and erase the functions that were called."""
     for inner in operations(op):
         key = _NAMES.get(type(inner))
         if key is not None:
@@ -130,14 +130,14 @@ def _merge(op: ModuleOp, names: dict[str, str]) -> None:
 
 
 MOST_INLINED = 32
-"""Calls of a function that LLVM may inline."""
+"""The number of calls up to which LLVM may inline a function."""
 
 
 @dataclass(frozen=True)
 class IsolateKernels(Pass):
-    """Functions of func that kernels were split into get names that no C function has; all become private.
+    """Rename the functions of func that kernels were split into to names that no C function has; make all private.
 
-    What is called at many places is not inlined there: LLVM would optimize a loop nest as often as it is called.
+    Functions with many call sites are not inlined: LLVM would optimize a loop nest once per call.
     """
 
     name = "isolate-kernels"
@@ -162,7 +162,7 @@ class IsolateKernels(Pass):
 
 
 def _references(op: ModuleOp) -> Counter[str]:
-    """How often operations name each function."""
+    """Count how often operations refer to each function."""
     named = (attr for inner in operations(op) for attr in inner.properties.values() if isinstance(attr, SymbolRefAttr))
     return Counter(attr.root_reference.data for attr in named)
 

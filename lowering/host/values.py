@@ -1,6 +1,6 @@
-"""What a Relax value is in native code, and how it becomes a Python object.
+"""Relax values in native code, and their conversion to Python objects.
 
-Objects are borrowed here: something else (an argument, a variable of the frame, a slot) holds them until the function
+Objects are borrowed here: something else (an argument, a variable of the frame, a slot) owns them until the function
 ends.
 """
 
@@ -25,14 +25,14 @@ from .function import HostFunction
 from .native import I32, I64, PTR, f64
 
 _LARGEST = 2.0**46
-"""Bytes that no tensor has."""
+"""Bytes that no tensor can have."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A dense tensor: its data, extents (over the function's variables or SSA values) and dtype (None: unknown).
+    """A dense tensor: its data, extents (over the function's variables or SSA values) and dtype (None if unknown).
 
-    `obj` is its array, None where it has none (in the arena) or none yet (`constant`, the index of a constant).
+    `obj` is its array, or None if it has none (in the arena) or none yet (`constant`, the index of a constant).
     """
 
     data: SSAValue
@@ -68,7 +68,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class Object:
-    """A Python object of which nothing more is known than its struct info."""
+    """A Python object of which only the struct info is known."""
 
     obj: SSAValue
 
@@ -77,17 +77,17 @@ Value = Tensor | Shape | Prim | Fields | Object
 
 
 def flat_fields(value: Value) -> list[Value]:
-    """The fields of a tuple, those of tuples in it included; the value itself where it is none."""
+    """Return the fields of a tuple, with nested tuples flattened; a value that is no tuple is returned as it is."""
     return [v for each in value.fields for v in flat_fields(each)] if isinstance(value, Fields) else [value]
 
 
 def ssa(value: SSAValue) -> Var:
-    """An extent as a symbolic expression."""
+    """Return an extent as a symbolic expression."""
     return Var(value, I64)
 
 
 def as_object(f: HostFunction, value: Value) -> SSAValue:
-    """The value as a Python object, borrowed."""
+    """Return the value as a Python object, borrowed."""
     if isinstance(value, Tensor):
         return _array_object(f, value)
     if isinstance(value, Object):
@@ -115,7 +115,7 @@ _CONVERSIONS = {"bool": "PyBool_FromLong", "uint64": "PyLong_FromUnsignedLongLon
 
 
 def number_object(f: HostFunction, number: SSAValue, dtype: Attribute) -> SSAValue:
-    """A number of `dtype`, given as an i64 or a double, as a Python object."""
+    """Return a number, an i64 or a double, as a Python object of `dtype`."""
     if number.type == f64:
         return f.own(f.call("PyFloat_FromDouble", [number]))
     return f.own(f.call(_CONVERSIONS.get(dtype_name(dtype), "PyLong_FromLongLong"), [number]))
@@ -130,7 +130,7 @@ def _tuple_object(f: HostFunction, items: Sequence[SSAValue]) -> SSAValue:
 
 
 def as_result(f: HostFunction, value: Value) -> SSAValue:
-    """The value as an object that the caller may keep and write to: constants are copied."""
+    """Return the value as an object that the caller may keep and write to: constants are copied."""
     if isinstance(value, Tensor) and value.constant is not None:
         assert value.element is not None
         copy = new_array(f, value.dims, value.element)
@@ -143,7 +143,7 @@ def as_result(f: HostFunction, value: Value) -> SSAValue:
 
 
 def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) -> Tensor:
-    """A new NDArray, owned by the function; over memory of the pool where it is large (`result_pool`)."""
+    """Return a new NDArray, owned by the function; large ones take memory from the pool (`result_pool`)."""
     check_extents(f, [(dims, element)])
     descr = new_descr(f, element)
     extents = f.array([f.scope.of(d) for d in dims])
@@ -164,7 +164,7 @@ def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) ->
 
 
 def new_descr(f: HostFunction, element: Attribute) -> SSAValue:
-    """A new reference to the description of elements."""
+    """Return a new reference to the numpy dtype of `element`."""
     descr = f.slot(dtype_slot(dtype_name(element)))
     f.call("Py_IncRef", [descr], None)
     return descr
@@ -173,15 +173,17 @@ def new_descr(f: HostFunction, element: Attribute) -> SSAValue:
 def array_over(
     f: HostFunction, descr: SSAValue, rank: int, extents: SSAValue, data: SSAValue, flags: SSAValue
 ) -> SSAValue:
-    """A new NDArray over memory, or, where `data` is null, with memory of its own; takes the reference to `descr`."""
+    """Return a new NDArray over memory or, if `data` is null, with memory of its own; steals the reference to
+    `descr`.
+    """
     args = [f.slot(Slot.TIRAX_NDARRAY_TYPE), descr, f.integer(rank, I32), extents, f.null, data, flags, f.null]
     return f.call_pointer(f.slot(Slot.NEW_FROM_DESCR), args)
 
 
 def check_extents(f: HostFunction, tensors: Iterable[tuple[Sequence[SymExpr], Attribute | None]]) -> None:
-    """End the function where an extent of a tensor that it is to make is negative, or its size beyond all measure.
+    """Exit the function if an extent of a tensor to be created is negative, or its size absurdly large.
 
-    Sizes are computed in 64 bits, which must not overflow: they are computed in floating point, too.
+    Sizes are computed in 64 bits, which must not overflow; they are also computed in floating point to detect that.
     """
     shapes = dict.fromkeys((tuple(dims), element) for dims, element in tensors)
     for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not f.scope.is_nonnegative(d)):
@@ -199,7 +201,7 @@ def check_extents(f: HostFunction, tensors: Iterable[tuple[Sequence[SymExpr], At
 
 
 def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:
-    """A constant of the executable."""
+    """Return a constant of the executable."""
     index = f.module.constant(op.value)
     t = op.result.type
     assert t.dims is not None
@@ -207,12 +209,12 @@ def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:
 
 
 def load_items(f: HostFunction, tuple_: SSAValue, count: int) -> list[SSAValue]:
-    """The items of an exact tuple of that length, borrowed."""
+    """Return the items of an exact tuple of that length, borrowed."""
     return [f.field(tuple_, abi.TUPLE_ITEMS + 8 * i) for i in range(count)]
 
 
 def load_tensor(f: HostFunction, obj: SSAValue, t: relax.TensorType) -> Tensor:
-    """An array that is known to be of struct info `t`; extents that `t` does not know are read."""
+    """Return an array that is known to match struct info `t`; extents that `t` does not know are read from it."""
     data = f.field(obj, ArrayLayout.DATA)
     if t.dims is not None and all(map(f.scope.knows, t.dims)):
         return Tensor(data, t.dims, t.element, obj)
@@ -222,7 +224,7 @@ def load_tensor(f: HostFunction, obj: SSAValue, t: relax.TensorType) -> Tensor:
 
 
 def load_trusted(f: HostFunction, obj: SSAValue, t: Attribute) -> Value:
-    """An object that is known to be of struct info `t`."""
+    """Return the value of an object that is known to match struct info `t`."""
     if isinstance(t, relax.TensorType) and t.rank is not None:
         return load_tensor(f, obj, t)
     if isinstance(t, TupleType):
@@ -236,7 +238,7 @@ def load_trusted(f: HostFunction, obj: SSAValue, t: Attribute) -> Value:
 
 
 def load_number(f: HostFunction, obj: SSAValue, dtype: Attribute) -> Prim:
-    """A Python number that is known to be of the class that goes with `dtype`."""
+    """Return the value of a Python number that is known to be of the class for `dtype`."""
     name = dtype_name(dtype)
     if name == "bool":
         is_true = f.compare("eq", obj, f.slot(Slot.TRUE))
@@ -247,5 +249,5 @@ def load_number(f: HostFunction, obj: SSAValue, dtype: Attribute) -> Prim:
 
 
 def as_long(f: HostFunction, obj: SSAValue, signed: bool = True) -> SSAValue:
-    """The number that a Python int is; -1 where it is too large."""
+    """Return the value of a Python int; -1 if it is too large."""
     return f.call("PyLong_AsLongLong" if signed else "PyLong_AsUnsignedLongLong", [obj], I64)

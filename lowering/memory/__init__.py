@@ -1,1 +1,1 @@
-"""Planning of memory: which tensors of a function share storage."""
+"""Memory planning: which tensors of a function share storage."""

@@ -1,4 +1,4 @@
-"""How good a plan is: the bytes of the arena beside those that are alive at once at the worst moment."""
+"""The quality of a memory plan: the bytes of the arena compared with the peak of the bytes that are live at once."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .plan import ALIGNMENT, last_uses, linear_ops, tensor_bytes
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """`planned` bytes of an arena, and the `bound` below which no plan of the same lifetimes can be."""
+    """The `planned` bytes of an arena, and the lower `bound` of every plan with the same lifetimes."""
 
     planned: int
     bound: int
 
     @property
     def ratio(self) -> float:
-        """How many times the bound is planned; 1 where nothing is."""
+        """Planned bytes divided by the bound; 1 if nothing is planned."""
         return self.planned / self.bound if self.bound else 1.0
 
 
 def memory_use(function: relax.FuncOp, sizes: Mapping[str, int]) -> MemoryUse:
-    """The memory of a function after `plan-memory`, for values of its symbolic variables.
+    """Return the memory of a function after `plan-memory`, for given values of its symbolic variables.
 
-    Tensors that are not in the arena, such as results, count for neither. Raises `KeyError` for a variable of no value.
+    Tensors outside the arena, such as results, count for neither. Raises `KeyError` for a variable without a value.
     """
     ops = linear_ops(function)
     arenas = [op.size.data.evaluate(sizes) for op in ops if isinstance(op, host.ArenaOp)]
@@ -47,5 +47,5 @@ def memory_use(function: relax.FuncOp, sizes: Mapping[str, int]) -> MemoryUse:
 
 
 def memory_uses(module: ModuleOp, sizes: Mapping[str, int]) -> dict[str, MemoryUse]:
-    """`memory_use` of all Relax functions of a planned module by name."""
+    """Return the `memory_use` of all Relax functions of a planned module by name."""
     return {op.sym_name.data: memory_use(op, sizes) for op in module.ops if isinstance(op, relax.FuncOp)}

@@ -6,13 +6,13 @@
     host.kernel @g(%a, %b)
     relax.return %b
 
-A tensor escapes, and keeps memory of its own, where anything but a kernel or the condition of an `if` uses it or a
-`host.view` of it: what is returned, put into a tuple, or handed to Python may be kept. So does one of a size that only
-a match_cast within the function determines. The others are given places in the order in which they are made: the
-smallest free part that is large enough, or the end of a heap, which grows. There is a heap for constant sizes, one for
-each symbolic product that others are multiples of the alignment of, and one for each other size. Where there are not
-very many, and it takes less memory, places are chosen again, those of the largest tensors first.
-A place is free again after the last use of its tensor, in the linear order of ops: there are no loops.
+A tensor escapes, and keeps memory of its own, if anything but a kernel or the condition of an `if` uses it or a
+`host.view` of it: a value that is returned, put into a tuple, or passed to Python may be kept. A tensor whose size only
+a match_cast within the function determines is not planned either. The others are placed in order of creation: in the
+smallest free range that is large enough, or at the end of a heap, which grows. There is a heap for constant sizes, one
+for each symbolic product such that the other sizes are multiples of its alignment, and one for each other size. If
+there are not too many tensors, they are placed again by decreasing size, and the smaller plan is kept. A range is free
+again after the last use of its tensor, in the linear order of ops: there are no loops.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_SETTLED = 512
 
 @dataclass(eq=False)
 class Place:
-    """A part of a heap, `count` units from the unit `begin` on, for the ops from `first` to `last`."""
+    """A range of a heap: `count` units from the unit `begin` on, live for the ops from `first` to `last`."""
 
     heap: Heap
     begin: int
@@ -50,22 +50,22 @@ class Place:
 
     @property
     def end(self) -> int:
-        """The unit behind it."""
+        """The unit after its last one."""
         return self.begin + self.count
 
     def lives_with(self, other: Place) -> bool:
-        """Whether there are ops at which both are needed."""
+        """Return whether the lifetimes of two places overlap."""
         return self.first <= other.last and other.first <= self.last
 
     @property
     def offset(self) -> SymExpr:
-        """The byte of the arena at which it begins, once the heaps have places."""
+        """The byte offset in the arena; available once the heaps are placed."""
         return self.heap.offset + self.heap.unit * self.begin
 
 
 @dataclass(eq=False)
 class Heap:
-    """A part of the arena for tensors whose sizes are multiples of `unit` bytes: which units of it are free."""
+    """The part of the arena for tensors whose sizes are multiples of `unit` bytes, with its free units."""
 
     unit: SymExpr
     offset: SymExpr = Const(0)
@@ -76,7 +76,7 @@ class Heap:
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
 
     def take(self, count: int) -> Place:
-        """The smallest free part that is large enough, or the end, which moves."""
+        """Return the smallest free range that is large enough, or extend the heap."""
         at = bisect_left(self._by_size, (count, -1))
         if at < len(self._by_size):
             size, begin = self._by_size[at]
@@ -92,7 +92,7 @@ class Heap:
         return self.places[-1]
 
     def give(self, place: Place) -> None:
-        """The place is free from here on, one with what is free on both sides of it."""
+        """Free a place, and merge it with the free ranges on both sides."""
         begin, end = place.begin, place.end
         if begin in self._ends:
             begin = self._ends[begin]
@@ -104,7 +104,9 @@ class Heap:
         self._add(begin, end - begin)
 
     def settle(self) -> None:
-        """Choose all places anew, the largest first, where that takes less: its time is quadratic in their number."""
+        """Place everything again, the largest first, and keep that if it is smaller: quadratic in the number of
+        places.
+        """
         if len(self.places) > _MOST_SETTLED:
             return
         settled: list[tuple[Place, int]] = []
@@ -129,7 +131,7 @@ class Heap:
 
 
 def _lowest_gap(taken: list[tuple[int, int]], count: int) -> int:
-    """The first unit from which `count` are free, for parts that are taken, in order."""
+    """Return the first unit that begins `count` free units; `taken` are the occupied ranges in order."""
     free = 0
     for begin, end in taken:
         if begin - free >= count:
@@ -139,7 +141,7 @@ def _lowest_gap(taken: list[tuple[int, int]], count: int) -> int:
 
 
 def _units(size: SymExpr) -> tuple[SymExpr, int]:
-    """A size as a number of units that are multiples of the alignment, rounded up."""
+    """Return a size as a number of units, which are multiples of the alignment, rounded up."""
     unit, count = measure(size)
     if unit == _ONE:
         return Const(ALIGNMENT), -(-count // ALIGNMENT)
@@ -149,18 +151,18 @@ def _units(size: SymExpr) -> tuple[SymExpr, int]:
 
 
 def tensor_bytes(t: relax.TensorType) -> SymExpr:
-    """The bytes of a tensor of known extents and dtype."""
+    """Return the bytes of a tensor of known extents and dtype."""
     assert t.dims is not None and t.element is not None
     return product(_as_i64(t.dims)) * byte_size(t.element)
 
 
 def _as_i64(dims: tuple[SymExpr, ...]) -> list[SymExpr | int]:
-    """Constants as Python integers, which take the type of what they are multiplied with."""
+    """Return extents with constants as Python integers, which adopt the type of the other factor."""
     return [d if d.constant is None else d.constant for d in dims]
 
 
 def measure(size: SymExpr) -> tuple[SymExpr, int]:
-    """`size` as a multiple of a symbolic unit: `n * 512` is (n, 512), `128` is (1, 128)."""
+    """Return `size` as a multiple of a symbolic unit: `n * 512` is (n, 512), `128` is (1, 128)."""
     if size.constant is not None:
         return _ONE, size.constant
     if isinstance(size, Sum) and len(size.terms) == 1 and size.offset == 0 and size.terms[0][1] > 0:
@@ -169,13 +171,13 @@ def measure(size: SymExpr) -> tuple[SymExpr, int]:
 
 
 class _Heaps:
-    """The heaps by unit."""
+    """The heaps, by unit."""
 
     def __init__(self) -> None:
         self._by_unit: dict[SymExpr, Heap] = {}
 
     def take(self, size: SymExpr) -> Place:
-        """A place of at least that size."""
+        """Return a place of at least that size."""
         unit, count = _units(size)
         heap = self._by_unit.get(unit)
         if heap is None:
@@ -183,7 +185,7 @@ class _Heaps:
         return heap.take(count)
 
     def place(self) -> SymExpr:
-        """Give all heaps their offsets, that of constant sizes first; the size of the arena."""
+        """Assign offsets to all heaps, that of constant sizes first; return the size of the arena."""
         end: SymExpr = Const(0)
         for heap in sorted(self._by_unit.values(), key=lambda h: h.unit.constant is None):
             heap.settle()
@@ -193,7 +195,7 @@ class _Heaps:
 
 
 def _linear(root: Operation) -> Iterator[Operation]:
-    """The ops inside of `root`; an op with regions comes before what is in them."""
+    """Yield the ops inside of `root`; an op with regions comes before what is in them."""
     for region in root.regions:
         for op in region.block.ops:
             yield op
@@ -202,12 +204,12 @@ def _linear(root: Operation) -> Iterator[Operation]:
 
 
 def linear_ops(function: relax.FuncOp) -> list[Operation]:
-    """The ops of a function in the order in which lifetimes are told."""
+    """Return the ops of a function in the order by which lifetimes are defined."""
     return list(_linear(function))
 
 
 def last_uses(ops: list[Operation], tensors: Container[SSAValue]) -> dict[SSAValue, int]:
-    """The place in `ops` where each of the tensors, or what lies in its memory, is used last."""
+    """Return the index in `ops` of the last use of each tensor or of a value that shares its memory."""
     ends: dict[SSAValue, int] = {}
     for i, op in enumerate(ops):
         ends.update((root, i) for v in op.operands if (root := _root(v)) in tensors)
@@ -215,7 +217,7 @@ def last_uses(ops: list[Operation], tensors: Container[SSAValue]) -> dict[SSAVal
 
 
 def escapes(value: SSAValue) -> bool:
-    """Whether something may keep the tensor longer than its last use here."""
+    """Return whether something may keep the tensor beyond its last use here."""
     for use in value.uses:
         op = use.operation
         if isinstance(op, relax.MatchCastOp | host.ViewOp):
@@ -227,19 +229,19 @@ def escapes(value: SSAValue) -> bool:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """The value that was cast to `value`, or in whose memory it is."""
+    """Return the value of which `value` is a cast or a view."""
     while isinstance(value, OpResult) and isinstance(value.op, relax.MatchCastOp | host.ViewOp):
         value = value.op.operands[0]
     return value
 
 
 def _fits(op: host.TensorOp, known: set[Var]) -> bool:
-    """Whether a tensor can be in the arena: it does not escape, and its size is known at the function's begin."""
+    """Return whether a tensor can be in the arena: it does not escape, and its size is known at function entry."""
     return known.issuperset(free_symbolic_vars([op.tensor_type])) and not escapes(op.result)
 
 
 def plan_function(function: relax.FuncOp) -> None:
-    """Plan the memory of one function, in place; a plan that was there is made anew."""
+    """Plan the memory of one function, in place; an existing plan is replaced."""
     ops = linear_ops(function)
     for old in [op for op in ops if isinstance(op, host.ArenaOp)]:
         old.detach()
@@ -275,7 +277,7 @@ def _assign(
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Give the tensors of a function that do not escape a place in one arena, reused where lifetimes do not overlap."""
+    """Place the tensors of a function that do not escape in one arena, and share memory if lifetimes do not overlap."""
 
     name = "plan-memory"
 

@@ -35,7 +35,7 @@ _FILES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The passes are imported when they are needed: a build whose object is in the cache needs none."""
+    """Import a pass on first use: a build whose object is in the cache needs none."""
     if name not in _FILES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(import_module(f".{_FILES[name]}", __name__), name)

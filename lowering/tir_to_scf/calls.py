@@ -1,4 +1,4 @@
-"""Calls: of C functions, of other kernels, of packed functions, of LLVM's intrinsics for their effect."""
+"""Calls of C functions, other kernels, packed functions, and LLVM intrinsics with effects."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _append(op: tir.CallExpr, call: func.CallOp, at: KernelLowerer) -> None:
 
 
 def _call(op: tir.CallOp, at: KernelLowerer) -> None:
-    """Another kernel of the module."""
+    """Lower a call of another kernel of the module."""
     signature = at.signatures[op.func.data]
     args = [_argument(t, v, at) for t, v in zip(signature.params, op.call_args, strict=True)]
     noted = op.attributes.get(tir.CallOp.SIZES)
@@ -81,7 +81,7 @@ def _call(op: tir.CallOp, at: KernelLowerer) -> None:
 
 
 def _argument(t: Attribute, value: SSAValue, at: KernelLowerer) -> SSAValue:
-    """An argument of a kernel: a buffer as a bare pointer to its elements."""
+    """Convert an argument of a kernel: a buffer becomes a bare pointer to its elements."""
     lowered = at.values.value(value)
     if isinstance(t, tir.HandleType):
         return pointer_to(at.emit, lowered)
@@ -91,7 +91,9 @@ def _argument(t: Attribute, value: SSAValue, at: KernelLowerer) -> SSAValue:
 
 
 def _call_packed(op: tir.CallPackedOp, at: KernelLowerer) -> None:
-    """The function that the host made for the call, with arguments as words; it gives null where it raised."""
+    """Call the entry point that the host emitted for this packed call, with arguments as words; it returns null if it
+    raised.
+    """
     emit = at.emit
     entry, dims = op.attributes.get(PACKED_ENTRY), op.attributes.get(PACKED_DIMS)
     if entry is None:
@@ -115,7 +117,9 @@ def _call_packed(op: tir.CallPackedOp, at: KernelLowerer) -> None:
 
 
 def _words(value: SSAValue, dims: Dims, at: KernelLowerer) -> list[SSAValue]:
-    """An argument of a packed function: a number as 64 bits, a buffer as its address and extents, no string."""
+    """Convert an argument of a packed function to words: a number to 64 bits, a buffer to its address and extents, a
+    string to none.
+    """
     if isinstance(value.owner, tir.StringImmOp):
         return []
     emit, lowered = at.emit, at.values.value(value)
@@ -128,7 +132,7 @@ def _words(value: SSAValue, dims: Dims, at: KernelLowerer) -> list[SSAValue]:
 
 
 def _call_llvm(op: tir.CallLLVMEffectOp, at: KernelLowerer) -> None:
-    """An intrinsic of LLVM for its effect; what it gives is 0 where LLVM's gives nothing."""
+    """Call an LLVM intrinsic for its effect; the tir result is 0 if the intrinsic returns void."""
     name = op.func.data
     if not is_llvm_intrinsic(name):
         raise unknown_name("LLVM intrinsic", name, LLVM_INTRINSICS, location_of(op))
@@ -143,7 +147,7 @@ def _call_llvm(op: tir.CallLLVMEffectOp, at: KernelLowerer) -> None:
 
 _WITHOUT_RESULT = ("llvm.prefetch", "llvm.assume", "llvm.trap", "llvm.debugtrap", "llvm.memcpy", "llvm.memmove",
                    "llvm.memset", "llvm.masked.store", "llvm.masked.scatter", "llvm.donothing")  # fmt: skip
-"""Intrinsics that give nothing, whatever a script says: TVM's ways to write them name a type."""
+"""Intrinsics that return void, although TVM's scripts write a result type for them."""
 
 
 def _device_call(op: tir.DeviceCallOp, at: KernelLowerer) -> None:
@@ -154,7 +158,7 @@ def _device_call(op: tir.DeviceCallOp, at: KernelLowerer) -> None:
 
 
 def _results(dtype: Attribute) -> list[Attribute]:
-    """The types of what a call of this type gives."""
+    """Return the result types of a call of this type."""
     if dtype == tir.VOID:
         return []
     return [POINTER if isinstance(dtype, tir.HandleType) else scalar_or_vector(dtype)]

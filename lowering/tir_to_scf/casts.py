@@ -1,4 +1,4 @@
-"""Conversions: between tir's scalar types (and vectors of them), between memrefs and pointers."""
+"""Conversions between tir's scalar types (and vectors of them), and between memrefs and pointers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TO_INT: dict[bool, _Ops] = {True: (arith.FPToUIOp, extras.FPToUIOp), False: (ar
 
 
 def convert(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """`value`, which tir says is of dtype `source`, as dtype `target` (scalar dtypes; `value` may be a vector)."""
+    """Convert `value`, of tir dtype `source`, to dtype `target` (scalar dtypes; `value` may be a vector)."""
     source, target = element_type(source), element_type(target)
     if source == target:
         return value
@@ -70,17 +70,19 @@ def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target:
 
 
 def pointer_to(emit: Emitter, value: SSAValue) -> SSAValue:
-    """A memref as the bare pointer that it is below."""
+    """Convert a memref to a bare pointer."""
     return emit.pure(UnrealizedConversionCastOp, (value,), POINTER) if isinstance(value.type, MemRefType) else value
 
 
 def as_memref(emit: Emitter, value: SSAValue, type: MemRefType[Attribute]) -> SSAValue:
-    """A memref or pointer as a memref of `type` in the same place."""
+    """View a memref or pointer as a memref of `type` at the same address."""
     return emit.append(UnrealizedConversionCastOp.get([pointer_to(emit, value)], [type])).results[0]
 
 
 def moved(emit: Emitter, base: SSAValue, elements: SSAValue, size: int) -> SSAValue:
-    """The address so many elements (an index) of `size` bytes after a memref or pointer, also outside of its memory."""
+    """Return the address `elements` (an index) elements of `size` bytes after a memref or pointer; it may be out of
+    bounds.
+    """
     pointer = pointer_to(emit, base)
     if emit.known.get(elements) == 0:
         return pointer
@@ -92,7 +94,7 @@ def moved(emit: Emitter, base: SSAValue, elements: SSAValue, size: int) -> SSAVa
 
 
 _OF_SIZE: dict[int, Attribute] = {1: i8, 2: i16, 4: i32, 8: i64}
-"""What stands for an element of so many bytes, whatever it is."""
+"""The integer type that represents an element of each size in bytes."""
 _ONE_INDEX: dict[str, Attribute] = {
     "rawConstantIndices": DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL]),
     "noWrapFlags": IntegerAttr(0, i32),

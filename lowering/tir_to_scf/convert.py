@@ -1,4 +1,6 @@
-"""`convert-tir-to-scf`: tir functions of flat buffers, without blocks, to func, scf, memref, arith, math and vector."""
+"""`convert-tir-to-scf`: lower tir functions of flat buffers, without blocks, to func, scf, memref, arith, math and
+vector.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ from .values import Values
 
 @dataclass(frozen=True)
 class ConvertTirToScf(Pass):
-    """Each `tir.func` becomes a kernel, a `func.func`, as the docstring of the package says; other operations stay.
+    """Lower each `tir.func` to a kernel, a `func.func`, with the ABI in the docstring of the package; other
+    operations stay.
 
-    Raises `LimitError` for vectors above `vector.lanes`, `UnsupportedError` where a block, a buffer that is not flat or
-    a call of a packed function remains, and `NameLookupError` for an unknown intrinsic.
+    Raises `LimitError` for vectors longer than `vector.lanes`, `UnsupportedError` if a block, a buffer that is not
+    flat or a call of a packed function remains, and `NameLookupError` for an unknown intrinsic.
     """
 
     name = "convert-tir-to-scf"
@@ -53,7 +56,7 @@ class ConvertTirToScf(Pass):
 
 
 def _check_lanes(module: ModuleOp) -> None:
-    """Raise `LimitError` for a vector that is too long: LLVM takes minutes for it, or ends the process."""
+    """Raise `LimitError` for a vector that is too long: LLVM takes minutes to compile it, or aborts."""
     most = limit("vector.lanes")
     for op in operations(module):
         for result in op.results:
@@ -64,7 +67,8 @@ def _check_lanes(module: ModuleOp) -> None:
 def lower_function(
     op: tir.FuncOp, externs: dict[str, func.FuncOp], signatures: dict[str, KernelSignature]
 ) -> list[Operation]:
-    """The kernel of `op` after the constants that it uses; the C functions that it calls are added to `externs`.
+    """Return the constants that the kernel of `op` uses, and the kernel; the C functions that it calls are added to
+    `externs`.
 
     `signatures` are those of the kernels of the module.
     """
@@ -92,7 +96,7 @@ _RULES = {**RULES, **CALL_RULES}
 
 
 def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> dict[str, SSAValue]:
-    """The symbolic variables as indices; scalar parameters are known by their names, too."""
+    """Return the symbolic variables as indices; scalar parameters are included by name."""
     symbols: dict[str, SSAValue] = {}
     names = (*signature.names, *signature.symbolic_vars)
     for name, arg in zip(names, entry.args, strict=False):

@@ -1,8 +1,9 @@
-"""Making operations: equal pure ones become one, integer constants are folded, constants stand at the function's head.
+"""Creating operations: equal pure operations are shared, integer constants are folded, constants go to the function's
+entry.
 
-`Scope`s follow regions: what was made in a region is not seen after it. xDSL's `cse` and `canonicalize` do the same
-afterwards; but they would have twice as many operations made first, which is most of what a conversion costs, and
-`promote-tiles` needs the constant places of tiles.
+A `Scope` corresponds to a region: operations created in a region are not visible after it. xDSL's `cse` and
+`canonicalize` do the same afterwards, but then twice as many operations are created first, which dominates the cost
+of a conversion, and `promote-tiles` needs the constant indices of tiles.
 """
 
 from __future__ import annotations
@@ -49,35 +50,35 @@ Key = tuple[object, ...]
 
 @lru_cache(maxsize=1024)
 def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
-    """A vector of `lanes` elements."""
+    """Return the type of a vector of `lanes` elements."""
     return VectorType(element, [lanes])
 
 
 def is_vector(value: SSAValue) -> bool:
-    """Whether a value has lanes."""
+    """Return whether a value is a vector."""
     return isinstance(value.type, VectorType)
 
 
 def lane_count(type: Attribute) -> int:
-    """The lanes of a vector type."""
+    """Return the number of lanes of a vector type."""
     return cast("VectorType[Attribute]", type).get_shape()[0]
 
 
 def like(type: Attribute, element: Attribute) -> Attribute:
-    """`element`, or as long a vector of it as `type` is."""
+    """Return `element`, or a vector of it with as many lanes as `type`."""
     return vector_type(element, lane_count(cast(Attribute, type))) if isinstance(type, VectorType) else element
 
 
 @dataclass
 class Scope:
-    """What is known in one region: the keys of pure operations made in it, loads by where they read."""
+    """The available expressions of one region: the keys of its pure operations, and loads by address."""
 
     pure: list[Key] = field(default_factory=lambda: list[Key]())
     loads: dict[tuple[SSAValue, Key], SSAValue] = field(default_factory=lambda: dict[tuple[SSAValue, Key], SSAValue]())
 
 
 class Emitter:
-    """Appends operations to `block`, the current one; `place` is where they come from."""
+    """Appends operations to `block`, the current one; `place` is their source location."""
 
     def __init__(self, entry: Block):
         self.entry = entry
@@ -94,7 +95,7 @@ class Emitter:
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Append to `block`, of a region inside of the current one."""
+        """Append to `block`, which belongs to a region inside the current one."""
         outer = self.block
         self.block = block
         self.scopes.append(Scope())
@@ -106,7 +107,7 @@ class Emitter:
             self.block = outer
 
     def append(self, op: Operation) -> Operation:
-        """Append an operation with effects."""
+        """Append an operation that has effects."""
         op.location = self.place
         self.block.add_op(op)
         return op
@@ -118,7 +119,7 @@ class Emitter:
         result: Attribute,
         properties: dict[str, Attribute] | None = None,
     ) -> SSAValue:
-        """The result of a pure operation, an earlier one where it is the same."""
+        """Return the result of a pure operation; an equal earlier operation is reused."""
         numbers = [*map(id, operands), self._number(result)]
         if properties:
             numbers += map(self._number, properties.values())
@@ -133,7 +134,9 @@ class Emitter:
         return op.results[0]
 
     def _number(self, attribute: Attribute) -> int:
-        """The same for equal attributes: hashing these takes longer than making an operation."""
+        """Return a number that is the same for equal attributes: hashing these takes longer than creating an
+        operation.
+        """
         numbered = self._numbers.get(id(attribute))
         if numbered is None:
             number = id(self._attributes.setdefault(attribute, attribute))
@@ -141,7 +144,7 @@ class Emitter:
         return numbered[1]
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
-        """A constant; for a vector type the same value in each lane."""
+        """Return a constant; for a vector type the same value in each lane."""
         key = (type, repr(value))
         result = self._constants.get(key)
         if result is None:
@@ -151,7 +154,7 @@ class Emitter:
         return result
 
     def dense(self, values: Sequence[int], type: VectorType[Any]) -> SSAValue:
-        """A constant vector."""
+        """Return a constant vector."""
         key = (type, tuple(values))
         result = self._constants.get(key)
         if result is None:
@@ -164,7 +167,7 @@ class Emitter:
         return op.results[0]
 
     def at_head(self, op: Operation) -> None:
-        """Insert at the head of the function."""
+        """Insert an operation at the head of the function."""
         if self._last_constant is not None:
             self.entry.insert_op_after(op, self._last_constant)
         elif self.entry.first_op is not None:
@@ -174,7 +177,7 @@ class Emitter:
         self._last_constant = op
 
     def local(self, op: Operation) -> None:
-        """Insert an allocation at the head of the function, or of the body of the parallel loop around."""
+        """Insert an allocation at the head of the function, or of the body of the enclosing parallel loop."""
         if self.parallel_body is None:
             self.at_head(op)
         elif self.parallel_body.first_op is None:
@@ -188,7 +191,9 @@ class Emitter:
     # arithmetic on scalars and vectors alike; operands are of one type
 
     def binary(self, cls: type[Operation], a: SSAValue, b: SSAValue, flags: Attribute | None = None) -> SSAValue:
-        """An operation of arith on two values of one type; floats may be contracted unless `flags` say else."""
+        """Return the result of an arith operation on two values of one type; float operations may be contracted
+        unless `flags` forbid it.
+        """
         if cls in _FLOAT_ARITH:
             return self.pure(cls, (a, b), a.type, {"fastmath": flags or CONTRACT})
         if cls in (arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp):
@@ -197,7 +202,7 @@ class Emitter:
         return self.pure(cls, (a, b), a.type, properties)
 
     def add(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
-        """Integer addition, by default without overflow (of index arithmetic), folded."""
+        """Add integers, by default without overflow (index arithmetic); constants are folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x + y, a.type)
@@ -206,14 +211,14 @@ class Emitter:
         return self.binary(arith.AddiOp, a, b, flags)
 
     def sub(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
-        """Integer subtraction, by default without overflow, folded."""
+        """Subtract integers, by default without overflow; constants are folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x - y, a.type)
         return a if y == 0 else self.binary(arith.SubiOp, a, b, flags)
 
     def mul(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
-        """Integer multiplication, by default without overflow, folded."""
+        """Multiply integers, by default without overflow; constants are folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x * y, a.type)
@@ -224,7 +229,7 @@ class Emitter:
         return self.binary(arith.MuliOp, a, b, flags)
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """A comparison; the predicates are those of arith (`olt` of floats, `slt`, `ult` of integers)."""
+        """Compare two values; the predicates are those of arith (`olt` for floats, `slt`, `ult` for integers)."""
         flag = like(a.type, i1)
         is_integer = isinstance(element_type(a.type), IntegerType | IndexType)
         if isinstance(a.type, VectorType):
@@ -243,38 +248,38 @@ class Emitter:
         return self.pure(cls, (cond, a, b), a.type)
 
     def convert(self, scalar: type[Operation], many: type[Operation], value: SSAValue, target: Attribute) -> SSAValue:
-        """A conversion to elements of `target`: `scalar` on scalars, `many` on vectors."""
+        """Convert to elements of `target`: by `scalar` for scalars, by `many` for vectors."""
         return self.pure(many if is_vector(value) else scalar, (value,), like(value.type, target))
 
     def to_index(self, value: SSAValue) -> SSAValue:
-        """An integer as an index."""
+        """Convert an integer to an index."""
         if isinstance(value.type, IndexType):
             return value
         known = self.known.get(value)
         return self.index(known) if known is not None else self.pure(arith.IndexCastOp, (value,), INDEX)
 
     def from_index(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """An index as an integer of `type`."""
+        """Convert an index to an integer of `type`."""
         known = self.known.get(value)
         return self.constant(known, type) if known is not None else self.pure(arith.IndexCastOp, (value,), type)
 
     def from_bool(self, value: SSAValue) -> SSAValue:
-        """An i1 as an index: 0 or 1."""
+        """Convert an i1 to an index: 0 or 1."""
         return self.select(value, self.index(1), self.index(0))
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
-        """A vector with `value` in each lane."""
+        """Broadcast `value` to a vector."""
         return self.pure(vector.BroadcastOp, (value,), vector_type(value.type, lanes))
 
     def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """A vector of lanes of `a`, and of `b` behind it, by their numbers."""
+        """Return a vector of the given lanes of `a` followed by `b`."""
         mask = DenseArrayBase.from_list(i64, lanes)
         return self.pure(vector.ShuffleOp, (a, b), vector_type(element_type(a.type), len(lanes)), {"mask": mask})
 
     # memory: one index, of type index
 
     def load(self, cls: type[Operation], operands: Sequence[SSAValue], result: Attribute) -> SSAValue:
-        """A load, or what an earlier one of this block gave; operands[0] is the memref."""
+        """Return a load, or the result of an equal earlier one of this block; operands[0] is the memref."""
         loads = self.scopes[-1].loads
         key = (operands[0], (cls, tuple(operands[1:]), result))
         loaded = loads.get(key)
@@ -285,14 +290,14 @@ class Emitter:
         return loaded
 
     def forget_loads(self, buffer: SSAValue | None) -> None:
-        """After a store to `buffer` (None: to anything) earlier loads from it are no longer known."""
+        """Invalidate earlier loads from `buffer` (None: from all buffers) after a store to it."""
         loads = self.scopes[-1].loads
         for key in [k for k in loads if buffer is None or k[0] is buffer]:
             del loads[key]
 
 
 def element_of(memref: SSAValue) -> Attribute:
-    """The element type of a memref value."""
+    """Return the element type of a memref value."""
     return cast("MemRefType[Attribute]", memref.type).element_type
 
 
@@ -307,7 +312,7 @@ def _constant_attr(value: int | float, type: Attribute) -> Attribute:
 
 
 def pick_lanes(emit: Emitter, vectors: Sequence[SSAValue], lanes: Sequence[int], element: Attribute) -> SSAValue:
-    """The lanes of `vectors` behind each other by their numbers; a scalar where it is one lane."""
+    """Return the given lanes of the concatenation of `vectors`; a scalar for a single lane."""
     places = [(v, i) for v in vectors for i in range(lane_count(v.type) if is_vector(v) else 1)]
     picked = [_lane(emit, *places[i], element) for i in lanes]
     if len(picked) == 1:

@@ -1,8 +1,8 @@
-"""tir's expressions as operations of arith: a table from the class of an expression to a builder.
+"""Lowering of tir's expressions to arith: a table from expression classes to builders.
 
 A builder takes the emitter, the expression and its operands, already lowered and of one shape: all scalars, or all
-vectors. Integers wrap; comparisons of floats are ordered but `ne`; `min` and `max` of floats are NaN where an operand
-is, and the first of equal operands.
+vectors. Integers wrap; comparisons of floats are ordered except `ne`; `min` and `max` of floats are NaN if an operand
+is, and return the first of equal operands.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Cls = type[Operation]
 
 
 def _kind(op: Operation) -> str:
-    """`float`, `unsigned` or `signed`: how the operands of an expression are read."""
+    """Return `float`, `unsigned` or `signed`: the interpretation of the operands of an expression."""
     dtype = op.operands[0].type
     return "float" if is_float(dtype) else "unsigned" if is_unsigned(dtype) else "signed"
 
@@ -83,7 +83,7 @@ def _extremum(float_predicate: str, signed: _Cls, unsigned: _Cls) -> Builder:
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Whether a float is known not to be NaN."""
+    """Return whether a float is known not to be NaN."""
     constant = constant_of(value)
     if constant is not None:
         return constant == constant
@@ -109,9 +109,9 @@ def _floordiv(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValu
 
 
 def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
-    """Of integers the remainder, corrected by the divisor where it is not zero and its sign is not the divisor's.
+    """Return the remainder; for integers it is corrected by the divisor if it is nonzero and has the other sign.
 
-    Of a power of two it is the lowest bits.
+    For a power of two it is a mask of the lowest bits.
     """
     a, b = args
     kind = _kind(op)
@@ -127,14 +127,16 @@ def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValu
 
 
 def _has_wrong_sign(emit: Emitter, rest: SSAValue, divisor: SSAValue) -> SSAValue:
-    """Whether a remainder is not zero and has not the divisor's sign, as that of a quotient rounded down has."""
+    """Return an i1: the remainder is nonzero and its sign differs from the divisor's, which a floored division rules
+    out.
+    """
     zero = emit.constant(0, rest.type)
     signs_differ = emit.compare("slt", emit.binary(arith.XOrIOp, rest, divisor), zero)
     return emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), signs_differ)
 
 
 def _not(emit: Emitter, op: tir.NotOp, args: Sequence[SSAValue]) -> SSAValue:
-    """Of bools `not`; of other integers whether they are zero is not asked for: TVM has `Not` on bools only."""
+    """Return logical `not` of bools, and bitwise `not` of other integers: TVM has `Not` for bools only."""
     return emit.binary(arith.XOrIOp, args[0], emit.constant(-1, args[0].type))
 
 
@@ -171,13 +173,13 @@ BUILDERS: dict[type[Operation], Builder] = {
 """Expression class -> builder."""
 
 DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
-"""Of integers these must not see a zero divisor in a lane that is switched off."""
+"""Integer operations that must not see a zero divisor in a masked-off lane."""
 
 
 def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
-    """A division or remainder of integers that never traps.
+    """Divide integers, or compute their remainder, without trapping.
 
-    By zero it gives 0, and the least integer by -1 wraps, as numpy does: machines trap in both cases.
+    Division by zero returns 0, and the smallest integer divided by -1 wraps, as in numpy: machines trap in both cases.
     """
     build, (a, b) = BUILDERS[type(op)], args
     if constant_of(op.rhs) not in (None, 0, -1):
@@ -200,11 +202,13 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
 
 _EXACT_BITS = 32
 _FLOAT_BITS = 53
-"""Integers of so many bits are floats of f64, and their quotients, too, are further from integers than it rounds."""
+"""Integers of up to this many bits are exact in f64, and f64 rounding never turns their inexact quotients into
+integers.
+"""
 
 
 def _divide_long_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
-    """Of integers of 64 bits by way of floats, unless a lane has one that f64 cannot hold."""
+    """Divide vectors of 64-bit integers in floating point, unless a lane has a value that f64 cannot represent."""
     a, b = args
     if not is_unsigned(op.lhs.type):
         half = emit.constant(1 << (_FLOAT_BITS - 1), a.type)
@@ -221,10 +225,10 @@ def _divide_long_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValu
 
 
 def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
-    """A quotient or remainder of vectors, for which machines have no instruction, by way of floats.
+    """Divide vectors in floating point, because machines have no vector instruction for integer division.
 
-    Quotients of integers of 32 bits that are no integers lie further from one than f64 rounds, and so do those of 16
-    bits in f32. The divisor is not 0, and not -1 under the least integer.
+    An inexact quotient of 32-bit integers differs from any integer by more than the rounding error of f64, and the
+    same holds for 16 bits in f32. The divisor must not be 0, nor -1 if the dividend is the smallest integer.
     """
     dtype = op.lhs.type
     wide = f64 if bit_width(scalar_of(dtype)) > _EXACT_BITS // 2 else f32
@@ -242,7 +246,7 @@ def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -
 
 
 def constant_of(value: SSAValue) -> int | float | None:
-    """The number that a value of tir is in all lanes, None where it is not known."""
+    """Return the number that all lanes of a tir value have, or None if it is unknown."""
     owner = value.owner
     if isinstance(owner, tir.BroadcastOp):
         return constant_of(owner.value)
@@ -253,5 +257,5 @@ _QUOTIENTS = (tir.DivOp, tir.FloorDivOp)
 
 
 def is_bool(value: SSAValue) -> bool:
-    """Whether a value is a bool or a vector of bools."""
+    """Return whether a value is a bool or a vector of bools."""
     return element_type(value.type) == i1

@@ -1,4 +1,4 @@
-"""Pure intrinsics by TVM's names: a table from the name to a builder (arguments all scalars, or all vectors)."""
+"""Lowering of pure intrinsics: a table from TVM's names to builders (arguments all scalars, or all vectors)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _integer(cls: _Cls) -> Builder:
 
 
 def _shift(cls: _Cls, emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """A shift by as many bits as there are, or more, or less than 0, leaves none; LLVM's is undefined."""
+    """Shift; a negative amount, or one not below the bit width, returns 0, while LLVM's result would be undefined."""
     value, by = args
     bits, known = bit_width(scalar_of(op.call_args[0].type)), constant_of(op.call_args[1])
     if known is not None and 0 <= known < bits:
@@ -82,7 +82,7 @@ def _complement(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _in_single(build: Builder) -> Builder:
-    """A function of several operations that computes what has 16 bits in float32, and rounds once."""
+    """Return a builder that computes 16-bit floats in float32 and rounds once."""
 
     def wide(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
         if bit_width(element_type(args[0].type)) != 16:
@@ -104,7 +104,7 @@ def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _power(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """x to the y; x * x, 1 / x, and x * x * x (within 1 ulp) where x has more than 16 bits"""
+    """Return x to the power y: x * x, 1 / x, and x * x * x (within 1 ulp) if x has more than 16 bits."""
     x, y = args[:2]
     if not is_float(op.call_args[0].type):
         return _integer_power(emit, op, x, y)
@@ -120,7 +120,9 @@ def _power(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _integer_power(emit: Emitter, op: Call, x: SSAValue, y: SSAValue) -> SSAValue:
-    """By squares, modulo 2**bits as products are; for y < 0 what is left of 1 / x**-y without its fraction, 0 of 0."""
+    """Raise to a power by squaring, modulo 2**bits; for y < 0 return 1 / x**-y truncated toward zero, and 0
+    for x = 0.
+    """
     zero, one = emit.constant(0, x.type), emit.constant(1, x.type)
     known, signed = constant_of(op.call_args[1]), not is_unsigned(op.call_args[0].type)
     if known is not None and known < 0:
@@ -138,7 +140,7 @@ def _integer_power(emit: Emitter, op: Call, x: SSAValue, y: SSAValue) -> SSAValu
 
 
 def _inverse_power(emit: Emitter, x: SSAValue, y: SSAValue) -> SSAValue:
-    """1 of 1, 1 or -1 of -1, and 0 of all others."""
+    """Return x to a negative power: 1 for x = 1, 1 or -1 for x = -1, 0 for all others."""
     zero, one, minus = (emit.constant(c, x.type) for c in (0, 1, -1))
     odd = emit.compare("ne", emit.binary(arith.AndIOp, y, one), zero)
     of_minus = emit.select(emit.compare("eq", x, minus), emit.select(odd, minus, one), zero)
@@ -173,7 +175,7 @@ def _fma(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _strict_multiply(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """A product that is rounded: no sum takes it in."""
+    """Multiply with rounding: the product is never contracted into a fused multiply-add."""
     return emit.binary(arith.MulfOp, args[0], args[1], NO_FLAGS)
 
 
@@ -190,7 +192,7 @@ def _against_infinity(predicate: str) -> Builder:
 
 
 def _bits(cls: _Cls) -> Builder:
-    """The number of bits as the call's result type."""
+    """Return a builder for bit counts, converted to the call's result type."""
 
     def build(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
         from .casts import convert
@@ -218,7 +220,7 @@ def _fmod(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _nextafter(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """One more or less of the bits read as an integer, which is the order of floats of one sign."""
+    """Return the next float: the bits, read as an integer, plus or minus one; integers order the floats of one sign."""
     x, y = args[:2]
     dtype = element_type(x.type)
     bits = like(x.type, IntegerType(bit_width(dtype)))
@@ -235,7 +237,7 @@ def _nextafter(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _multiply_shift(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """round(x * y * 2^(s - q)) of 32 bit integers, computed in 64 bits."""
+    """Return round(x * y * 2^(s - q)) of 32-bit integers, computed in 64 bits."""
     x, y, q, s = (emit.convert(arith.ExtSIOp, extras.ExtSIOp, a, i64) for a in args)
     zero = emit.constant(0, x.type)
     x = emit.binary(arith.ShLIOp, x, emit.binary(arith.MaxSIOp, s, zero))
@@ -250,7 +252,7 @@ def _rounded_shift(emit: Emitter, x: SSAValue, y: SSAValue, right: SSAValue) -> 
 
 
 def _multiply_shift_per_axis(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """As `q_multiply_shift`, with shifts to the left before and to the right after, each where it is asked for."""
+    """Like `q_multiply_shift`, with an optional left shift before and an optional right shift after."""
     x, y, left, right, q = (emit.convert(arith.ExtSIOp, extras.ExtSIOp, a, i64) for a in args[:5])
     zero = emit.constant(0, x.type)
     x = emit.binary(arith.ShLIOp, x, emit.select(args[5], left, zero))
@@ -330,7 +332,7 @@ VECTOR_REDUCTIONS: dict[str, str] = {
     "llvm.vector.reduce.umax": "maxui",
     "llvm.vector.reduce.umin": "minui",
 }
-"""LLVM's horizontal reductions that `call_llvm_intrin` may name -> the kind of `vector.reduction`."""
+"""LLVM's horizontal reductions, as named by `call_llvm_intrin` -> the kind of `vector.reduction`."""
 
 LLVM_INTRINSICS: dict[str, Builder] = {
     "llvm.fma": _fma,
@@ -344,7 +346,7 @@ LLVM_INTRINSICS: dict[str, Builder] = {
 
 
 def build_intrinsic(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """The value of an intrinsic. Raises `NameLookupError` for one that is not known, with a suggestion."""
+    """Return the value of an intrinsic. Raises `NameLookupError`, with a suggestion, for an unknown name."""
     name = op.func.data
     if isinstance(op, tir.CallIntrinOp):
         name = name.removeprefix("tir.")
@@ -363,7 +365,7 @@ def build_intrinsic(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAVal
 
 
 def call_llvm_intrinsic(emit: Emitter, name: str, args: Sequence[SSAValue], result: Attribute | None) -> SSAValue:
-    """A call of any intrinsic of LLVM, which completes the name; None gives the call that has no result."""
+    """Call any LLVM intrinsic, whose name LLVM completes; `result` None means that it returns void."""
     properties: dict[str, Attribute] = {
         "intrin": StringAttr(name),
         "fastmathFlags": llvm.FastMathAttr(None),
@@ -377,14 +379,14 @@ def call_llvm_intrinsic(emit: Emitter, name: str, args: Sequence[SSAValue], resu
 
 
 def scalar_or_vector(dtype: Attribute) -> Attribute:
-    """The type below tir of a value of `dtype`."""
+    """Return the lowered type of a value of `dtype`."""
     return like(dtype, scalar_type(element_type(dtype)))
 
 
 def reduce_lanes(emit: Emitter, kind: str, args: Sequence[SSAValue]) -> SSAValue:
-    """A horizontal reduction: of (start, vector) for sums and products of floats, of (vector,) for others.
+    """Reduce the lanes of a vector: of (start, vector) for sums and products of floats, of (vector,) for others.
 
-    Sums may be taken in any order.
+    Sums may be reassociated.
     """
     lanes = args[-1]
     element = element_type(lanes.type)
@@ -395,7 +397,9 @@ def reduce_lanes(emit: Emitter, kind: str, args: Sequence[SSAValue]) -> SSAValue
 
 
 def reinterpret(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """The bits of tir's `source` as `target`: lane by lane (also in vectorized loops), or with other lanes."""
+    """Reinterpret the bits of tir's `source` as `target`: lane by lane (also in vectorized loops), or with a
+    different lane count.
+    """
     element = scalar_type(element_type(target))
     lanes = lanes_of(target)
     if lanes_of(source) == lanes:

@@ -1,4 +1,4 @@
-"""Loads and stores of flat buffers: scalars, vectors of neighbouring elements, with a mask where not all lanes run."""
+"""Loads and stores of flat buffers: scalars, vectors of adjacent elements, with a mask if not all lanes are active."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .intrinsics import call_llvm_intrinsic
 from .values import Values
 
 STRIDES = (2, 3, 4)
-"""Steps between lanes at which a vector is picked out of so many loaded ones."""
+"""Strides between lanes for which a vector is loaded by full vector loads and shuffles."""
 BACKWARDS = -1
-"""The step at which a vector is loaded and turned around."""
+"""The stride for which a vector is loaded and reversed."""
 
 
 class Memory:
-    """Accesses; `private` are the buffers that the function allocates itself and nothing else can point at."""
+    """Emits accesses; `private` are the buffers that the function allocates itself and that nothing else can alias."""
 
     def __init__(self, emit: Emitter, values: Values, noalias: bool):
         self.emit = emit
@@ -36,14 +36,14 @@ class Memory:
         self.vector_accesses = 0
 
     def load(self, op: tir.LoadOp) -> SSAValue:
-        """The value of a load: a vector where its index is one."""
+        """Return the value of a load: a vector if its index is one."""
         buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
         if isinstance(index.type, VectorType):
             return self._load_vector(buffer, index, None)
         return self.emit.load(memref.LoadOp, (buffer, self.values.index(index)), element_of(buffer))
 
     def masked_load(self, op: tir.MaskedLoadOp) -> SSAValue:
-        """A vector whose lanes are 0 where the mask does not hold."""
+        """Return a vector whose inactive lanes are 0."""
         return self._load_vector(self.values.value(op.buffer), op.index, self.values.value(op.mask))
 
     def _load_vector(self, buffer: SSAValue, index: SSAValue, mask: SSAValue | None) -> SSAValue:
@@ -72,14 +72,14 @@ class Memory:
         return self.emit.load(vector.MaskedLoadOp, (buffer, at, mask, self.emit.constant(0, kind)), kind)
 
     def _load_backwards(self, buffer: SSAValue, last: SSAValue, count: int, mask: SSAValue | None) -> SSAValue:
-        """The elements that end with the one at `last`, in the opposite order."""
+        """Return the elements that end with the one at `last`, in reverse order."""
         emit = self.emit
         first = emit.sub(last, emit.index(count - 1))
         part = self._load_lanes(buffer, first, {count - 1 - i: i for i in range(count)}, count, mask)
         return emit.shuffle(part, part, range(count - 1, -1, -1))
 
     def _load_strided(self, buffer: SSAValue, at: SSAValue, step: int, count: int, mask: SSAValue | None) -> SSAValue:
-        """Every `step`-th element, picked out of vectors that reach from the first to the last one and no further."""
+        """Return every `step`-th element, shuffled from vectors that span the first to the last of them and no more."""
         emit = self.emit
         starts = sorted({min(j * count, (step - 1) * (count - 1)) for j in range(step)})
         owner = [max(j for j, start in enumerate(starts) if start <= step * i) for i in range(count)]
@@ -99,14 +99,14 @@ class Memory:
     def _load_lanes(
         self, buffer: SSAValue, at: SSAValue, lanes: dict[int, int], count: int, mask: SSAValue | None
     ) -> SSAValue:
-        """A vector from `at` of which the elements `lanes` are used, by the lanes that they are for."""
+        """Load a vector from `at`; `lanes` maps the lanes of the result to the elements used for them."""
         if mask is not None:
             none = self.emit.constant(0, mask.type)
             mask = self.emit.shuffle(mask, none, [lanes.get(p, count) for p in range(count)])
         return self._load_part(buffer, at, count, mask)
 
     def _gather(self, buffer: SSAValue, places: Sequence[SSAValue], mask: SSAValue | None) -> SSAValue:
-        """Lane by lane."""
+        """Load lane by lane."""
         if mask is not None:
             raise UnsupportedError("a masked load of places that are computed", expected="a constant step between them")
         emit = self.emit
@@ -117,7 +117,7 @@ class Memory:
         return out
 
     def _gather_at_once(self, buffer: SSAValue, indices: SSAValue) -> SSAValue:
-        """By an instruction where the target has a fast one; LLVM loads lane by lane where it has none."""
+        """Load by a gather instruction if the target has a fast one; otherwise LLVM loads lane by lane."""
         emit, element, count = self.emit, element_of(buffer), lane_count(indices.type)
         at = emit.append(llvm_extras.VectorGEPOp(pointer_to(emit, buffer), indices, element)).results[0]
         result = vector_type(element, count)
@@ -126,7 +126,7 @@ class Memory:
         return call_llvm_intrinsic(emit, "llvm.masked.gather", (at, alignment, every, other), result)
 
     def store(self, op: tir.StoreOp) -> None:
-        """A store of an element, or of a vector where the index is one."""
+        """Store an element, or a vector if the index is one."""
         buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
         value = self.values.value(op.value)
         if not isinstance(index.type, VectorType):
@@ -142,7 +142,7 @@ class Memory:
                 self._append(_vector_store(value, buffer, at), buffer)
 
     def masked_store(self, op: tir.MaskedStoreOp) -> None:
-        """A store of some lanes; into private memory all lanes are written, those that do not run as they were."""
+        """Store the active lanes; for private memory all lanes are written, the inactive ones with their old values."""
         self.vector_accesses += 1
         buffer, value, mask = (self.values.value(v) for v in (op.buffer, op.value, op.mask))
         if self._slope(op.index) != 1:
@@ -155,7 +155,7 @@ class Memory:
         self._append(_vector_store(self.emit.select(mask, value, old), buffer, at), buffer)
 
     def _stream(self, value: SSAValue, buffer: SSAValue, at: SSAValue) -> None:
-        """Store past the caches a vector that lies as it should, else as ever."""
+        """Store a vector with a nontemporal store if it is aligned, else with a plain one."""
         emit, kind = self.emit, cast("VectorType[Attribute]", value.type)
         size = byte_size(kind.element_type)
         start = memref.ExtractAlignedPointerAsIndexOp.build(operands=[buffer], result_types=[INDEX])
@@ -177,7 +177,7 @@ class Memory:
         self.emit.forget_loads(buffer if self.noalias or buffer in self.private else None)
 
     def _may_overrun(self, buffer: SSAValue, at: SSAValue, count: int) -> bool:
-        """Whether all lanes lie in a buffer of ours, so that no mask is needed to touch them."""
+        """Return whether all lanes lie in a private buffer, so that they can be accessed without a mask."""
         if buffer not in self.private:
             return False
         start, size = self.emit.known.get(at), cast("MemRefType[Attribute]", buffer.type).get_shape()[0]
@@ -189,7 +189,7 @@ class Memory:
             self._append(make(memref.StoreOp, (element, buffer, at)), buffer)
 
     def _slope(self, index: SSAValue) -> int | None:
-        """By how much an index grows from lane to lane, if that is one constant."""
+        """Return the constant by which an index grows from lane to lane, or None if it is not constant."""
         ramp = index.owner
         return self.emit.known.get(self.values.index(ramp.stride)) if isinstance(ramp, tir.RampOp) else None
 
@@ -201,9 +201,9 @@ class Memory:
 
 
 _GATHERED = (f32, f64, i32, i64)
-"""Elements as wide as those that processors gather."""
+"""Element types for which processors have gather instructions."""
 _STREAMED = "tirax_streamed"
-"""The intrinsic by which a schedule says that what is stored need not be kept in a cache."""
+"""The intrinsic by which a schedule marks stores that need not be kept in a cache."""
 
 
 def _is_streamed(op: tir.StoreOp) -> bool:
@@ -212,7 +212,7 @@ def _is_streamed(op: tir.StoreOp) -> bool:
 
 
 def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue, aligned: int = 0) -> vector.StoreOp:
-    """A store; past the caches where the address is known to be `aligned` to so many bytes."""
+    """Return a store; a nontemporal one if the address is known to be `aligned` to that many bytes."""
     attributes: dict[str, Attribute] = {"alignment": IntegerAttr(aligned, i64)} if aligned else {}
     return make(
         vector.StoreOp,

@@ -1,16 +1,15 @@
-"""`outline-parallel`: the body of a parallel loop becomes a function `(context, begin, end)`, as a pool of threads
-runs it.
+"""`outline-parallel`: outline the body of a parallel loop into a function `(context, begin, end)` for the thread pool.
 
     scf.parallel (%i) = (%a) to (%b) {S(%i, captured)}
       -> context[…] = captured;  call @tirax_parallel_for(@f_parallel_0, context, %a, %b, grain, cores)
 
 `@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in
-each 64-bit slot (a buffer as its address, a vector as the place where it lies), and calls
-`@f_parallel_0_body(captured…, %begin, %end)`, which has the loop; so the buffers keep what is known of their aliasing.
-Where a part of the loop fails, which then returns a status (`tir_to_scf`), the function leaves it in one more slot of
-the context, and the kernel ends with it after the loop.
-`runtime.thread_pool` says what `tirax_parallel_for` does; the grain is how many iterations are worth waking a thread
-for, by an estimate of their work (`work`), `cores` the target's `-num-cores`, 0 where it does not say.
+each 64-bit slot (a buffer as its address, a vector as the address of its memory), and calls
+`@f_parallel_0_body(captured…, %begin, %end)`, which contains the loop; so the aliasing information of the buffers is
+kept. If the loop body can fail, it returns a status (`tir_to_scf`): the function stores it in an extra slot of the
+context, and the kernel returns it after the loop. `runtime.thread_pool` documents `tirax_parallel_for`; the grain is
+the number of iterations worth waking a thread for, by an estimate of their work (`work`), `cores` the target's
+`-num-cores`, 0 if not set.
 """
 
 from __future__ import annotations
@@ -49,16 +48,16 @@ from .work import WorkEstimate
 
 CONTEXT = MemRefType(i64, [DYNAMIC_INDEX])
 RANGE_FUNCTION = FunctionType.from_lists([CONTEXT, i64, i64], [])
-"""What a parallel loop is outlined to: (context, begin, end)."""
+"""The type of the function that a parallel loop is outlined to: (context, begin, end)."""
 PARALLEL_FOR = "tirax_parallel_for"
 _PARALLEL_FOR_TYPES = [RANGE_FUNCTION, CONTEXT, i64, i64, i64, i64]
 _WORK_WORTH_A_THREAD = 16384
-"""In operations: some microseconds, several times what it costs to wake a thread that spins."""
+"""In operations: some microseconds, several times the cost of waking a spinning thread."""
 
 
 @dataclass(frozen=True)
 class OutlineParallel(Pass):
-    """Outline `scf.parallel` of one dimension without results; inner ones stay in the body, and run in order."""
+    """Outline `scf.parallel` of one dimension without results; nested ones stay in the body and run sequentially."""
 
     name = "outline-parallel"
     target: str = "llvm"
@@ -87,19 +86,21 @@ def _inside_parallel(loop: scf.ParallelOp) -> bool:
 
 
 Copied = arith.ConstantOp | vector.BroadcastOp
-"""What the body of a loop does again instead of being given it."""
+"""Operations that are duplicated in the loop body instead of being captured."""
 
 
 @dataclass
 class _Captured:
-    """What the body of a loop uses from outside: what it copies, in order, other values, and where it uses them."""
+    """The values that a loop body uses from outside: operations to duplicate, in order, other values, and
+    their uses.
+    """
 
     copied: dict[Copied, None] = field(default_factory=dict[Copied, None])
     values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     places: list[tuple[Operation, int]] = field(default_factory=list[tuple[Operation, int]])
 
     def add(self, value: SSAValue) -> None:
-        """Note a value from outside."""
+        """Record a value defined outside."""
         if isinstance(value.owner, vector.BroadcastOp):
             self.add(value.owner.source)
         if isinstance(value.owner, Copied):
@@ -142,9 +143,9 @@ def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str
 def _body_function(
     kernel: func.FuncOp, loop: scf.ParallelOp, name: str, captured: _Captured, fails: bool
 ) -> func.FuncOp:
-    """The loop from `begin` to `end`, whose body is moved here, with the captured values as parameters.
+    """Return the function of the loop from `begin` to `end`, with its body moved and the captured values as parameters.
 
-    It returns a status where it may fail.
+    It returns a status if it may fail.
     """
     types = [*(v.type for v in captured.values), INDEX, INDEX]
     entry = Block(arg_types=types)
@@ -177,7 +178,7 @@ def _body_function(
 
 
 def _thunk(name: str, callee: str, values: list[SSAValue], fails: bool) -> func.FuncOp:
-    """Reads the context and calls the body; writes its status where that says that it failed."""
+    """Return a function that reads the context, calls the body, and stores the status on failure."""
     entry = Block(arg_types=[CONTEXT, i64, i64])
     args: list[SSAValue] = []
     for slot, value in enumerate(values):
@@ -209,7 +210,7 @@ def _add(block: Block, op: Operation) -> SSAValue:
 
 
 def _from_word(block: Block, word: SSAValue, type: Attribute) -> SSAValue:
-    """What a 64-bit slot holds, as `type`."""
+    """Convert the content of a 64-bit slot to `type`."""
     if isinstance(type, MemRefType):
         pointer = _add(block, llvm.IntToPtrOp(word))
         return _add(block, UnrealizedConversionCastOp.get([pointer], [cast(Attribute, type)]))
@@ -226,7 +227,7 @@ def _from_word(block: Block, word: SSAValue, type: Attribute) -> SSAValue:
 
 
 def _to_word(ops: list[Operation], value: SSAValue) -> SSAValue:
-    """A value as 64 bits."""
+    """Convert a value to 64 bits."""
 
     def add(op: Operation) -> SSAValue:
         ops.append(op)
@@ -251,7 +252,7 @@ def _to_word(ops: list[Operation], value: SSAValue) -> SSAValue:
 
 
 def _grain(loop: scf.ParallelOp) -> SSAValue:
-    """How many iterations are worth a thread, as an index value before the loop."""
+    """Return the number of iterations worth a thread, as an index value before the loop."""
     estimate = WorkEstimate(loop)
     work = estimate.of_iteration()
     if isinstance(work, int):
@@ -263,7 +264,7 @@ def _grain(loop: scf.ParallelOp) -> SSAValue:
 def _call(
     name: str, loop: scf.ParallelOp, values: list[SSAValue], grain: SSAValue, limit: int, fails: bool
 ) -> list[Operation]:
-    """Fill the context and run the whole range."""
+    """Fill the context and run the full range."""
     context = memref.AllocaOp.get(i64, 8, [max(1, len(values) + fails)])
     ops: list[Operation] = [context]
     success = arith.ConstantOp.from_int_and_width(0, i64)

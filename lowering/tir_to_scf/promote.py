@@ -1,4 +1,4 @@
-"""`promote-tiles`: small buffers on the stack that are only accessed at constant places become values.
+"""`promote-tiles`: promote small stack buffers that are only accessed at constant indices to values.
 
     %c = memref.alloca() : memref<32xf32>
     vector.store %zero, %c[%0]                                   %r = scf.for … iter_args(%c = %zero) {
@@ -8,9 +8,9 @@
     }
     %r = vector.load %c[%0]
 
-So the accumulators of a tile are values that loops carry, in registers without LLVM having to find that out. A slot is
-a place with the type that is loaded and stored there; slots that overlap, places that are computed and other uses
-leave a buffer as it is.
+The accumulators of a tile become loop-carried values, in registers without relying on LLVM's analysis. A slot is an
+index with the type that is loaded and stored there; a buffer with overlapping slots, computed indices or other uses
+is left as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
 from ...ir.passes.transform import Pass
 
 Slot = tuple[SSAValue, int]
-"""A buffer, and the place of the slot's first element."""
+"""A buffer, and the index of the slot's first element."""
 _LOADS = (vector.LoadOp, memref.LoadOp)
 _STORES = (vector.StoreOp, memref.StoreOp)
 _ACCESSES = _LOADS + _STORES
@@ -37,7 +37,7 @@ _ACCESSES = _LOADS + _STORES
 
 @dataclass(frozen=True)
 class PromoteTiles(Pass):
-    """Turn buffers of `memref.alloca` that are accessed at constant places into values, carried by loops."""
+    """Promote buffers of `memref.alloca` that are accessed at constant indices to values, carried by loops."""
 
     name = "promote-tiles"
 
@@ -64,7 +64,7 @@ def _promote(function: func.FuncOp) -> None:
 
 
 def _slots(allocas: Iterable[SSAValue]) -> dict[Operation, Slot]:
-    """The slot of each access of the buffers that have nothing but slots."""
+    """Return the slot of each access, for the buffers whose uses are all slots."""
     slots: dict[Operation, Slot] = {}
     for buffer in allocas:
         accesses = {use.operation: _place(use.operation, buffer) for use in buffer.uses}
@@ -75,7 +75,7 @@ def _slots(allocas: Iterable[SSAValue]) -> dict[Operation, Slot]:
 
 
 def _place(op: Operation, buffer: SSAValue) -> int | None:
-    """Where in a buffer of one dimension an access begins, if that is constant."""
+    """Return the constant index at which an access of a one-dimensional buffer begins, or None."""
     kind = type(op)
     if kind in _STORES and (op.operands[0] is buffer or op.operands[1] is not buffer):
         return None
@@ -92,7 +92,7 @@ def _value_type(op: Operation) -> Attribute:
 
 
 def _are_disjoint(places: dict[Operation, int]) -> bool:
-    """Whether each place is accessed with one type, and none reaches into the next."""
+    """Return whether each slot is accessed with one type, and none overlaps the next."""
     types: dict[int, Attribute] = {}
     for op, place in places.items():
         type = _value_type(op)
@@ -104,7 +104,7 @@ def _are_disjoint(places: dict[Operation, int]) -> bool:
 
 @dataclass
 class _Flow:
-    """What a region does with slots: read before it writes them, written for certain or perhaps, wrongly used."""
+    """The effects of a region on slots: upward-exposed reads, possible and certain writes, unsupported uses."""
 
     exposed: dict[Slot, None] = field(default_factory=dict[Slot, None])
     written: dict[Slot, None] = field(default_factory=dict[Slot, None])
@@ -113,19 +113,19 @@ class _Flow:
 
 
 class _Check:
-    """Finds out which slots are read where they may not have been written, or used in regions of other operations."""
+    """Finds the slots that may be read before they are written, or are used in regions of other operations."""
 
     def __init__(self, slots: dict[Operation, Slot]):
         self._slots = slots
 
     def function(self, body: Block) -> _Flow:
-        """The flow of a function's body: no slot has a value before it, so what is exposed has failed."""
+        """Return the flow of a function's body: slots have no initial value, so exposed reads are failures."""
         flow = self.region(body)
         flow.failed |= set(flow.exposed)
         return flow
 
     def region(self, block: Block) -> _Flow:
-        """The flow of a block by itself."""
+        """Return the flow of a block on its own."""
         flow = _Flow()
         lost: set[Slot] = set()
         for op in block.ops:
@@ -154,7 +154,7 @@ class _Check:
         return _Flow(failed={self._slots[inner] for inner in op.walk() if inner in self._slots})
 
     def branches(self, op: scf.IfOp) -> _Flow:
-        """The flow of an operation whose regions run one or the other."""
+        """Return the flow of an operation that runs one of its regions."""
         flows = [self.region(region.block) for region in op.regions if region.blocks]
         both = flows[0].certain & flows[1].certain if len(flows) == 2 else set[Slot]()
         out = _Flow(certain=both)
@@ -169,14 +169,14 @@ Values = dict[Slot, SSAValue]
 
 
 class _Rewrite:
-    """Replaces loads by values; `values` are those of the slots at the operation that is looked at."""
+    """Replaces loads by values; `values` are the slots' values before the current operation."""
 
     def __init__(self, slots: dict[Operation, Slot]):
         self._slots = slots
         self._check = _Check(slots)
 
     def block(self, block: Block, values: Values) -> Values:
-        """The values of the slots at the end of a block."""
+        """Return the values of the slots at the end of a block."""
         values = dict(values)
         for op in list(block.ops):
             slot = self._slots.get(op)
@@ -241,7 +241,7 @@ class _Rewrite:
 
 
 def _replace(op: Operation, new: Operation) -> None:
-    """Put `new`, whose first results are those of `op`, in its place."""
+    """Replace `op` by `new`, whose first results correspond to those of `op`."""
     new.attributes.update(op.attributes)
     parent = cast(Block, op.parent)
     parent.insert_op_before(new, op)

@@ -1,7 +1,7 @@
-"""Remainders and quotients of floats that are rounded to integers: exact remainders, quotients as numpy and torch.
+"""Remainders, and quotients rounded to integers, of floats: exact remainders, quotients as in numpy and torch.
 
-All of them begin with the remainder of the quotient that truncates (`llvm.frem`, C's `fmod`), which is always a float.
-What has fewer than 32 bits is computed in f32, and rounded once.
+All of them start from the remainder of the truncated quotient (`llvm.frem`, C's `fmod`), which is always exact.
+Floats of fewer than 32 bits are computed in f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def _in_f32(build: _Build) -> _Build:
 
 
 def _binary(emit: Emitter, cls: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
-    """An operation that is never contracted with what its operands come from: the remainder was taken of these."""
+    """Emit an operation that is never contracted with the producers of its operands, of which the remainder
+    was taken.
+    """
     return emit.binary(cls, a, b, NO_FLAGS)
 
 
@@ -41,7 +43,7 @@ def _remainder(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def _is_above_floor(emit: Emitter, rest: SSAValue, b: SSAValue) -> SSAValue:
-    """Whether the quotient that truncates is above the one that is rounded down: it is neither whole nor positive."""
+    """Return an i1: the truncated quotient is above the floored one, which means it is negative and inexact."""
     zero = emit.constant(0.0, rest.type)
     signs = emit.binary(arith.XOrIOp, emit.compare("olt", rest, zero), emit.compare("olt", b, zero))
     return emit.binary(arith.AndIOp, emit.compare("one", rest, zero), signs)
@@ -49,22 +51,22 @@ def _is_above_floor(emit: Emitter, rest: SSAValue, b: SSAValue) -> SSAValue:
 
 @_in_f32
 def truncmod(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """The remainder with the sign of `a`."""
+    """Return the remainder with the sign of `a`."""
     return _remainder(emit, a, b)
 
 
 @_in_f32
 def floormod(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """The remainder with the sign of `b`, but 0 with that of `a`."""
+    """Return the remainder with the sign of `b`, but 0 with that of `a`."""
     rest = _remainder(emit, a, b)
     return emit.select(_is_above_floor(emit, rest, b), _binary(emit, arith.AddfOp, rest, b), rest)
 
 
 @_in_f32
 def floordiv(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """The quotient rounded down: (a - remainder) / b, which is nearly whole, to the nearest integer.
+    """Return the floored quotient: (a - remainder) / b, which is close to an integer, rounded to it.
 
-    Of a division by zero it is a / b, and where it is 0 it has the sign of a / b.
+    Division by zero returns a / b, and a zero quotient has the sign of a / b.
     """
     rest = _remainder(emit, a, b)
     zero, one = emit.constant(0.0, a.type), emit.constant(1.0, a.type)

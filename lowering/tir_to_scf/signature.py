@@ -21,11 +21,11 @@ STATUS_TYPE = i32
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """How a kernel is called (see the package).
+    """The calling convention of a kernel (see the package).
 
-    `params` are the types of the tir function's parameters, as tir has them; `names` their names; `symbolic_vars` the
-    variables that follow as i64; `assertions` the messages of its assertions, by their numbers; `result` the type of
-    the scalar result, None where there is none.
+    `params` are the tir types of the function's parameters; `names` their names; `symbolic_vars` the variables that
+    follow as i64; `assertions` the messages of its assertions, by number; `result` the type of the scalar result,
+    None if there is none.
     """
 
     name: str
@@ -36,7 +36,7 @@ class KernelSignature:
     result: Attribute | None = None
     noalias: bool = False
     raises: bool = False
-    """Whether it calls a packed function, which may raise: then its status is not 0 and the exception is set."""
+    """True if it calls a packed function, which may raise: then its status is not 0 and a Python exception is set."""
 
     @property
     def parameter_types(self) -> list[Attribute]:
@@ -46,7 +46,7 @@ class KernelSignature:
 
 
 def kernel_signature(func: tir.FuncOp) -> KernelSignature:
-    """The signature of the kernel of `func`; after `lower-asserts` the messages of its assertions are lost."""
+    """Return the signature of the kernel of `func`. After `lower-asserts` the messages of its assertions are lost."""
     names = tuple(name_of(p) or f"arg{i}" for i, p in enumerate(func.params))
     scalars = {n for n, p in zip(names, func.params, strict=True) if isinstance(p.type, IntegerType)}
     variables: dict[str, None] = {}
@@ -67,14 +67,14 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
 
 
 PACKED_ENTRY, PACKED_DIMS = "tirax.entry", "tirax.dims"
-"""Attributes of a call of a packed function: the function to call for it, and the extents of each argument."""
+"""Attributes of a call of a packed function: the entry point to call for it, and the extents of each argument."""
 
 
 _scalars: dict[Attribute, Attribute] = {}
 
 
 def scalar_type(dtype: Attribute) -> Attribute:
-    """The type of a value of `dtype` below tir: integers are signless."""
+    """Return the lowered type of a value of `dtype`: integers are signless."""
     lowered = _scalars.get(dtype)
     if lowered is None:
         lowered = IntegerType(bit_width(cast(Attribute, dtype))) if isinstance(dtype, IntegerType) else dtype
@@ -86,7 +86,7 @@ _memrefs: dict[Attribute, MemRefType[Attribute]] = {}
 
 
 def memref_of(dtype: Attribute) -> MemRefType[Attribute]:
-    """A one-dimensional memref of unknown extent of elements of a tir dtype."""
+    """Return a one-dimensional memref of unknown extent of elements of a tir dtype."""
     memref_type = _memrefs.get(dtype)
     if memref_type is None:
         memref_type = _memrefs[dtype] = MemRefType(scalar_type(dtype), [DYNAMIC_INDEX])
@@ -94,7 +94,7 @@ def memref_of(dtype: Attribute) -> MemRefType[Attribute]:
 
 
 def param_type(t: Attribute) -> Attribute:
-    """The type of a kernel's parameter for a tir function's parameter of type `t`."""
+    """Return the type of a kernel's parameter for a tir function's parameter of type `t`."""
     if isinstance(t, BufferType):
         return memref_of(t.dtype)
     return POINTER if isinstance(t, HandleType) else scalar_type(t)

@@ -1,8 +1,8 @@
-"""tir's statements as scf, memref and vector: a table from the class of a statement to its rule.
+"""Lowering of tir's statements to scf, memref and vector: a table from statement classes to rules.
 
-A rule takes an operation and a `KernelLowerer`, as in convert-to-llvm. Loops are `scf.for` on index, parallel ones
-`scf.parallel`, which `outline-parallel` makes functions of; one that is still `vectorized` or `unrolled` runs in order.
-Calls are in `calls.py`.
+A rule takes an operation and a `KernelLowerer`, as in convert-to-llvm. Loops become `scf.for` on index, parallel ones
+`scf.parallel`, which `outline-parallel` turns into functions; a loop that is still `vectorized` or `unrolled` runs
+sequentially. Calls are in `calls.py`.
 """
 
 from __future__ import annotations
@@ -48,18 +48,20 @@ from .values import Values
 
 LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
-"""Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
+"""Loop metadata of loops over vectors: LLVM must neither unroll nor vectorize them again."""
 _WRITTEN_OUT = DictionaryAttr({"unroll.full": UnitAttr()})
 _LAZY = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.ShuffleOp, tir.StringImmOp, tir.YieldOp, tir.ReturnOp, tir.EvaluateOp, ValueOp,
 ))  # fmt: skip
-"""What is lowered where it is used; an evaluated expression has no effect, calls that have stand by themselves."""
+"""Expressions that are lowered at their uses; an evaluated expression has no effect, and calls with effects are
+statements.
+"""
 
 
 @dataclass
 class KernelLowerer:
-    """What the rules share in the body of one function.
+    """The state that the rules share for the body of one function.
 
     `signatures` are those of the kernels of the module, `rules` those of statements and calls; `externs` collects the
     C functions that it calls, `constants` its constants.
@@ -74,12 +76,12 @@ class KernelLowerer:
     rules: Mapping[type[Operation], StatementRule]
     constants: list[memref.GlobalOp] = field(default_factory=list[memref.GlobalOp])
     heap: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The buffers on the heap that the current block has allocated."""
+    """The heap buffers that the current block has allocated."""
     may_fail: bool = False
-    """Whether something on the way may end the kernel: an allocation, or a kernel that it calls."""
+    """True if something can end the kernel early: an allocation, or a kernel that it calls."""
 
     def block(self, block: Block) -> None:
-        """All operations of a block; heap buffers that it allocates are freed at its end."""
+        """Lower all operations of a block; heap buffers that it allocates are freed at its end."""
         outer, self.heap = self.heap, []
         for op in block.ops:
             if type(op) not in _LAZY:
@@ -99,29 +101,29 @@ class KernelLowerer:
         emit.place = outer
 
     def region(self, build: Callable[[], object], arg_types: Sequence[Attribute] = ()) -> Block:
-        """A block of what `build` emits."""
+        """Return a block with the operations that `build` emits."""
         block = Block(arg_types=arg_types)
         with self.emit.inside(block), self.values.scope():
             build()
         return block
 
     def yielded(self, region: Region) -> SSAValue:
-        """The value of a region of expressions."""
+        """Return the value yielded by a region of expressions."""
         self.block(region.block)
         return self.values.value(cast(tir.YieldOp, region.block.last_op).value)
 
     def structured(self, op: Operation) -> Operation:
-        """Append an operation with regions, after which loads are to be done again."""
+        """Append an operation with regions; earlier loads are invalid after it."""
         self.emit.append(op)
         self.emit.forget_loads(None)
         return op
 
     def bound(self, bound: SymExpr | SSAValue) -> SSAValue:
-        """A bound of a loop as an index."""
+        """Return a loop bound as an index."""
         return self.values.symbolic(bound) if isinstance(bound, SymExpr) else self.values.index(bound)
 
     def bind_counter(self, variable: SSAValue, counter: SSAValue, first: SymExpr | SSAValue) -> None:
-        """A loop's variable is `counter`, which counts from `first`."""
+        """Bind a loop variable to `counter`, which counts from `first`."""
         nonnegative = is_nonnegative(first) if isinstance(first, SymExpr) else self.values.nonnegative(first)
         self.values.bind_index(variable, counter, nonnegative=nonnegative)
 
@@ -141,7 +143,7 @@ def _for(op: tir.ForOp, at: KernelLowerer) -> None:
 
 
 def _launch(op: tir.LaunchThreadOp, at: KernelLowerer) -> None:
-    """One thread after the other, as loops that are bound to threads run."""
+    """Run threads one after the other, as for loops that are bound to threads."""
     extent = at.bound(op.extent)
     block = Block(arg_types=[extent.type])
     set_name(block.args[0], name_of(op.index))
@@ -213,13 +215,13 @@ def _while(op: tir.WhileOp, at: KernelLowerer) -> None:
 
 
 def _reduce(op: tir.ReduceOp, at: KernelLowerer) -> None:
-    """A loop for each axis, through which the results go."""
+    """Emit a loop for each axis, with the results as loop-carried values."""
     results = _reduced(op, at, 0, [at.values.value(v) for v in op.start])
     at.values.bind(op.result, results[op.value_index.data])
 
 
 def _reduced(op: tir.ReduceOp, at: KernelLowerer, axis: int, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """What `results` become in the loops from `axis` on."""
+    """Return the values of `results` after the loops from `axis` on."""
     if axis == len(op.extents):
         return _reduced_point(op, at, results)
     emit = at.emit
@@ -250,7 +252,7 @@ def _reduced_point(op: tir.ReduceOp, at: KernelLowerer, results: Sequence[SSAVal
 
 
 def _let(op: tir.LetOp | tir.BufferDataOp, at: KernelLowerer) -> None:
-    """Another name of a value; a pointer is kept as the memref that it points into, until a call needs a pointer."""
+    """Bind another name of a value; a pointer stays the memref that it points into until a call needs a pointer."""
     at.values.bind(op.results[0], at.values.value(op.operands[0]))
 
 
@@ -265,7 +267,7 @@ def _let_in(op: tir.LetInOp, at: KernelLowerer) -> None:
 
 
 def _load(op: tir.LoadOp, at: KernelLowerer) -> None:
-    """Nothing is read where all that is asked for is the address."""
+    """Lower a load; nothing is read if only its address is used."""
     if op.result.first_use is None or not all(_asks_where(use.operation) for use in op.result.uses):
         at.values.bind(op.result, at.memory.load(op))
 
@@ -279,7 +281,9 @@ def _masked_load(op: tir.MaskedLoadOp, at: KernelLowerer) -> None:
 
 
 def _allocate(op: tir.AllocBufferOp | tir.AllocateOp, at: KernelLowerer) -> None:
-    """On the stack where `promote-buffers-to-stack` says so, else from the heap until the end of the block."""
+    """Allocate on the stack if `promote-buffers-to-stack` marked the buffer, else on the heap until the end of the
+    block.
+    """
     buffered = isinstance(op, tir.AllocBufferOp)
     extent = product(op.result.type.dims if buffered else op.extents)
     dtype = op.result.type.dtype if buffered else op.dtype
@@ -299,7 +303,7 @@ def _allocate(op: tir.AllocBufferOp | tir.AllocateOp, at: KernelLowerer) -> None
 
 
 def _constant(op: tir.AllocConstOp, at: KernelLowerer) -> None:
-    """A constant of the module; bools, a byte each, are read as what their bytes are."""
+    """Lower a constant of the module; a bool is a byte and is read as one."""
     dtype, array = scalar_type(op.result.type.dtype), op.value.data
     element = i8 if dtype == i1 else dtype
     type = MemRefType(element, [array.numpy().size])

@@ -1,4 +1,4 @@
-"""Symbolic expressions as arith: sizes in kernels, which are of type index, and on the host, where they are i64."""
+"""Lowering of symbolic expressions to arith: sizes in kernels, of type index, and on the host, of type i64."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _UNSIGNED: dict[str, type[Operation]] = {
 
 
 class Symbolic(Algebra[SSAValue]):
-    """Expressions as values of `type`, over what `variable` says that variables are; conditions as 0 or 1.
+    """Computes expressions as values of `type`; `variable` returns the value of a variable; conditions are 0 or 1.
 
-    `bounds` says which cannot be negative, `flags` are those of sums and products.
+    `bounds` tells which values cannot be negative, `flags` are those of sums and products.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class Symbolic(Algebra[SSAValue]):
         self.flags = flags
 
     def is_nonnegative(self, e: SymExpr) -> bool:
-        """Whether an expression cannot be negative where it has a value."""
+        """Return whether an expression cannot be negative, provided that it is defined."""
         return self.bounds.of(e).low >= 0
 
     def unchecked(self, e: SymExpr) -> SSAValue:
-        """The value of what is known to fit its type, or need not be exact."""
+        """Return the value of an expression that is known to fit its type, or need not be exact."""
         return e.fold(self) if isinstance(e, Sum | Product) else self.of(e)
 
     def divided(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """A quotient or remainder, 0 where the divisor is: kernels must not trap."""
+        """Return a quotient or remainder, 0 if the divisor is 0: kernels must not trap."""
         if self.bounds.of(e.args[1]).low > 0:
             return self.division(e, lhs, rhs)
         return divided(self.emit, rhs, lambda divisor: self.division(e, lhs, divisor), quotient="div" in e.kind)
 
     def division(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """A quotient or remainder where the divisor is not 0."""
+        """Return a quotient or remainder for a divisor that is not 0."""
         if all(map(self.is_nonnegative, e.args)):
             return self.emit.binary(_UNSIGNED[e.kind], lhs, rhs)
         if e.kind == "floormod":
@@ -66,7 +66,7 @@ class Symbolic(Algebra[SSAValue]):
         return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
 
     def condition(self, e: SymExpr) -> SSAValue:
-        """Whether an expression is not 0, as an i1."""
+        """Return an i1 that is true if an expression is not 0."""
         if isinstance(e, Op) and e.kind in COMPARISONS:
             return self.emit.compare(OPERATIONS[e.kind].arith, *map(self.of, e.args))
         if isinstance(e, Op) and e.kind in CONDITIONS:
@@ -102,7 +102,7 @@ class Symbolic(Algebra[SSAValue]):
 
 
 class Reals(Algebra[SSAValue]):
-    """Polynomials computed as doubles, over what `whole` computes as integers."""
+    """Computes polynomials as doubles; their variables and other operations are computed by `integers`."""
 
     def __init__(self, emit: Emitter, integers: Algebra[SSAValue]):
         self.emit = emit
@@ -127,7 +127,9 @@ class Reals(Algebra[SSAValue]):
 
 
 def divided(emit: Emitter, divisor: SSAValue, divide: Callable[[SSAValue], SSAValue], *, quotient: bool) -> SSAValue:
-    """What `divide` gives for a divisor, which it is not asked for 0: that gives 0, as a remainder by 1 does."""
+    """Return `divide(divisor)`, or 0 if the divisor is 0, the value of a remainder by 1. `divide` never sees a zero
+    divisor.
+    """
     if emit.known.get(divisor):
         return divide(divisor)
     zero, one = (emit.constant(n, divisor.type) for n in (0, 1))

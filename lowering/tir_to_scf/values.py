@@ -1,7 +1,7 @@
-"""Values: what each value of tir has become, and how an expression is lowered where it is needed.
+"""The lowered values of tir values, and the lowering of expressions at their uses.
 
-`Values.value` gives a scalar or a vector; `Values.index` gives an integer as an `index` for addresses and bounds,
-computed as if nothing overflowed. What is constant in it is added last, so that neighbours share all the rest:
+`Values.value` returns a scalar or a vector; `Values.index` returns an integer as an `index` for addresses and bounds,
+computed as if nothing overflowed. Its constant part is added last, so that neighboring accesses share the rest:
 
     (x + 2) * 4 + y  ->  (x * 4 + y) + 8
 """
@@ -33,14 +33,14 @@ from .signature import scalar_type
 from .symbolic import Reals, Symbolic, divided, floor_mod
 
 _MOST_ELEMENTS = 1 << 47
-"""More than any memory has; so many bytes of the widest vectors are still within 64 bits."""
+"""More elements than any memory holds; this many of the widest vectors still fit 64 bits in bytes."""
 LoweredT = TypeVar("LoweredT")
 Shifted = tuple[SSAValue | None, int]
-"""An index as what it is besides a constant, None for nothing, and that constant."""
+"""An index as a variable part, None if there is none, and a constant part."""
 
 
 class _Scoped(dict[SSAValue, LoweredT]):
-    """What values are; what is `set` in a scope holds to its end."""
+    """A scoped table of values: what is `set` in a scope holds until its end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _Scoped(dict[SSAValue, LoweredT]):
 
 
 class Values:
-    """See the module."""
+    """The table of lowered values; see the module."""
 
     def __init__(self, emit: Emitter, symbols: dict[str, SSAValue]):
         self.emit = emit
@@ -76,9 +76,10 @@ class Values:
         self.symbolic = self._symbolic.of
 
     def count(self, extent: SymExpr) -> SSAValue:
-        """A number of elements to allocate as an index, which no memory has where it overflows.
+        """Return a number of elements to allocate as an index; on overflow it is larger than any memory.
 
-        A difference below 0 is the extent of what nothing accesses, as the tail of fewer elements than a tile.
+        A negative difference is the extent of a buffer that is never accessed, such as the tail of a tile that is not
+        reached.
         """
         emit, value = self.emit, self.symbolic(extent)
         if extent.constant is not None:
@@ -93,7 +94,7 @@ class Values:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """What is lowered inside is forgotten afterwards."""
+        """Forget everything lowered inside at the end of the scope."""
         self._env.begin()
         self._indices.begin()
         try:
@@ -106,13 +107,13 @@ class Values:
         self._env.set(value, lowered)
 
     def bind_index(self, value: SSAValue, lowered: SSAValue, nonnegative: bool = False) -> None:
-        """`value`, an integer, is `lowered`, an index."""
+        """Bind the integer `value` to the index `lowered`."""
         self._indices.set(value, self._shifted(lowered))
         if nonnegative:
             self._nonnegative.add(value)
 
     def value(self, v: SSAValue) -> SSAValue:
-        """What `v` has become."""
+        """Return the lowered value of `v`."""
         if v in self._env:
             return self._env[v]
         for each in operands_first(v, self._needed):
@@ -121,7 +122,7 @@ class Values:
         return self._env[v]
 
     def _needed(self, v: SSAValue) -> Sequence[SSAValue]:
-        """What is lowered before `v` as it is: the operands of an `expression`."""
+        """Return the values to lower before `v`: the operands of an `expression`."""
         if v in self._env or v in self._indices or not isinstance(v, OpResult) or type(v.op) in _SPECIAL:
             return ()
         reads_them_itself = isinstance(v.op, tir.CallIntrinOp) and v.op.func.data in CALLS
@@ -143,7 +144,7 @@ class Values:
         return self.expression(op)
 
     def expression(self, op: Operation) -> SSAValue:
-        """An operation on the values of its operands: all of them scalars, or all vectors."""
+        """Lower an operation on the values of its operands: all scalars, or all vectors."""
         args = [self.value(o) for o in op.operands]
         if isinstance(op.results[0].type, VectorType):
             args = self.same_shape(args)
@@ -157,7 +158,7 @@ class Values:
         return build(self.emit, op, args)
 
     def same_shape(self, args: list[SSAValue]) -> list[SSAValue]:
-        """Scalars become vectors where there is a vector among them."""
+        """Broadcast scalars if there is a vector among the values."""
         count = next((lane_count(a.type) for a in args if is_vector(a)), None)
         if count is None:
             return args
@@ -166,14 +167,14 @@ class Values:
     # as index
 
     def index(self, v: SSAValue) -> SSAValue:
-        """An integer of tir as an index."""
+        """Return a tir integer as an index."""
         base, offset = self.shifted(v)
         if base is None:
             return self.emit.index(offset)
         return self.emit.add(base, self.emit.index(offset)) if offset else base
 
     def shifted(self, v: SSAValue) -> Shifted:
-        """An integer of tir as an index, of which no operation is made that only adds a constant."""
+        """Return a tir integer as an index, without emitting operations that only add a constant."""
         if v in self._indices:
             return self._indices[v]
         for each in operands_first(v, self._needed_as_index):
@@ -211,7 +212,7 @@ class Values:
         return value
 
     def nonnegative(self, v: SSAValue) -> bool:
-        """Whether an integer is known not to be negative, by its form."""
+        """Return whether the form of an integer shows that it is not negative."""
         seen = {v}
         left = [v]
         while left:
@@ -225,7 +226,7 @@ class Values:
         return True
 
     def _symbol(self, var: Var) -> SSAValue:
-        """A variable as an index. Raises `UnsupportedError` for one that no buffer mentions."""
+        """Return a variable as an index. Raises `UnsupportedError` for a variable that no buffer mentions."""
         if isinstance(var.name, SSAValue):
             return self.index(var.name)
         value = self.symbols.get(var.name)
@@ -236,7 +237,7 @@ class Values:
 
 
 _MONOTONE = (tir.AddOp, tir.MulOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.CastOp)
-"""What is not negative where no operand is."""
+"""Operations that are not negative if no operand is."""
 
 
 def _is_nonnegative_leaf(op: Operation | Block) -> bool:
@@ -246,7 +247,7 @@ def _is_nonnegative_leaf(op: Operation | Block) -> bool:
 
 
 def _keeps_value(op: tir.CastOp) -> bool:
-    """Whether a cast of an index is between signed integers and does not narrow."""
+    """Return whether a cast of an index is between signed integers and does not narrow."""
     source, target = op.value.type, op.result.type
     if not (isinstance(source, IntegerType) and isinstance(target, IntegerType)) or i1 in (source, target):
         return False
@@ -255,14 +256,16 @@ def _keeps_value(op: tir.CastOp) -> bool:
 
 
 def _has_index_rule(op: Operation, dtype: Attribute) -> bool:
-    """Whether an integer is computed as an index: without overflow, divided only by constants and extents."""
+    """Return whether an integer is computed as an index: without overflow, and divided only by constants and
+    extents.
+    """
     if type(op) not in _INDEX_RULES or is_float(dtype) or is_unsigned(dtype):
         return False
     return not isinstance(op, tir.FloorDivOp | tir.FloorModOp) or _is_size(op.operands[1])
 
 
 def _is_size(value: SSAValue) -> bool:
-    """Whether an integer is a constant that is not 0, or made of extents."""
+    """Return whether an integer is a nonzero constant or composed of extents."""
     expr = sym_expr_of(value)
     return expr.constant != 0 and all(isinstance(v.name, str) for v in expr.free_vars())
 
@@ -343,7 +346,7 @@ def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
 
 
 def _fixed_lanes(op: tir.RampOp | tir.BroadcastOp) -> int:
-    """The number of lanes. Raises `UnsupportedError` where the machine sets it."""
+    """Return the number of lanes. Raises `UnsupportedError` if they are scalable."""
     if is_scalable(op.result.type):
         raise UnsupportedError(
             "a vector whose length the machine sets",
@@ -367,7 +370,7 @@ def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
 
 
 def _less(values: Values, op: tir.BinaryExpr) -> SSAValue:
-    """`ramp(a, 1, lanes) < broadcast(b)` is a mask of the first b - a lanes."""
+    """Lower `ramp(a, 1, lanes) < broadcast(b)` to a mask of the first b - a lanes."""
     ramp, bound = op.lhs.owner, op.rhs.owner
     if not isinstance(ramp, tir.RampOp) or not isinstance(bound, tir.BroadcastOp):
         return values.expression(op)
@@ -378,7 +381,7 @@ def _less(values: Values, op: tir.BinaryExpr) -> SSAValue:
 
 
 def lane_mask(emit: Emitter, room: SSAValue, count: int) -> SSAValue:
-    """The mask of the first `room` of `count` lanes."""
+    """Return the mask of the first `room` of `count` lanes."""
     mask, known = vector_type(i1, count), emit.known.get(room)
     if known is not None:
         return emit.dense([int(i < known) for i in range(count)], mask)
@@ -448,6 +451,6 @@ ADDRESSES: dict[str, Callable[[Values, tir.CallIntrinOp], SSAValue]] = {
     "isnullptr": _is_null,
     RAISED: _raised,
 }
-"""Name of an intrinsic -> the value of a call; they look at what their arguments are made of."""
+"""Name of an intrinsic -> the builder of a call; these inspect the producers of their arguments."""
 CALLS = {**ADDRESSES, "get_active_lane_mask": _active_lanes}
-"""Those, and what looks at its arguments as indices."""
+"""The above, and the builders that need their arguments as indices."""

@@ -1,8 +1,8 @@
-"""How much work an iteration of a parallel loop is, as a value computed before the loop.
+"""An estimate of the work of one iteration of a parallel loop, computed before the loop.
 
-An operation counts by `_WEIGHTS`, 1 where it is not listed; a loop counts as often as it runs, a branch as both sides.
-How often a loop runs is known before the parallel loop where its bounds depend on nothing inside; else it counts as
-`_UNKNOWN` times.
+An operation counts by `_WEIGHTS`, 1 if it is not listed; a loop is multiplied by its trip count, a branch counts both
+sides. A trip count is known before the parallel loop if its bounds depend on nothing inside; otherwise it counts as
+`_UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Count = int | SSAValue
 
 
 class WorkEstimate:
-    """Writes the operations that compute the work of a loop's body before the loop."""
+    """Emits the operations that compute the work of a loop's body before the loop."""
 
     def __init__(self, loop: scf.ParallelOp):
         self._loop = loop
@@ -48,17 +48,17 @@ class WorkEstimate:
         self._copies: dict[SSAValue, SSAValue] = {}
 
     def of_iteration(self) -> Count:
-        """The work of one iteration: a number, or an index value."""
+        """Return the work of one iteration: a number, or an index value."""
         return self._of(self._loop.body.block.ops)
 
     def value(self, count: Count) -> SSAValue:
-        """A count as an index value."""
+        """Return a count as an index value."""
         if isinstance(count, SSAValue):
             return count
         return self._insert(arith.ConstantOp(IntegerAttr(count, INDEX)))
 
     def binary(self, op: type[arith.AddiOp | arith.MuliOp | arith.DivUIOp], lhs: Count, rhs: Count) -> SSAValue:
-        """`op` of two counts, before the loop."""
+        """Emit `op` on two counts, before the loop."""
         return self._insert(op(self.value(lhs), self.value(rhs)))
 
     def _of(self, ops: Iterable[Operation]) -> Count:
@@ -88,7 +88,7 @@ class WorkEstimate:
         return self.binary(arith.MuliOp, trips, cost)
 
     def _trips(self, first: SSAValue, end: SSAValue, step: SSAValue) -> Count:
-        """How often a loop runs; with a step that does not divide its range, once less."""
+        """Return the trip count of a loop; one less than exact if the step does not divide its range."""
         outer = [self._before(v) for v in (first, end, step)]
         begin, last, by = outer
         if begin is None or last is None or by is None:
@@ -102,7 +102,7 @@ class WorkEstimate:
         return length if _known(by) == 1 else self.binary(arith.DivUIOp, length, by)
 
     def _before(self, value: SSAValue) -> SSAValue | None:
-        """The value before the loop: itself, or computed once more there; None where it is not known yet."""
+        """Return the value before the loop: itself, or recomputed there; None if it is not available yet."""
         if not self._is_inside(value):
             return value
         op = value.owner
@@ -135,7 +135,7 @@ def _operations(op: Operation) -> Iterable[Operation]:
 
 
 def _known(value: SSAValue | None) -> int | None:
-    """The integer that a constant is."""
+    """Return the integer if the value is a constant, else None."""
     if value is not None and isinstance(value.owner, arith.ConstantOp) and is_integer_attr(value.owner.value):
         return value.owner.value.value.data
     return None

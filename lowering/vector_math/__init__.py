@@ -1,7 +1,7 @@
-"""Elementary functions as arithmetic: the pass `expand-math` writes polynomials in place of calls of the C library.
+"""Elementary functions as arithmetic: the pass `expand-math` replaces calls of the C library by polynomials.
 
-`functions.py` is the table of what is expanded, with its error; the formulas stand in a file for each family, written
-with the vocabulary of `lanes.py`; `coefficients.py` is generated. docs/vector_math.md says what to expect.
+`functions.py` is the table of the expanded functions, with their errors; the formulas are in one file per family,
+written with the operations of `lanes.py`; `coefficients.py` is generated. docs/vector_math.md documents the accuracy.
 """
 
 from .expand import ExpandMath

@@ -2,9 +2,9 @@
 
 sin, cos, tan: x = k pi / 2 + r with |r| <= pi / 4, by the polynomials SIN and COS.
 
-pi / 2 is subtracted in parts (Cody and Waite): with fma every product with k is exact anyway, without it the parts have
-few enough bits. Where |x| is too large for that, and for infinities and NaN, the C library is asked, if there is such a
-lane at all.
+pi / 2 is subtracted in parts (Cody and Waite): with fma every product with k is exact anyway; without it, the parts
+have few enough bits. If |x| is too large for that, and for infinities and NaN, the C library is called, provided that
+such a lane occurs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Library = Callable[[], Float]
 
 @dataclass(frozen=True)
 class Reduced:
-    """r, and k in the lowest bits."""
+    """The reduced argument r, and k in the lowest bits."""
 
     r: Float
     quadrant: Int
     beyond: Mask
-    """Where |x| is too large, or not a number."""
+    """Lanes where |x| is too large, infinite or NaN."""
 
 
 def reduce(at: Lanes, x: Float) -> Reduced:
@@ -54,14 +54,14 @@ def _odd(quadrant: Int) -> Mask:
 
 
 def _of_quadrant(at: Lanes, r: Float, quadrant: Int) -> Float:
-    """sin(r + quadrant pi / 2): the sign changes with the second bit."""
+    """Return sin(r + quadrant pi / 2): the second bit of the quadrant flips the sign."""
     sine, cosine = _sine_and_cosine(at, r)
     sign = (quadrant & 2) << (at.format.integer_bits - 2)
     return (_odd(quadrant).pick(cosine, sine).bits() ^ sign).as_float()
 
 
 def _tiny(at: Lanes, x: Float) -> Mask:
-    """Where sin(x) and tan(x) are x; it keeps the sign of zero."""
+    """Return the lanes where sin(x) and tan(x) equal x; returning x preserves the sign of zero."""
     return abs(x) < 2.0 ** -(at.format.precision // 2 + 1)
 
 
@@ -77,7 +77,7 @@ def cos(at: Lanes, x: Float, library: Library) -> Float:
 
 
 def tan(at: Lanes, x: Float, library: Library) -> Float:
-    """sin / cos, or -cos / sin in odd quadrants."""
+    """Return sin / cos, or -cos / sin in odd quadrants."""
     reduced = reduce(at, x)
     sine, cosine = _sine_and_cosine(at, reduced.r)
     odd = _odd(reduced.quadrant)
@@ -95,7 +95,7 @@ def _two(at: Lanes, value: Fraction) -> tuple[float, ...]:
 
 
 def _angle(at: Lanes, y: Float, x: Float) -> Float:
-    """atan(y / x) of y, x >= 0, neither both 0 nor both infinite: from y / x, (y - x) / (y + x) or -x / y."""
+    """Return atan(y / x) for y, x >= 0, neither both 0 nor both infinite: from y / x, (y - x) / (y + x) or -x / y."""
     steep, middle = y > x * _HIGH, y > x * _LOW
     numerator = steep.pick(-x, middle.pick(y - x, y))
     t = numerator / steep.pick(y, middle.pick(y + x, x))
@@ -110,7 +110,7 @@ def atan(at: Lanes, x: Float) -> Float:
 
 
 def atan2(at: Lanes, y: Float, x: Float) -> Float:
-    """The angle of (x, y): of zeros that of (1, 0), of two infinities that of (1, 1), with the signs that they have."""
+    """Return the angle of (x, y). Two zeros count as (1, 0) and two infinities as (1, 1), with their signs."""
     a, b = abs(y), abs(x)
     large = (a > 2.0 ** (at.format.bias - 2)) | (b > 2.0 ** (at.format.bias - 2))
     scale = large.pick(0.25, 1.0)
@@ -125,7 +125,7 @@ def atan2(at: Lanes, y: Float, x: Float) -> Float:
 
 
 def _half_range(at: Lanes, x: Float) -> tuple[Mask, Float]:
-    """(|x| > 1/2, asin(|x|)), where it is set asin(sqrt((1 - |x|) / 2))."""
+    """Return the mask of |x| > 1/2, and asin(|x|), or asin(sqrt((1 - |x|) / 2)) for the lanes of the mask."""
     a = abs(x)
     big = a > 0.5
     inner = (1.0 - a) * 0.5

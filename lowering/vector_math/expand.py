@@ -1,12 +1,12 @@
-"""`expand-math`: the elementary functions of `math` become polynomials, in vectors and scalars alike.
+"""`expand-math`: expand the elementary functions of `math` to polynomials, in vectors and scalars alike.
 
     %y = math.exp %x : vector<16xf32>
       -> math.fma, arith.addf, arith.shli, arith.select, …
 
-f16 and bf16 are computed in f32. Vectors are divided by constants by products (`divisions`). Sums c + c erf(x) and
-c + c tanh(x), of which gelu is made, are expanded as one function, without the cancellation where they are near zero,
-and gelu of f32 itself, x * (0.5 + 0.5 erf(x sqrt(0.5))), as one, too.
-With a target that has `-math=libm`, everything is left to the C library.
+f16 and bf16 are computed in f32. Division of a vector by a constant becomes a product (`divisions`). Sums c + c erf(x)
+and c + c tanh(x), of which gelu consists, are expanded as one function, without cancellation where they are near zero,
+and so is gelu of f32 itself, x * (0.5 + 0.5 erf(x sqrt(0.5))). For a target with `-math=libm`, everything is left to
+the C library.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _SQRT_HALF = F32.nearest(0.5**0.5)
 
 @dataclass(frozen=True)
 class ExpandMath(Pass):
-    """Write polynomials for the elementary functions in all functions of a module, unless `target` says `-math=libm`.
+    """Expand elementary functions to polynomials in all functions of a module, unless `target` has `-math=libm`.
 
-    Raises `TargetError` for a target string that is not understood.
+    Raises `TargetError` for an invalid target string.
     """
 
     name = "expand-math"
@@ -73,7 +73,7 @@ def _expand_function(function: func.FuncOp, target: Target) -> None:
 
 
 def _replace(emit: Emitter, op: Operation, build: Callable[[], SSAValue]) -> None:
-    """Put what `build` appends before `op`, and its result in place of the result of `op`."""
+    """Insert the operations of `build` before `op`, and replace the result of `op` by its result."""
     scratch = Block()
     emit.place = op.location
     with emit.inside(scratch):
@@ -90,7 +90,7 @@ def _replace(emit: Emitter, op: Operation, build: Callable[[], SSAValue]) -> Non
 
 
 def _in_f32(emit: Emitter, values: list[SSAValue], build: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
-    """`build(values)`; of f16 and bf16 in f32, with the result rounded."""
+    """Return `build(values)`; f16 and bf16 are computed in f32 and the result is rounded."""
     narrow = values[0].type
     if not isinstance(element_type(narrow), _HALVES):
         return build(values)
@@ -99,7 +99,7 @@ def _in_f32(emit: Emitter, values: list[SSAValue], build: Callable[[list[SSAValu
 
 
 def _expand_quotient(emit: Emitter, op: arith.DivfOp, target: Target) -> None:
-    """Of vectors, by a constant, for targets with fma."""
+    """Expand the division of a vector by a constant, for targets with fma."""
     divisor = _constant_of(op.rhs) if is_vector(op.lhs) and target.has_fma else None
     at = Lanes(emit, op.lhs.type, target)
     if divisor is None or element_type(op.lhs.type) != at.format.element or not has_reciprocal(divisor, at.format):
@@ -135,7 +135,7 @@ class _Sum:
 
 
 def _constant_of(value: SSAValue) -> float | None:
-    """The number that a constant is, in each lane."""
+    """Return the number if the value is a constant that is the same in each lane, else None."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return _constant_of(owner.source)
@@ -176,7 +176,7 @@ def _expand_sum(emit: Emitter, op: Operation, target: Target) -> None:
 
 
 def _erase_unused(*parts: Operation | None) -> None:
-    """Erase those that nothing uses; they stand from the last to the first."""
+    """Erase the operations that have no uses; `parts` are ordered from the last to the first."""
     for part in parts:
         if part is not None and part.parent is not None and not any(r.uses for r in part.results):
             part.detach()
@@ -185,14 +185,14 @@ def _erase_unused(*parts: Operation | None) -> None:
 
 @dataclass(frozen=True)
 class _Gelu:
-    """The gelu of x, and what it is written with, from the last operation to the first."""
+    """The gelu of x, and the operations that compute it, from the last to the first."""
 
     x: SSAValue
     parts: tuple[Operation | None, ...]
 
 
 def _gelu_of(op: arith.MulfOp) -> _Gelu | None:
-    """`op` where it is x * (0.5 + 0.5 erf(x sqrt(0.5))) of f32."""
+    """Match `op` if it is x * (0.5 + 0.5 erf(x sqrt(0.5))) of f32."""
     for x, other in (op.operands, op.operands[::-1]):
         add = other.owner
         if not isinstance(add, arith.AddfOp) or element_type(x.type) != f32:
@@ -222,7 +222,7 @@ def _one_plus_erf(at: Lanes, x: Float, factor: float) -> Float:
 
 
 def _one_plus_tanh(at: Lanes, x: Float, factor: float) -> Float:
-    """2 / (1 + exp(-2 x))"""
+    """Return 2 / (1 + exp(-2 x)), scaled by `factor`."""
     return 2.0 * factor / (exponentials.exp(at, x * -2.0) + 1.0)
 
 

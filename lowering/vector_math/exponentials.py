@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from .lanes import LN2, LOG2_E, Float, Int, Lanes, head_and_rest
 
 _LIMITS = {24: (-106.0, 89.0), 53: (-748.0, 710.0)}
-"""Precision -> where exp is 0 and infinite, rounded outwards."""
+"""Precision -> the bounds beyond which exp is 0 and infinite, rounded outwards."""
 _LIMITS2 = {24: (-151.0, 129.0), 53: (-1076.0, 1025.0)}
-"""The same of exp2."""
+"""The same bounds for exp2."""
 _HEAD_BITS = {24: 15, 53: 40}
-"""Bits of the first part of ln 2: its product with n is exact."""
+"""Bits of the first part of ln 2, such that its product with n is exact."""
 _LIFT = 64
-"""By how many powers of two a result is lifted above the denormals before its last rounding."""
+"""The power of two by which a result is scaled out of the denormal range before its last rounding."""
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """x as n and r; `bits` has n in its lowest bits."""
+    """x as n and r; `bits` holds n in its lowest bits."""
 
     n: Float
     r: Float
@@ -30,7 +30,7 @@ class Reduced:
 
 
 def reduce(at: Lanes, x: Float, low: Float | None = None) -> Reduced:
-    """x + low = n ln 2 + r."""
+    """Return n and r with x + low = n ln 2 + r."""
     precision = at.format.precision
     shifted = at.fma(x, float(LOG2_E), at.format.shifter)
     n = shifted - at.format.shifter
@@ -40,14 +40,15 @@ def reduce(at: Lanes, x: Float, low: Float | None = None) -> Reduced:
 
 
 def power_of_two(at: Lanes, bits: Int, less: int = 0) -> Float:
-    """2^(n - less) of an n that stands in the lowest bits; it must not be a denormal."""
+    """Return 2^(n - less) for n in the lowest bits of `bits`; the result must not be denormal."""
     return ((bits << at.format.mantissa) + (at.format.one - (less << at.format.mantissa))).as_float()
 
 
 def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
-    """x 2^n, rounded once, for x about 1 and every n that exp can have; too large ones give infinity.
+    """Return x 2^n, rounded once, for x near 1 and every n that exp can have; too large n gives infinity.
 
-    Processors take a hundred cycles for what is rounded to 0: below half of the least denormal it is not computed.
+    Processors take a hundred cycles for results that round to 0: below half of the smallest denormal nothing is
+    computed.
     """
     x = (n < 1.0 - at.format.bias - at.format.precision).pick(0.0, x)
     if at.is_avx512:
@@ -59,7 +60,7 @@ def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
 
 
 def _within(at: Lanes, x: Float, limits: dict[int, tuple[float, float]]) -> Float:
-    """x where a power of it is neither 0 nor infinite; with AVX-512 `scaled` needs no lower limit."""
+    """Clamp x to the range where the power is neither 0 nor infinite; with AVX-512, `scaled` needs no lower limit."""
     low, high = limits[at.format.precision]
     return (x if at.is_avx512 else x.at_least(low)).at_most(high)
 
@@ -77,12 +78,12 @@ def exp2(at: Lanes, x: Float) -> Float:
 
 
 def _minus_one(at: Lanes, r: Float) -> Float:
-    """exp(r) - 1"""
+    """Return exp(r) - 1."""
     return at.fma(r * r, at.polynomial(r, "EXPM1"), r)
 
 
 def expm1(at: Lanes, x: Float) -> Float:
-    """Twice (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), which overflows only where the result does."""
+    """Return twice (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), which overflows only if the result does."""
     reduced = reduce(at, x.at_least(-64.0).at_most(_LIMITS[at.format.precision][1]))
     half = power_of_two(at, reduced.bits, less=1)
     result = at.fma(half, _minus_one(at, reduced.r), half - 0.5) * 2.0
@@ -90,7 +91,7 @@ def expm1(at: Lanes, x: Float) -> Float:
 
 
 def tanh(at: Lanes, x: Float) -> Float:
-    """t / (t + 2) with t = expm1(2 |x|)"""
+    """Return t / (t + 2) with t = expm1(2 |x|)."""
     reduced = reduce(at, abs(x).at_most(20.0) * 2.0)
     power = power_of_two(at, reduced.bits)
     t = at.fma(power, _minus_one(at, reduced.r), power - 1.0)
@@ -98,7 +99,9 @@ def tanh(at: Lanes, x: Float) -> Float:
 
 
 def _half_exp(at: Lanes, a: Float) -> Float:
-    """exp(a) / 2 of a >= 0, which may be infinite although exp(a) / 2 is finite only a little below."""
+    """Return exp(a) / 2 for a >= 0; it may be infinite although the exact value is finite, just below the
+    overflow bound.
+    """
     reduced = reduce(at, a.at_most(_LIMITS[at.format.precision][1] + 1.0))
     return at.polynomial(reduced.r, 1.0, 1.0, "EXP") * power_of_two(at, reduced.bits, less=2) * 2.0
 
@@ -109,7 +112,7 @@ def cosh(at: Lanes, x: Float) -> Float:
 
 
 def sinh(at: Lanes, x: Float) -> Float:
-    """The difference of exponentials from 1 on, an odd polynomial below."""
+    """Return the difference of exponentials for |x| >= 1, an odd polynomial below."""
     a = abs(x)
     half = _half_exp(at, a)
     z = a * a
@@ -124,15 +127,15 @@ def sinh(at: Lanes, x: Float) -> Float:
 
 _CENTRE = 3.0
 _END = {24: 10.3, 53: 27.4}
-"""Precision -> where erfc is 0; the fit ends there, too, or a little before."""
+"""Precision -> the bound from which erfc is 0; the fit ends there or slightly before."""
 _ONE = {24: 4.0, 53: 6.0}
-"""Precision -> where erf is 1."""
+"""Precision -> the bound from which erf is 1."""
 _NEAR = 0.875
-"""Below this erf is an odd polynomial."""
+"""Below this bound, erf is an odd polynomial."""
 
 
 def _upper(at: Lanes, t: Float) -> Float:
-    """erfc(t) of t >= 0."""
+    """Return erfc(t) for t >= 0."""
     t = t.at_most(_END[at.format.precision])
     square, rest = at.product(t, t)
     inverse = 1.0 / (t + _CENTRE)
@@ -143,7 +146,7 @@ def _upper(at: Lanes, t: Float) -> Float:
 
 
 def erfc(at: Lanes, x: Float) -> Float:
-    """1 - erf(x), accurate where that is tiny, too."""
+    """Return 1 - erf(x), accurate also if that is tiny."""
     upper = _upper(at, abs(x))
     return (x < 0.0).pick(2.0 - upper, upper)
 
@@ -163,11 +166,11 @@ def erf(at: Lanes, x: Float) -> Float:
 
 _GELU_CENTRE = 2.5
 _GELU_END = 14.5
-"""Where t Q(t) is 0."""
+"""The bound from which t Q(t) is 0."""
 
 
 def gelu(at: Lanes, x: Float) -> Float:
-    """x (0.5 + 0.5 erf(x / sqrt(2))); of minus infinity NaN, as the product is."""
+    """Return x (0.5 + 0.5 erf(x / sqrt(2))); NaN for minus infinity, as the product is."""
     t = at.magnitude(x, _GELU_END)
     inverse = 1.0 / (t + _GELU_CENTRE)
     q = at.fma(inverse, -2 * _GELU_CENTRE, 1.0)

@@ -1,4 +1,4 @@
-"""The table of the functions: formula, and error bounds that the tests hold it to."""
+"""The table of expanded functions: formulas, and error bounds that the tests check."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .lanes import Float
 
 @dataclass(frozen=True)
 class Function:
-    """How an operation is expanded, and to how many units in the last place, for f32 and f64."""
+    """The expansion of an operation, and its error in ulps for f32 and f64."""
 
     formula: Callable[..., Float]
     ulp_f32: float
     ulp_f64: float
     uses_library: bool = False
-    """Whether the formula gets a way to ask the C library as its last argument."""
+    """True if the formula takes a call of the C library as its last argument."""
 
 
 FUNCTIONS: dict[type[Operation], Function] = {
@@ -48,5 +48,6 @@ FUNCTIONS: dict[type[Operation], Function] = {
     math.PowFOp: Function(powers.pow, 0.8, 1.5),
     llvm.FRemOp: Function(remainders.fmod, 0, 0, uses_library=True),
 }
-"""Operation -> how it is expanded. The errors are bounds for what was found by trial (docs/vector_math.md), not proofs;
-they hold with fma and without."""
+"""Operation -> its expansion. The errors are empirical bounds (docs/vector_math.md), not proofs; they hold with
+and without fma.
+"""

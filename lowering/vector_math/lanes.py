@@ -1,7 +1,7 @@
-"""The vocabulary of the formulas: constants; floats, their bits and masks, scalars or vectors alike, with operators.
+"""The operations that formulas use: constants, floats, their bits and masks, scalars or vectors alike, with operators.
 
-Nothing here may be rearranged by LLVM: no operation has fast-math flags, so that a value is the same wherever its
-expression stands, in a vector, in a scalar loop that LLVM makes vectors of, or in what is left over of one.
+LLVM must not rearrange any of this: no operation has fast-math flags, so that a value is the same wherever its
+expression occurs, in a vector, in a scalar loop that LLVM vectorizes, or in the tail of one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG10_2 = LN2 / LN10
 
 
 def rounded(value: Fraction, bits: int) -> Fraction:
-    """The nearest fraction with a significand of `bits` bits."""
+    """Return the nearest fraction with a significand of `bits` bits."""
     if value == 0:
         return value
     exponent = 0
@@ -46,7 +46,7 @@ def rounded(value: Fraction, bits: int) -> Fraction:
 
 
 def parts(value: Fraction, bits: int, count: int) -> tuple[float, ...]:
-    """`count` floats of `bits` bits each, the largest first, whose sum is nearly `value`."""
+    """Return `count` floats of `bits` bits each, the largest first, whose sum approximates `value`."""
     parts: list[float] = []
     for _ in range(count):
         part = rounded(value, bits)
@@ -56,7 +56,7 @@ def parts(value: Fraction, bits: int, count: int) -> tuple[float, ...]:
 
 
 def head_and_rest(value: Fraction, head_bits: int, rest_bits: int) -> tuple[float, float]:
-    """A float of few bits, such that its product with a small integer is exact, and what is missing."""
+    """Return a float of few bits, so that its product with a small integer is exact, and the remainder."""
     head = rounded(value, head_bits)
     return float(head), float(rounded(value - head, rest_bits))
 
@@ -68,12 +68,12 @@ class Format:
     element: Attribute
     integer: Attribute
     precision: int
-    """Bits of the significand, with the hidden one."""
+    """Bits of the significand, including the hidden one."""
     bias: int
     table: dict[str, tuple[float, ...]]
     """Name -> coefficients of a polynomial."""
     codes: str
-    """The struct codes of the float and of its bits."""
+    """The `struct` codes of the float and of its bits."""
 
     @property
     def mantissa(self) -> int:
@@ -82,7 +82,7 @@ class Format:
 
     @property
     def integer_bits(self) -> int:
-        """Bits of the whole."""
+        """Total number of bits."""
         return 32 if self.precision == 24 else 64
 
     @property
@@ -92,7 +92,7 @@ class Format:
 
     @property
     def shifter(self) -> float:
-        """Added to a float it leaves the nearest integer in the lowest bits."""
+        """A number that, added to a float, leaves the nearest integer in the lowest bits."""
         return 1.5 * 2.0**self.mantissa
 
     @property
@@ -100,15 +100,15 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
     def bits(self, value: float) -> int:
-        """The bits of a float as an integer."""
+        """Return the bits of a float as an integer."""
         return struct.unpack(self.codes[1], struct.pack(self.codes[0], value))[0]
 
     def float_of(self, bits: int) -> float:
-        """The float that has these bits."""
+        """Return the float with these bits."""
         return struct.unpack(self.codes[0], struct.pack(self.codes[1], bits))[0]
 
     def nearest(self, value: float) -> float:
-        """The nearest float of this format."""
+        """Return the nearest float of this format."""
         return self.float_of(self.bits(value))
 
 
@@ -117,12 +117,13 @@ F64 = Format(f64, i64, 53, 1023, coefficients.F64, "dq")
 
 
 _NAN_BELOW_ZERO = 8
-"""For `vgetmant`."""
+"""Immediate of `vgetmant`."""
 _LEAST_MAGNITUDE = 0b1010
-"""For `vrange`: of two numbers the one of least magnitude, without its sign."""
+"""Immediate of `vrange`: of two numbers the one of smaller magnitude, without its sign."""
 _OF_POSITIVE = 0x03530422
-"""For `vfixupimm`: four bits for each kind of number, from the lowest: NaN (quiet, signalling) 2, NaN; zero 4, minus
-infinity; one 0, as it is; minus infinity 3, NaN; infinity 5, infinity; negative 3; positive 0."""
+"""Table of `vfixupimm`: four bits for each class of numbers, from the lowest: NaN (quiet, signaling) 2, NaN;
+zero 4, minus infinity; one 0, unchanged; minus infinity 3, NaN; infinity 5, infinity; negative 3; positive 0.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +134,11 @@ class Mask:
     value: SSAValue
 
     def pick(self, yes: Float | float, no: Float | float) -> Float:
-        """`yes` where it is true."""
+        """Select `yes` where the mask is true, else `no`."""
         return Float(self.at, self.at.emit.select(self.value, self.at.value(yes), self.at.value(no)))
 
     def pick_bits(self, yes: int, no: int) -> Int:
-        """The integer `yes` where it is true."""
+        """Select the integer `yes` where the mask is true, else `no`."""
         constant = self.at.integer
         return Int(self.at, self.at.emit.select(self.value, constant(yes).value, constant(no).value))
 
@@ -145,7 +146,7 @@ class Mask:
         return Mask(self.at, self.at.emit.binary(arith.AndIOp, self.value, other.value))
 
     def complement(self) -> Mask:
-        """Where it is false."""
+        """Return the lanes where the mask is false."""
         return Mask(self.at, self.at.emit.binary(arith.XOrIOp, self.value, self.at.emit.constant(-1, self.value.type)))
 
     def __or__(self, other: Mask) -> Mask:
@@ -182,15 +183,15 @@ class Int:
         return self._with(arith.ShLIOp, count)
 
     def __rshift__(self, count: int) -> Int:
-        """Zeros come in from the left."""
+        """Logical shift: zeros are shifted in."""
         return self._with(arith.ShRUIOp, count)
 
     def compare(self, predicate: str, other: int) -> Mask:
-        """`slt`, `eq`, … of arith."""
+        """Compare by a predicate of arith: `slt`, `eq`, …"""
         return Mask(self.at, self.at.emit.compare(predicate, self.value, self.at.integer(other).value))
 
     def as_float(self) -> Float:
-        """The float that has these bits."""
+        """Return the float with these bits."""
         return Float(self.at, self.at.emit.pure(arith.BitcastOp, (self.value,), self.at.type))
 
 
@@ -241,15 +242,15 @@ class Float:
         return self.compare("ogt", other)
 
     def compare(self, predicate: str, other: Float | float) -> Mask:
-        """`olt`, `oeq`, `uno`, … of arith."""
+        """Compare by a predicate of arith: `olt`, `oeq`, `uno`, …"""
         return Mask(self.at, self.at.emit.compare(predicate, self.value, self.at.value(other)))
 
     def at_most(self, limit: float) -> Float:
-        """The smaller of the two; NaN stays."""
+        """Return the smaller of the two; NaN is kept."""
         return (self > limit).pick(limit, self)
 
     def at_least(self, limit: float) -> Float:
-        """The greater of the two; NaN stays."""
+        """Return the greater of the two; NaN is kept."""
         return (self < limit).pick(limit, self)
 
     def sqrt(self) -> Float:
@@ -265,12 +266,12 @@ class Float:
         )
 
     def bits(self) -> Int:
-        """The float's bits."""
+        """Return the float's bits."""
         return Int(self.at, self.at.emit.pure(arith.BitcastOp, (self.value,), self.at.integer_type))
 
 
 class Lanes:
-    """Where a formula is written: floats of one type, and what the target has for them."""
+    """The context of a formula: its float type, and the instructions of the target for it."""
 
     def __init__(self, emit: Emitter, type: Attribute, target: Target):
         self.emit = emit
@@ -281,7 +282,7 @@ class Lanes:
         self.integer_type = like(type, self.format.integer)
 
     def wrap(self, value: SSAValue) -> Float:
-        """A value of this type."""
+        """Return a value of this type."""
         return Float(self, value)
 
     def constant(self, value: float) -> Float:
@@ -291,22 +292,22 @@ class Lanes:
         return Int(self, self.emit.constant(value, self.integer_type))
 
     def value(self, number: Float | float) -> SSAValue:
-        """The SSA value of a float or of a constant."""
+        """Return the SSA value of a float or of a constant."""
         return number.value if isinstance(number, Float) else self.constant(number).value
 
     def unary(self, cls: type[Operation], x: Float) -> Float:
-        """An operation of arith or math on one float."""
+        """Emit an operation of arith or math on one float."""
         return Float(self, self.emit.pure(cls, (x.value,), self.type, {"fastmath": NO_FLAGS}))
 
     def fma(self, a: Float, b: Float | float, c: Float | float) -> Float:
-        """a * b + c, rounded once where the target can."""
+        """Return a * b + c, rounded once if the target has fma."""
         if not self.has_fma:
             return a * b + c
         operands = (a.value, self.value(b), self.value(c))
         return Float(self, self.emit.pure(math.FmaOp, operands, self.type, {"fastmath": NO_FLAGS}))
 
     def product(self, a: Float, b: Float | float) -> tuple[Float, Float]:
-        """(a * b, what rounding took away): exact, without fma by Dekker's method."""
+        """Return a * b and its rounding error, exactly; without fma by Dekker's method."""
         p = a * b
         if self.has_fma:
             return p, self.fma(a, b, -p)
@@ -315,18 +316,20 @@ class Lanes:
         return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
     def halves(self, x: Float) -> tuple[Float, Float]:
-        """(the upper half of the bits, the rest): products of halves are exact."""
+        """Return the upper half of the bits and the remainder: products of halves are exact."""
         head = (x.bits() & -(1 << (self.format.precision + 1) // 2)).as_float()
         return head, x - head
 
     def sum(self, a: Float | float, b: Float) -> tuple[Float, Float]:
-        """(a + b, what rounding took away), whichever is larger."""
+        """Return a + b and its rounding error, whichever is larger."""
         total = a + b
         part = total - b
         return total, (b - (total - part)) + (a - part)
 
     def polynomial(self, x: Float, *names_or_values: str | float) -> Float:
-        """Horner's scheme over coefficients, the lowest first; a name stands for those of the table."""
+        """Evaluate a polynomial by Horner's scheme, coefficients lowest degree first; a name stands for
+        coefficients of the table.
+        """
         values: list[float] = []
         for item in names_or_values:
             values += self.format.table[item] if isinstance(item, str) else (item,)
@@ -337,29 +340,31 @@ class Lanes:
 
     @property
     def is_avx512(self) -> bool:
-        """Whether `scale`, `parts` and `where_positive` can be used: instructions for vectors of 512 bits."""
+        """True if `scale`, `parts` and `where_positive` are available: instructions for 512-bit vectors."""
         wide = lanes_of(self.type) * self.format.integer_bits == 512
         return wide and "avx512f" in self.target.features
 
     def scale(self, x: Float, n: Float) -> Float:
-        """x 2^n, rounded once, for any n."""
+        """Return x 2^n, rounded once, for any n."""
         return self._avx512("scalef", x.value, n.value, self.constant(0.0).value)
 
     def parts(self, x: Float) -> tuple[Float, Float]:
-        """(e, m), x = 2^e m and 1 <= m < 2, for finite x > 0; of 0 and infinity e is infinite, of x < 0 m is NaN."""
+        """Return (e, m) with x = 2^e m and 1 <= m < 2, for finite x > 0; for 0 and infinity e is infinite, for x
+        < 0 m is NaN.
+        """
         zero = self.constant(0.0).value
         to_two = self.emit.constant(_NAN_BELOW_ZERO, i32)
         return self._avx512("getexp", x.value, zero), self._avx512("getmant", x.value, to_two, zero)
 
     def magnitude(self, x: Float, limit: float) -> Float:
-        """|x|, but `limit` at most; of NaN it may be either."""
+        """Return |x|, clamped to `limit`; NaN may give either."""
         if not self.is_avx512 or "avx512dq" not in self.target.features:
             return abs(x).at_most(limit)
         how = self.emit.constant(_LEAST_MAGNITUDE, i32)
         return self._avx512("range", x.value, self.constant(limit).value, how, self.constant(0.0).value)
 
     def lookup(self, index: Int, values: Sequence[float]) -> Float:
-        """The number at the place that the lowest bits of `index` say, of 16 or 32 that stand in registers; of f32."""
+        """Return the entry selected by the lowest bits of `index`, of 16 or 32 entries in registers; f32 only."""
         lanes = lanes_of(self.type)
         tables = [values[i : i + lanes] for i in range(0, len(values), lanes)]
         first, *second = (self.floats(table) for table in tables)
@@ -370,28 +375,30 @@ class Lanes:
         return Float(self, call_llvm_intrinsic(self.emit, f"llvm.x86.avx512.{name}", operands, self.type))
 
     def floats(self, values: Sequence[float]) -> SSAValue:
-        """A constant vector."""
+        """Return a constant vector."""
         bits = self.emit.dense([self.format.bits(v) for v in values], cast("VectorType[Any]", self.integer_type))
         return self.emit.pure(arith.BitcastOp, (bits,), self.type)
 
     def where_positive(self, result: Float, x: Float) -> Float:
-        """`result`, but minus infinity where x is 0, infinity where it is that, NaN where it is negative or NaN."""
+        """Return `result`, but minus infinity for x = 0, infinity for infinity, NaN for negative x and NaN."""
         table = self.integer(_OF_POSITIVE)
         return self._avx512("fixupimm", result.value, x.value, table.value, self.emit.constant(0, i32))
 
     def _avx512(self, name: str, *operands: SSAValue) -> Float:
-        """An instruction on all lanes, which rounds as usual."""
+        """Emit an AVX-512 instruction on all lanes, with the default rounding mode."""
         suffix, mask = ("ps", i16) if self.format is F32 else ("pd", i8)
         rest = (self.emit.constant(-1, mask), self.emit.constant(4, i32))
         name = f"llvm.x86.avx512.mask.{name}.{suffix}.512"
         return Float(self, call_llvm_intrinsic(self.emit, name, (*operands, *rest), self.type))
 
     def convert(self, cls: type[Operation], x: Float, other: Lanes) -> Float:
-        """`x` in another format by `arith.extf` or `arith.truncf`."""
+        """Convert `x` to another format by `arith.extf` or `arith.truncf`."""
         return Float(other, self.emit.pure(cls, (x.value,), other.type))
 
     def unless(self, rare: Mask, usual: Float, other: Callable[[], Float]) -> Float:
-        """`usual`, but in lanes where `rare` holds `other()`, which is only computed if there is one."""
+        """Return `usual`, but `other()` in lanes where `rare` holds; `other()` is only computed if there is such
+        a lane.
+        """
         emit = self.emit
         then, otherwise = Block(), Block()
         with emit.inside(then):

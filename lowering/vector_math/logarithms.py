@@ -14,15 +14,17 @@ from . import tables
 from .lanes import LN2, LOG2_E, LOG10_2, LOG10_E, Float, Lanes, Mask, head_and_rest, parts
 
 _ASINH_NEAR = 1.1755
-"""Below this asinh, then at most 1, is an odd polynomial in f32: of a sum, log would lose more."""
+"""Below this bound, at which asinh is at most 1, it is an odd polynomial in f32: the log of a sum would be less
+accurate.
+"""
 _LARGE = 2.0**14
-"""From here on asinh(x) and acosh(x) are log(2 x) in f32."""
+"""From this bound on, asinh(x) and acosh(x) are log(2 x) in f32."""
 _HEAD_BITS = {24: 15, 53: 40}
-"""Bits of the first part of log 2: its product with e is exact."""
+"""Bits of the first part of log 2, such that its product with e is exact."""
 
 
 def split(at: Lanes, x: Float) -> tuple[Float, Float]:
-    """(e, f) of x > 0."""
+    """Return (e, f) for x > 0."""
     form = at.format
     lowest = form.bits(math.sqrt(0.5))
     if at.is_avx512:
@@ -40,14 +42,14 @@ def split(at: Lanes, x: Float) -> tuple[Float, Float]:
 
 @dataclass(frozen=True)
 class Series:
-    """log(1 + f) = f - half + tail"""
+    """The terms of log(1 + f) = f - half + tail."""
 
     half: Float
     tail: Float
 
 
 def series(at: Lanes, f: Float) -> Series:
-    """By LOG1P in f32, where that is short enough to cost less than a division."""
+    """Return the terms of log(1 + f); in f32 by LOG1P, which is short enough to cost less than a division."""
     square = f * f
     half = square * 0.5
     if at.format.precision == 24:
@@ -58,7 +60,9 @@ def series(at: Lanes, f: Float) -> Series:
 
 
 def where_defined(at: Lanes, x: Float, result: Float) -> Float:
-    """Minus infinity at 0, NaN below (with the sign that x86 gives it), x where it is infinite or NaN."""
+    """Return `result`, but minus infinity at 0, NaN below (with the sign that x86 gives it), and x if it is
+    infinite or NaN.
+    """
     if at.is_avx512:
         return at.where_positive(result, x)
     result = (x < math.inf).pick(result, x)
@@ -67,7 +71,7 @@ def where_defined(at: Lanes, x: Float, result: Float) -> Float:
 
 
 def _log_of(at: Lanes, e: Float, f: Float, low: Float | None = None) -> Float:
-    """e log 2 + log(1 + f) + low"""
+    """Return e log 2 + log(1 + f) + low."""
     precision = at.format.precision
     head, rest = head_and_rest(LN2, _HEAD_BITS[precision], precision)
     terms = series(at, f)
@@ -80,7 +84,9 @@ def log(at: Lanes, x: Float) -> Float:
 
 
 def to_base(at: Lanes, x: Float, of_two: Fraction, of_e: Fraction) -> Float:
-    """The logarithm to a base, given those of 2 and e to it; as a sum of two floats, so that it is rounded once."""
+    """Return the logarithm to a base, given the logarithms of 2 and e to that base; as a sum of two floats, so
+    that it is rounded once.
+    """
     precision = at.format.precision
     half_bits = precision // 2
     e, f = split(at, x)
@@ -98,7 +104,9 @@ def to_base(at: Lanes, x: Float, of_two: Fraction, of_e: Fraction) -> Float:
 
 
 def log2(at: Lanes, x: Float) -> Float:
-    """With fma e + (f log2(e) + rest), of which only the rest needs log2(e) in full; with AVX-512 of f32 by a table."""
+    """Return log2(x): with fma e + (f log2(e) + rest), where only the rest needs full precision of log2(e); f32
+    with AVX-512 by a table.
+    """
     if tables.fits(at):
         return tables.in_registers(at, tables.log2, x)
     if not at.has_fma:
@@ -115,7 +123,7 @@ def log10(at: Lanes, x: Float) -> Float:
 
 
 def log1p(at: Lanes, x: Float) -> Float:
-    """log(u) + c / u, where u + c is 1 + x exactly; f is x itself where u needs no scaling."""
+    """Return log(u) + c / u, where u + c is 1 + x exactly; f is x itself if u needs no scaling."""
     u, c = at.sum(1.0, x)
     e, f = split(at, u)
     near = e.compare("oeq", 0.0)
@@ -125,13 +133,13 @@ def log1p(at: Lanes, x: Float) -> Float:
 
 
 def _log_twice(at: Lanes, twice: Mask, x: Float) -> Float:
-    """log(x), of 2 x where `twice` holds, of x > 0."""
+    """Return log(x), or log(2 x) where `twice` holds, for x > 0."""
     e, f = split(at, x)
     return where_defined(at, x, _log_of(at, twice.pick(e + 1.0, e), f))
 
 
 def asinh(at: Lanes, x: Float) -> Float:
-    """log1p(a + a² / (1 + sqrt(1 + a²))); log(a) + log(2) where a² would overflow. In f32 without a division."""
+    """Return log1p(a + a² / (1 + sqrt(1 + a²))), or log(a) + log(2) if a² would overflow; in f32 without a division."""
     a = abs(x)
     if at.format.precision == 24:
         z = a * a
@@ -146,7 +154,9 @@ def asinh(at: Lanes, x: Float) -> Float:
 
 
 def acosh(at: Lanes, x: Float) -> Float:
-    """log1p(t + sqrt(2 t + t²)) with t = x - 1; log(x) + log(2) where t² would overflow. In f32 without log1p."""
+    """Return log1p(t + sqrt(2 t + t²)) with t = x - 1, or log(x) + log(2) if t² would overflow; in f32 without
+    log1p.
+    """
     t = x - 1.0
     if at.format.precision == 24:
         near = t < 1.0
@@ -160,7 +170,7 @@ def acosh(at: Lanes, x: Float) -> Float:
 
 
 def atanh(at: Lanes, x: Float) -> Float:
-    """log1p(2 a / (1 - a)) / 2; in f32 log((1 + a) / (1 - a)) / 2, and an odd polynomial below 1/2."""
+    """Return log1p(2 a / (1 - a)) / 2; in f32 log((1 + a) / (1 - a)) / 2, and an odd polynomial below 1/2."""
     a = abs(x)
     if at.format.precision == 24:
         z = a * a
@@ -171,5 +181,5 @@ def atanh(at: Lanes, x: Float) -> Float:
 
 
 def _huge(at: Lanes) -> float:
-    """From here on asinh(x) and acosh(x) are log(2 x)."""
+    """Return the bound from which asinh(x) and acosh(x) are log(2 x)."""
     return 2.0 ** (at.format.precision + 2)

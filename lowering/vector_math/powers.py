@@ -1,7 +1,7 @@
-"""pow: 2^(y log2 |x|), of f32 in f64, of f64 with the logarithm as a sum of two floats.
+"""pow: 2^(y log2 |x|), for f32 computed in f64, for f64 with the logarithm as a sum of two floats.
 
-What C asks of it at 0, 1, infinities, NaN and negative x is added at the end. With AVX-512 usual powers of f32 are
-computed by tables instead (`tables`).
+The special cases of the C standard (0, 1, infinities, NaN and negative x) are added at the end. With AVX-512, ordinary
+powers of f32 are computed by tables instead (`tables`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .lanes import LOG2_E, Float, Lanes, Mask, parts
 from .logarithms import split
 
 _LIMITS = {24: (-200.0, 200.0), 53: (-1076.0, 1025.0)}
-"""Precision of the result -> beyond which t it is 0 or infinite."""
+"""Precision of the result -> the bounds of the exponent beyond which it is 0 or infinite."""
 _LARGE = 2.0**80
-"""An exponent beyond this is as good as infinite, unless |x| is 1."""
+"""An exponent beyond this bound acts like infinity, unless |x| is 1."""
 Pair = tuple[Float, Float]
 
 
@@ -39,7 +39,9 @@ def _any_power(at: Lanes, x: Float, y: Float) -> Float:
 
 
 def _power_in_f64(at: Lanes, a: Float, y: Float) -> Float:
-    """a^y of finite a > 0, in f32. Divided is in f32, where it takes a third of the time, and corrected."""
+    """Return a^y for finite a > 0, in f32 precision. The division is done in f32, in a third of the time, and
+    corrected.
+    """
     wide = Lanes(at.emit, like(at.type, f64), at.target)
     exponent, fraction = split(at, a)
     near = at.convert(arith.ExtFOp, 1.0 / (fraction + 2.0), wide)
@@ -58,7 +60,7 @@ def _power_in_f64(at: Lanes, a: Float, y: Float) -> Float:
 
 
 def _power(at: Lanes, a: Float, y: Float) -> Float:
-    """a^y of finite a > 0, in f64."""
+    """Return a^y for finite a > 0, in f64."""
     lowest, highest = _LIMITS[53]
     y = y.at_least(-_LARGE).at_most(_LARGE)
     high, low = _log2(at, a)
@@ -72,7 +74,9 @@ def _power(at: Lanes, a: Float, y: Float) -> Float:
 
 
 def _log2(at: Lanes, a: Float) -> Pair:
-    """log2(a) as a sum of two floats, to about 2^-64: e + 2 log2(e) (s + s³ / 3 + s⁵ P(s²)), by the polynomial LOG5."""
+    """Return log2(a) as a sum of two floats, to about 2^-64: e + 2 log2(e) (s + s³ / 3 + s⁵ P(s²)), by the
+    polynomial LOG5.
+    """
     e, f = split(at, a)
     s = _quotient(at, f)
     square = _times(at, s, s)
@@ -91,7 +95,7 @@ def _constant(at: Lanes, value: Fraction) -> Pair:
 
 
 def _quotient(at: Lanes, f: Float) -> Pair:
-    """f / (2 + f)"""
+    """Return f / (2 + f) as a sum of two floats."""
     divisor, rest = at.sum(2.0, f)
     s = f / divisor
     p, error = at.product(s, divisor)
@@ -104,7 +108,7 @@ def _times(at: Lanes, a: Pair, b: Pair) -> Pair:
 
 
 def _renormalised(high: Float, low: Float) -> Pair:
-    """The same sum with a first part that is the nearest float to it, for |high| > |low|."""
+    """Return the same sum with its first part rounded to the nearest float, for |high| > |low|."""
     total = high + low
     return total, low - (total - high)
 

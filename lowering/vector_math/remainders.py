@@ -1,9 +1,9 @@
-"""The remainder of a division that truncates, C's `fmod`: exact, since every such remainder is a float.
+"""The remainder of a truncating division, C's `fmod`: exact, since every such remainder is a float.
 
 For x, y > 0 and q = trunc(x / y) rounded, below 2^precision, the exact quotient is q or q - 1: a rounded quotient may
 have reached an integer. So x - q y lies between -y and y and has no digits below those of the smaller operand, which
-makes it a float: fma gives it without rounding, and y is added where it is negative. Larger quotients (and those of
-0, of infinities and NaN that are not small) are computed by the C library, if there is such a lane at all.
+makes it a float: fma computes it without rounding, and y is added if it is negative. Larger quotients (and those of 0,
+of infinities and NaN that are not small) are computed by the C library, if there is such a lane.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fmod(at: Lanes, x: Float, y: Float, library: Library) -> Float:
 
 
 def _rest(at: Lanes, a: Float, multiple: Float, b: Float) -> Float:
-    """a - whole b, not rounded."""
+    """Return a - multiple b, not rounded."""
     if at.has_fma:
         return at.fma(-multiple, b, a)
     product, missing = at.product(multiple, b)
@@ -34,7 +34,9 @@ def _rest(at: Lanes, a: Float, multiple: Float, b: Float) -> Float:
 
 
 def _is_beyond(at: Lanes, quotient: Float, a: Float, b: Float) -> Mask:
-    """Where `_rest` is not exact; without fma also where the product is too large, or a part of it too small."""
+    """Return the lanes where `_rest` is not exact; without fma also where the product is too large, or a part of
+    it too small.
+    """
     limit = 2.0**at.format.precision
     beyond = quotient.compare("oge", limit)
     if at.has_fma:

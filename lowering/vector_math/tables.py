@@ -1,8 +1,8 @@
-"""log2 and pow of f32 by tables in registers: for AVX-512, which looks a number up for each lane in one instruction.
+"""log2 and pow of f32 by tables in registers: for AVX-512, which looks up a number for each lane in one instruction.
 
-x = 2^e m with 1 <= m < 2. The upper bits of m choose a number i near 1 / m, of so few bits that r = i m - 1 is exact
+x = 2^e m with 1 <= m < 2. The upper bits of m select a number i near 1 / m, with so few bits that r = i m - 1 is exact
 and at most 1/32, and log2(x) = e - log2(i) + log2(1 + r), where the table has the second term as a sum of two floats.
-Near 1 and near 2 i is 1 and 1/2, so that nothing is lost near x = 1. 2^t is 2^n 2^(j / 16) 2^f with |f| at most 1/32.
+Near 1 and near 2, i is 1 and 1/2, so that nothing is lost near x = 1. 2^t is 2^n 2^(j / 16) 2^f with |f| at most 1/32.
 (P. Tang, Table-driven implementation of the logarithm function in IEEE floating-point arithmetic, 1990.)
 """
 
@@ -20,21 +20,21 @@ from ..tir_to_scf.emitter import pick_lanes, vector_type
 from .lanes import LOG2_E, Float, Int, Lanes, parts
 
 WIDTH = 16
-"""Lanes of a register, and places in it."""
+"""Lanes of a register, and table entries per register."""
 _BITS = 5
-"""Of m, that choose a place: two registers are a table."""
+"""Bits of m that select an entry: a table has two registers."""
 _FEW = 64.0
-"""i is a multiple of its inverse."""
+"""i is a multiple of the inverse of this."""
 _HEAD = 2.0**16
-"""The first part of log2(i) is a multiple of its inverse: its sum with e is exact."""
+"""The first part of log2(i) is a multiple of the inverse of this, so that its sum with e is exact."""
 _SHIFTER = 1.5 * 2.0**19
-"""Added to a float it leaves the nearest multiple of 1/16 in the lowest bits."""
+"""A number that, added to a float, leaves the nearest multiple of 1/16 in the lowest bits."""
 _USUAL = 126.0
-"""Below this 2^t is a normal number."""
+"""Below this bound, 2^t is a normal number."""
 
 
 def _inverse(place: int) -> float:
-    """Near 1 / m of the numbers m of a place."""
+    """Return a number near 1 / m for the numbers m of a table entry."""
     if place == 0:
         return 1.0
     middle = 1.0 + (place + 0.5) / 2**_BITS
@@ -44,17 +44,17 @@ def _inverse(place: int) -> float:
 INVERSES = tuple(map(_inverse, range(2**_BITS)))
 HEADS = tuple(round(-math.log2(i) * _HEAD) / _HEAD for i in INVERSES)
 RESTS = tuple(-math.log2(i) - head for i, head in zip(INVERSES, HEADS, strict=True))
-"""-log2(i) = head + rest"""
+"""The second parts of -log2(i) = head + rest."""
 ROOTS = tuple(2.0 ** (j / WIDTH) for j in range(WIDTH))
 
 
 def fits(at: Lanes) -> bool:
-    """Whether the target has registers that can be looked up in, and the floats are f32."""
+    """Return whether the target can look up numbers in registers and the floats are f32."""
     return "avx512f" in at.target.features and isinstance(element_type(at.type), Float32Type)
 
 
 def in_registers(at: Lanes, formula: Callable[..., Float], *args: Float) -> Float:
-    """`formula` in vectors of 16 lanes, whatever `at` has: a value is the same in each."""
+    """Return `formula` computed in vectors of 16 lanes, whatever `at` has, so that a value is the same in each."""
     lanes = lanes_of(at.type)
     if lanes == WIDTH:
         return formula(at, *args)
@@ -68,7 +68,7 @@ def in_registers(at: Lanes, formula: Callable[..., Float], *args: Float) -> Floa
 
 @dataclass(frozen=True)
 class _Reduced:
-    """log2(x) = whole + log2(1 + r) + rest, `whole` exact; x > 0"""
+    """log2(x) = exponent + log2(1 + r) + rest, `exponent` exact; x > 0"""
 
     exponent: Float
     rest: Float
@@ -83,7 +83,7 @@ def _reduce(at: Lanes, x: Float) -> _Reduced:
 
 
 def log2(at: Lanes, x: Float) -> Float:
-    """The product of r and log2(e) is rounded with the rest."""
+    """Return log2(x) by the table; the product of r and log2(e) is rounded together with the rest."""
     near = _reduce(at, x)
     head, rest = parts(LOG2_E, at.format.precision, 2)
     low = at.fma(near.r, at.fma(near.r, at.polynomial(near.r, "LOG2_NEAR"), rest), near.rest)
@@ -91,7 +91,7 @@ def log2(at: Lanes, x: Float) -> Float:
 
 
 def _log2_in_two(at: Lanes, x: Float) -> tuple[Float, Float]:
-    """log2(x) as a sum of two floats: r - r² / 2 exactly, the rest by the polynomial LOG_NEAR, times log2(e)."""
+    """Return log2(x) as a sum of two floats: r - r² / 2 exactly, the rest by the polynomial LOG_NEAR, times log2(e)."""
     near = _reduce(at, x)
     r, (head, rest) = near.r, parts(LOG2_E, at.format.precision, 2)
     square, square_rest = at.product(r, r)
@@ -105,7 +105,7 @@ def _log2_in_two(at: Lanes, x: Float) -> tuple[Float, Float]:
 
 
 def pow(at: Lanes, x: Float, y: Float, other: Callable[[], Float]) -> Float:
-    """`other()` where x is no finite number above 0, y none at all, or the result no normal number."""
+    """Return x^y; `other()` if x is not finite and positive, y not finite, or the result not a normal number."""
     high, low = _log2_in_two(at, x)
     t, rest = at.product(y, high)
     rest = at.fma(y, low, rest)
@@ -116,7 +116,7 @@ def pow(at: Lanes, x: Float, y: Float, other: Callable[[], Float]) -> Float:
 
 
 def _root_of_two(at: Lanes, place: Int, f: Float) -> Float:
-    """2^(j / 16 + f), for j in the lowest bits of `place`"""
+    """Return 2^(j / 16 + f), for j in the lowest bits of `place`."""
     heads = tuple(at.format.nearest(root) for root in ROOTS)
     head = at.lookup(place, heads)
     rest = at.lookup(place, tuple(root - h for root, h in zip(ROOTS, heads, strict=True)))

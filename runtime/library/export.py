@@ -116,7 +116,7 @@ def interface_of(
 
 
 def _symbol(name: str, taken: set[str]) -> str:
-    """A name for both forms of a function, which no other has."""
+    """Return a name for both forms of a function, which no other has."""
     symbol = c_name(name)
     while symbol in taken or f"{symbol}_raw" in taken:
         symbol += "_"
@@ -156,7 +156,7 @@ def _write_weights(path: Path, constants: Sequence[np.ndarray], weights: Weights
 
 
 def _written(room: Path, code: bytes, target: Any) -> list[Path]:
-    """The objects of an executable, and that of the pool where they have parallel loops."""
+    """Return the objects of an executable, and that of the pool where they have parallel loops."""
     parts = [*split_objects(code), _pool_object(target)]
     paths = [room / f"part{i}.o" for i in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):

@@ -20,19 +20,19 @@ _DLPACK_CODES = {
 
 
 def c_string(text: str) -> str:
-    """A C string literal."""
+    """Return a C string literal."""
     plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
     return '"' + "".join(plain) + '"'
 
 
 def dlpack_type(dtype: str) -> tuple[int, int]:
-    """The code and the bits of elements as DLPack has them."""
+    """Return the code and the bits of elements as DLPack has them."""
     code = _DLPACK_CODES.get(dtype, 2 if dtype.startswith("float") else int(dtype.startswith("uint")))
     return code, DTYPES[dtype].itemsize * 8
 
 
 def c_type(dtype: str) -> str:
-    """The C type of an element as it lies in memory."""
+    """Return the C type of an element as it lies in memory."""
     if dtype in _C_TYPES:
         return _C_TYPES[dtype]
     size = DTYPES[dtype].itemsize * 8
@@ -46,7 +46,7 @@ def _number_type(dtype: str) -> str:
 
 
 def prototype(function: Signature, raw: bool = False) -> str:
-    """The declaration of a form of a function, as a header has it."""
+    """Return the declaration of a form of a function, as a header has it."""
     leaves = [(leaf, leaf.name) for leaf in (*function.params, *function.results)]
     return _prototype(function, raw, [name for _, name in leaves], function.shown_sizes())
 
@@ -63,7 +63,7 @@ def _prototype(function: Signature, raw: bool, names: Sequence[str], sizes: Sequ
 
 
 def _declared(leaf: Leaf, name: str, raw: bool, result: bool) -> str:
-    """A parameter of C. What is written, results too, is behind a pointer to what may change."""
+    """Return a parameter of C. What is written, results too, is behind a pointer to what may change."""
     info, constant = leaf.info, "" if leaf.written else "const "
     if isinstance(info, PrimInfo):
         return f"{_number_type(info.dtype)} {'*' * result}{name}"
@@ -75,7 +75,7 @@ def _declared(leaf: Leaf, name: str, raw: bool, result: bool) -> str:
 
 
 def definitions(function: Signature) -> Iterator[str]:
-    """Both forms of a function, as far as it has them."""
+    """Yield both forms of a function, as far as it has them."""
     yield f"extern Object *entry_of_{function.symbol}(Object *, Object *const *, int64_t)"
     yield f"    __asm__({c_string(function.info.entry)});"
     for raw in (False, True) if function.sizes is not None else (False,):
@@ -155,7 +155,7 @@ class _Form:
 
 
 def _object(leaf: Leaf) -> str:
-    """The object of an argument: in the frame, but for the two truth values."""
+    """Return the object of an argument: in the frame, but for the two truth values."""
     if isinstance(leaf.info, PrimInfo) and leaf.info.dtype == "bool":
         return f"({leaf.local} ? &true_object : &false_object)"
     return f"&{leaf.local}_object"
@@ -176,7 +176,7 @@ def _tuple(name: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _nested(objects: Mapping[Path, str], path: Path, info: Any) -> tuple[list[str], str]:
-    """The tuples that hold the leaves of an argument, and the argument itself."""
+    """Return the tuples that hold the leaves of an argument, and the argument itself."""
     if path in objects:
         return [], objects[path]
     lines: list[str] = []

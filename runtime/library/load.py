@@ -95,7 +95,7 @@ def _name_of(path: str | os.PathLike[str]) -> str:
 
 
 def load_library(path: str | os.PathLike[str]) -> Library:
-    """A shared library that `Executable.export_library` wrote. It is machine code: load only what you trust.
+    """Return a shared library that `Executable.export_library` wrote. It is machine code: load only what you trust.
 
     Raises `LibraryError`.
     """
@@ -164,7 +164,7 @@ def _result(leaf: Leaf, place: Any) -> Any:
 
 
 def _array(place: Any, dtype: np.dtype[Any]) -> NDArray:
-    """A tensor of the library's as an array, with which it ends."""
+    """Return a tensor of the library's as an array, with which it ends."""
     tensor = place.contents.tensor
     shape = tuple(tensor.shape[: tensor.ndim])
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

@@ -55,7 +55,7 @@ class Signature:
     sizes: tuple[str, ...] | None
 
     def shown_sizes(self) -> list[str]:
-        """The sizes of the plain form as the header calls them."""
+        """Return the sizes of the plain form as the header calls them."""
         taken = {leaf.name for leaf in (*self.params, *self.results)}
         return [_unique(variable, taken) for variable in self.sizes or ()]
 
@@ -74,7 +74,7 @@ class NoForm(Exception):
 
 
 def signature_of(info: FunctionInfo, symbol: str = "") -> Signature:
-    """The C signature of a function. Raises `NoForm`."""
+    """Return the C signature of a function. Raises `NoForm`."""
     taken: set[str] = set()
     params: list[Leaf] = []
     for i, p in enumerate(info.params):
@@ -108,7 +108,7 @@ def _joined(name: str, path: Path) -> str:
 
 
 def c_name(name: str, taken: Iterable[str] = ()) -> str:
-    """A name that C and C++ take, and that is none of those `taken`."""
+    """Return a name that C and C++ take, and that is none of those `taken`."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     if plain[0].isdigit() or plain in _RESERVED:
         plain = f"_{plain}"
@@ -124,7 +124,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _sizes(params: list[Leaf], results: list[Leaf]) -> tuple[str, ...] | None:
-    """The symbolic sizes of the parameters in order; None where they do not say how large all memory is."""
+    """Return the symbolic sizes of the parameters in order; None where they do not say how large all memory is."""
     known: dict[str, None] = {}
     numbers: set[str] = set()
     for leaf in params:
@@ -141,7 +141,7 @@ def _sizes(params: list[Leaf], results: list[Leaf]) -> tuple[str, ...] | None:
 
 
 def dims_of(info: Info) -> tuple[Dim, ...] | None:
-    """The extents of a tensor, the values of a shape; None where they are unknown."""
+    """Return the extents of a tensor, the values of a shape; None where they are unknown."""
     return info.shape if isinstance(info, TensorInfo) else info.values if isinstance(info, ShapeInfo) else None
 
 
@@ -150,7 +150,7 @@ _CALLS = {"//": "floor_div", "%": "floor_mod", "min": "least", "max": "greatest"
 
 
 def dim_in_c(dim: Dim, names: Mapping[str, str]) -> str:
-    """A dimension as a C expression of `int64_t`, over the C names of variables."""
+    """Return a dimension as a C expression of `int64_t`, over the C names of variables."""
     if isinstance(dim, int):
         return f"INT64_C({dim})" if dim > -(2**63) else "INT64_MIN"
     op, *rest = dim

@@ -65,7 +65,7 @@ class Interface:
     has_matrix_registers: bool = False
 
     def header(self) -> str:
-        """The header for C and C++."""
+        """Return the header for C and C++."""
         guard = f"{self.name.upper()}_H"
         return "\n".join(
             [
@@ -124,7 +124,7 @@ class Interface:
         return [s for each in forms for s in each] + [*(f"{self.name}_{own}" for own in OWN[:-1]), *opener]
 
     def source(self, slots: Sequence[SlotSpec], constants: Sequence[np.ndarray], blob: str | None) -> str:
-        """The C source; `blob` is the file of weights that goes into the library."""
+        """Return the C source; `blob` is the file of weights that goes into the library."""
         return "\n".join(
             [
                 "#define _GNU_SOURCE",

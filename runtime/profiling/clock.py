@@ -15,7 +15,7 @@ _SHORTEST = 10_000_000
 
 
 def counter_is_clock() -> bool:
-    """Whether the counter runs evenly and alike on all cores: where Linux tells the time by it."""
+    """Return whether the counter runs evenly and alike on all cores: where Linux tells the time by it."""
     try:
         return platform.machine() == "x86_64" and _SOURCE.read_text(encoding="ascii").strip() == "tsc"
     except OSError:
@@ -41,7 +41,7 @@ class Ticks:
             duration[:] = np.rint(duration * length).astype(np.int64)
 
     def _look(self) -> tuple[int, int]:
-        """The same moment by both clocks: of some looks the fastest."""
+        """Return the same moment by both clocks: of some looks the fastest."""
         looks = [(time.monotonic_ns(), self._now(), time.monotonic_ns()) for _ in range(10)]
         before, tick, after = min(looks, key=lambda look: look[2] - look[0])
         return tick, (before + after) // 2

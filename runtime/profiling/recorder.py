@@ -72,10 +72,10 @@ class Recording:
     result: Any = None
     """What the call returned, of one."""
     single: bool = True
-    """Whether it is of one call."""
+    """True if it is of one call."""
 
     def column(self, name: str) -> np.ndarray:
-        """A column by its name."""
+        """Return a column by its name."""
         return self.events[:, FIELDS.index(name)]
 
 
@@ -86,12 +86,12 @@ def imports() -> dict[str, int]:
 
 
 def new_rows(sites: int) -> np.ndarray:
-    """The rows of an instrumented module with so many sites."""
+    """Return the rows of an instrumented module with so many sites."""
     return np.zeros((sites, ROW), np.int64)
 
 
 def is_recording() -> bool:
-    """Whether calls are recorded now, by any thread."""
+    """Return whether calls are recorded now, by any thread."""
     return _recorder.cache_info().currsize > 0 and _recorder().on
 
 
@@ -138,7 +138,7 @@ class _Recorder:
 
     @property
     def on(self) -> bool:
-        """Whether calls are recorded."""
+        """True if calls are recorded."""
         return self._on.value
 
     def open(self, rows: np.ndarray) -> None:
@@ -173,7 +173,7 @@ class _Recorder:
         return Recording(self._events(), lost, begin, end, self._rows[:, 0].copy(), calls, result, single)
 
     def _events(self) -> np.ndarray:
-        """A copy of what was recorded, its times in nanoseconds."""
+        """Return a copy of what was recorded, its times in nanoseconds."""
         count = self._words["count"].value
         data = ctypes.string_at(self._words["events"].value, 8 * len(FIELDS) * count) if count else b""
         events = np.frombuffer(data, np.int64).reshape(-1, len(FIELDS)).copy()

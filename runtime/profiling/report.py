@@ -171,7 +171,9 @@ class Report:
     # -- forms --------------------------------------------------------------------------------------------------------
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """The table as text. Without `sort` in the order of the program, without `aggregate` a row for each call."""
+        """Return the table as text. Without `sort` in the order of the program, without `aggregate` a row for each
+        call.
+        """
         from rich.console import Console
 
         console = Console(width=200, file=io.StringIO(), no_color=True)
@@ -179,7 +181,7 @@ class Report:
         return "\n".join(line.rstrip() for line in console.file.getvalue().rstrip("\n").split("\n"))  # type: ignore[attr-defined]
 
     def rich_table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> Table:
-        """The table for a terminal; arguments as for `table`."""
+        """Return the table for a terminal; arguments as for `table`."""
         from rich import box
         from rich.table import Table
 
@@ -231,11 +233,11 @@ class Report:
         return json.dumps(data, indent=1)
 
     def chrome_trace(self) -> str:
-        """A timeline as JSON, with memory over time: for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        """Return a timeline as JSON, with memory over time: for Perfetto (ui.perfetto.dev) or chrome://tracing."""
         return chrome_trace(self.function, self.seconds, self.segments(), self.configuration)
 
     def roofline(self) -> str:
-        """A roofline plot as SVG: speed over operations a byte, a dot for each kernel."""
+        """Return a roofline plot as SVG: speed over operations a byte, a dot for each kernel."""
         title = f"{self.function}: {self.seconds * 1e3:.3f} ms, {_threads(self.limits.threads)}"
         return roofline(title, self.rows, self.limits)
 
@@ -248,7 +250,7 @@ class Report:
         write_atomically(path, [text.encode()])
 
     def csv(self) -> str:
-        """The calls as CSV, under TVM's names of columns."""
+        """Return the calls as CSV, under TVM's names of columns."""
         out = io.StringIO()
         writer = csv.DictWriter(out, list(_TVM_COLUMNS), lineterminator="\n")
         writer.writeheader()
@@ -286,12 +288,12 @@ def _site_of(row: Row) -> Site:
 
 
 def _total(counts: np.ndarray, weight: np.ndarray) -> int | None:
-    """The sum; None where any is unknown."""
+    """Return the sum; None where any is unknown."""
     return None if (counts < 0).any() else round(float((counts * weight).sum()))
 
 
 def _short(number: float) -> str:
-    """A number with a prefix: 1.2 M."""
+    """Return a number with a prefix: 1.2 M."""
     for prefix in ("", "k", "M", "G", "T"):
         if number < 1000 or prefix == "T":
             break

@@ -28,7 +28,7 @@ class _Axes:
     y: tuple[int, int]
 
     def at(self, intensity: float, speed: float) -> tuple[float, float]:
-        """A point in pixels, on the edge where it lies outside."""
+        """Return a point in pixels, on the edge where it lies outside."""
         width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
         return _LEFT + width * _part(intensity, *self.x), _HEIGHT - _BOTTOM - height * _part(speed, *self.y)
 
@@ -38,7 +38,7 @@ def _part(value: float, low: int, high: int) -> float:
 
 
 def roofline(title: str, rows: Sequence[Row], limits: Limits) -> str:
-    """The plot as SVG; the area of a dot is the kernel's part of the time."""
+    """Return the plot as SVG; the area of a dot is the kernel's part of the time."""
     rows = [row for row in rows if row.operations and row.bytes and row.seconds]
     axes = _axes(limits, rows)
     body = [*_grid(axes), *_roofs(limits, axes), *_dots(axes, rows)]
@@ -82,7 +82,7 @@ def _grid(axes: _Axes) -> Iterator[str]:
 
 
 def _roofs(limits: Limits, axes: _Axes) -> Iterator[str]:
-    """A line for each memory: up to where it is fast enough, then on."""
+    """Yield a line for each memory: up to where it is fast enough, then on."""
     for speed, size in {speed: size for size, speed in limits.bandwidth}.items():
         low = max(10.0 ** axes.x[0], 10.0 ** axes.y[0] / speed)
         points = [(low, low * speed), (limits.operations / speed, limits.operations)]

@@ -28,5 +28,5 @@ class Site:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Site:
-        """The inverse of `to_json`."""
+        """Return the inverse of `to_json`."""
         return cls(**{key: str(value) for key, value in data.items()})
