@@ -1,4 +1,6 @@
-"""The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
+"""The runtime: arrays, executables, packed functions. It does not depend on the compiler; llvmlite is imported
+lazily.
+"""
 
 from . import builtins, shape_builtins
 from .cache import ObjectCache, cache_key

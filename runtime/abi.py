@@ -106,7 +106,7 @@ class Slot(_CountFromZero):
     EXC_SHAPE_ERROR = auto()
     EXC_DTYPE_ERROR = auto()
     INTERNAL_ERROR = auto()
-    """The exception type for what must not happen (PyErr_SetString with a text that says where)."""
+    """The exception type for internal errors (PyErr_SetString with a text that says where)."""
     DTYPE_BOOL = auto()
     DTYPE_INT8 = auto()
     DTYPE_INT16 = auto()
@@ -144,14 +144,15 @@ def dtype_slot(name: str) -> Slot:
 
 
 def abi_constant(own_slots: int) -> tuple[int, int]:
-    """Return the values of `@tirax_abi` for an object with that many slots of its own."""
+    """Return the values of `@tirax_abi` for an object with `own_slots` slots of its own."""
     return ABI_VERSION, FIXED_SLOTS + own_slots
 
 
 class ArrayLayout(IntEnum):
     """Byte offsets of the fields of a PyArrayObject; `nd` and `flags` are i32, the others pointers.
 
-    The fields behind the object's head are numpy's stable ABI, the head's size is Python's. Verified at the first load.
+    The fields after the object header are numpy's stable ABI; the header's size is Python's. Verified at the first
+    load.
     """
 
     OB_TYPE = object.__basicsize__ - 8
@@ -165,7 +166,7 @@ class ArrayLayout(IntEnum):
 
 
 ARRAY_LAYOUT: dict[str, int] = {name.lower(): int(offset) for name, offset in ArrayLayout.__members__.items()}
-"""The same by name."""
+"""The same offsets, by field name."""
 
 TUPLE_ITEMS = tuple.__basicsize__
 """Byte offset of the first item of a tuple; its length is the i64 at `TUPLE_SIZE`."""
@@ -173,12 +174,14 @@ TUPLE_SIZE = object.__basicsize__
 
 
 def fingerprint() -> dict[str, int]:
-    """What a compiled object depends on of this file, Python and numpy: to be recorded with it and compared."""
+    """Return the properties of this file, Python and numpy that a compiled object depends on, to be stored with
+    it and compared.
+    """
     return {"abi": ABI_VERSION, "tuple_items": TUPLE_ITEMS, "tuple_size": TUPLE_SIZE, **ARRAY_LAYOUT}
 
 
 def require_gil() -> None:
-    """Raise `AbiError` where native code cannot rely on the one lock: free-threaded Python, other interpreters."""
+    """Raise `AbiError` if native code cannot rely on a single GIL: free-threaded Python, subinterpreters."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise AbiError(
             "this is a free-threaded Python", expected="CPython with the GIL", found=sys.version.split("\n")[0]
@@ -190,7 +193,7 @@ def require_gil() -> None:
 
 
 def verify_array_layout() -> None:
-    """Compare `ARRAY_LAYOUT` with real arrays. Raises `AbiError` where the running Python or numpy differs."""
+    """Compare `ARRAY_LAYOUT` with real arrays. Raises `AbiError` if the running Python or numpy differs."""
     base = np.zeros((7, 5), np.float32)
     for probe in (base, base[1:6:2, ::3], np.ndarray.__new__(NDArray, (2, 3, 4), np.int16)):
         found = _read_fields(probe)
@@ -239,7 +242,7 @@ def _expected_fields(probe: np.ndarray) -> dict[str, Any]:
 
 
 _NUMPY_API = {Slot.NEW_FROM_DESCR: 94, Slot.EMPTY: 184, Slot.SET_BASE_OBJECT: 282}
-"""Positions in numpy's C-API table, which numpy keeps stable."""
+"""Indices in numpy's C-API table, which numpy keeps stable."""
 _NUMPY_API_NDARRAY_TYPE = 2
 
 _OBJECTS: dict[Slot, Any] = {
@@ -293,7 +296,7 @@ class _PyMethodDef(ctypes.Structure):
 
 
 class Binding:
-    """The `self` of a native function: keeps its PyMethodDef and the code behind it alive."""
+    """The `self` of a native function: keeps its PyMethodDef and its code alive."""
 
     __slots__ = ("definition", "keep_alive")
 
@@ -303,7 +306,7 @@ class Binding:
 
 
 class BoundData(np.ndarray):
-    """The `self` of a native function that reads data of its own through it: these are the array's."""
+    """The `self` of a native function that reads its own data through it: it has the fields of the array."""
 
     definition: _PyMethodDef
     keep_alive: object
@@ -318,10 +321,10 @@ _new_builtin = ctypes.PYFUNCTYPE(
 def fastcall(
     name: str, address: int, keep_alive: object = None, doc: str | None = None, data: np.ndarray | None = None
 ) -> Callable[..., Any]:
-    """Return a builtin function over a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
+    """Return a builtin function for a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
 
-    It holds `keep_alive` (what owns the code) as long as it exists itself. `doc` is its `__doc__`. With `data` its
-    `self` is an array over them (`ArrayLayout`).
+    It keeps `keep_alive` (the owner of the code) alive. `doc` is its `__doc__`. With `data`, its `self` is an array
+    over them (`ArrayLayout`).
     """
     encoded = None if doc is None else doc.encode()
     definition = _PyMethodDef(name.encode(), address, _METH_FASTCALL, encoded)

@@ -1,7 +1,7 @@
-"""What is wrong with the arguments of a call, or what they are once normalised.
+"""Normalization of a call's arguments, and diagnostics for invalid ones.
 
-Compiled functions check their arguments natively and call `normalize_arguments` only where that check fails. So this is
-written to be right and to explain, not to be fast: every problem of the arguments is reported at once.
+Compiled functions check their arguments natively and call `normalize_arguments` only if that check fails. So this is
+written for correctness and good messages, not for speed: every problem of the arguments is reported at once.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _Extent = tuple[str, Dim, int]  # where (for the message), the declared dimensio
 
 
 def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
-    """Return the arguments in the form that native code takes.
+    """Return the arguments in the form that native code expects.
 
-    Tensors: arrays of exactly the declared dtype, C-contiguous, aligned and in native byte order; those of another form
-    are copied if the function only reads them, and so are those that share memory with a tensor that it writes. Torch
-    tensors and whatever else has `__dlpack__` are taken, too. Numbers: Python int, float, bool. Shapes: tuples of int.
-    Tuples: tuples of the same.
+    Tensors: arrays of exactly the declared dtype, C-contiguous, aligned and in native byte order; others are copied if
+    the function only reads them, and so are those that share memory with a tensor that it writes. Torch tensors and
+    other objects with `__dlpack__` are accepted. Numbers: Python int, float, bool. Shapes: tuples of int. Tuples:
+    tuples of these.
 
     Raises `ArgumentError` (count, kind), `DTypeError`, `ShapeError` or `DeviceError`: the first problem, with the
     others in its notes.
@@ -54,9 +54,10 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
 
 
 def normalize_value(name: str, info: Info, env: dict[str, int], value: Any) -> Any:
-    """Return the same for one value inside a function (`match_cast`), with symbolic variables that are bound already.
+    """Normalize one value inside a function (`match_cast`); `env` holds the symbolic variables that are already bound.
 
-    None is the empty tuple here: what a Python function without a result gives. Raises as `normalize_arguments` does.
+    None counts as the empty tuple: it is what a Python function without a result returns. Raises like
+    `normalize_arguments`.
     """
     check = _Check(None)
     result = check.value(f"'{name}'", info, () if value is None and info == _NOTHING else value, "read")
@@ -69,7 +70,7 @@ _NOTHING = TupleInfo(())
 
 
 def bind_keywords(function: FunctionInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Positional arguments from positional ones and those given by name. Raises `ArgumentError`."""
+    """Return positional arguments for positional and keyword arguments. Raises `ArgumentError`."""
     names = [p.name for p in function.params]
     rest = names[len(args) :]
     wrong = [f"'{name}'" for name in kwargs if name not in rest]
@@ -98,7 +99,7 @@ def _check_count(function: FunctionInfo, args: Sequence[Any]) -> None:
 
 
 class _Check:
-    """The walk over one call's arguments: gathers problems and extents, then binds and compares the extents."""
+    """The check of one call's arguments: collects problems and extents, then binds and compares the extents."""
 
     def __init__(self, function: str | None):
         self.function = function
@@ -113,7 +114,7 @@ class _Check:
         }
 
     def value(self, place: str, info: Info, value: Any, access: str) -> Any:
-        """Return the normalised value; None where a problem was noted."""
+        """Return the normalized value, or None if a problem was recorded."""
         return self.visitors[type(info)](place, info, value, access)
 
     def problem(
@@ -123,7 +124,7 @@ class _Check:
         self.problems.append(kind(f"{place}{owner}: {what}", expected=expected, found=found, hint=hint))
 
     def finish(self, signature: str | None) -> None:
-        """Raise the first problem, the others as its notes."""
+        """Raise the first problem, with the others as its notes."""
         if not self.problems:
             return
         first, *others = self.problems
@@ -164,7 +165,7 @@ class _Check:
             return None
 
     def _dtype(self, place: str, info: TensorInfo, data: np.ndarray) -> np.ndarray | None:
-        """`data` with the declared dtype's own object, None where it has another one."""
+        """Return `data` with the declared dtype object, or None if its dtype differs."""
         native = data.dtype if data.dtype.isnative else data.dtype.newbyteorder("=")
         declared = DTYPES.get(info.dtype or native.name)
         if declared is None or native != declared:
@@ -176,7 +177,7 @@ class _Check:
         return data.view(declared) if data.dtype.isnative else data
 
     def _layout(self, place: str, data: np.ndarray, access: str) -> np.ndarray | None:
-        """`data` in the form that native code reads: itself or, where it is only read, a copy."""
+        """Return `data` in the form that native code reads: itself or, if it is only read, a copy."""
         flags = data.flags
         dense = flags.c_contiguous and flags.aligned and data.dtype.isnative
         if access != "read":
@@ -232,7 +233,7 @@ class _Check:
     def extents(self, env: dict[str, int]) -> dict[str, int]:
         """Bind each variable at its first plain occurrence, then compare every extent with its declaration.
 
-        Gives the variables with their values.
+        Returns the values of the variables.
         """
         bound = dict(env)
         origin: dict[str, str] = {}
@@ -245,7 +246,7 @@ class _Check:
         return bound
 
     def bounds(self, function: FunctionInfo, variables: dict[str, int]) -> None:
-        """Note the variables whose values are out of their bounds."""
+        """Record a problem for each variable whose value is out of its bounds."""
         for name, low, high in function.bounds:
             value = variables.get(name)
             if value is None or ((low is None or low <= value) and (high is None or value <= high)):
@@ -254,7 +255,9 @@ class _Check:
             self.problem(ShapeError, f"the size '{name}'", "out of its bounds", expected, value)
 
     def overlaps(self, function: FunctionInfo, results: list[Any]) -> None:
-        """Copy in `results` what is read and shares memory with what is written; refuse what is both written."""
+        """Copy tensors in `results` that are only read and share memory with a written one; report those that
+        are both written.
+        """
         tensors = [i for i, result in enumerate(results) if isinstance(result, np.ndarray)]
         written = [i for i in tensors if function.params[i].access != "read"]
         for i in written:
@@ -279,7 +282,7 @@ class _Check:
 
 
 def _expected_text(dim: Dim, expected: int, bound: dict[str, int], origin: dict[str, str]) -> str:
-    """`784`, `n = 3 (by argument 0 …)`, `n * 4 = 12 (n = 3 by argument 0 …)`."""
+    """Return `784`, `n = 3 (by argument 0 …)`, `n * 4 = 12 (n = 3 by argument 0 …)`."""
     if isinstance(dim, int):
         return str(expected)
     is_variable = dim[0] == "var"
@@ -290,7 +293,7 @@ def _expected_text(dim: Dim, expected: int, bound: dict[str, int], origin: dict[
 
 
 def _shown(value: Any) -> str:
-    """Return the type and the start of the value; of objects that cannot be shown the type alone."""
+    """Return the type and the start of the value; only the type for objects without a readable text."""
     try:
         return f"{type(value).__name__} {value!r:.60}"
     except Exception:  # noqa: BLE001 - whatever a foreign __repr__ raises, the error to report is another one
@@ -315,7 +318,7 @@ def _range_text(dtype: str) -> str:
 
 
 def _number(dtype: str, value: Any) -> int | float | bool | None:
-    """`value` as the Python number of a scalar parameter, None where it is none or does not fit."""
+    """Return `value` as the Python number of a scalar parameter, or None if it is not a number or does not fit."""
     kind = DTYPES[dtype]
     is_bool = isinstance(value, (bool, np.bool_))
     if kind.kind == "b":

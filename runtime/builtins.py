@@ -23,13 +23,13 @@ def shape_of(x: np.ndarray) -> ShapeTuple:
 
 @register_func("vm.builtin.reshape")
 def reshape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the elements of an array in another shape, without a copy where they lie in order."""
+    """Return an array with another shape, without a copy if it is contiguous."""
     return x.reshape(shape)
 
 
 @register_func("vm.builtin.tensor_to_shape")
 def tensor_to_shape(x: np.ndarray) -> ShapeTuple:
-    """Return an array of rank 1 as a shape. Raises `ArgumentError` where an extent is negative."""
+    """Return a rank-1 array as a shape. Raises `ArgumentError` if an extent is negative."""
     if np.any(x < 0):
         raise ArgumentError("a shape has no negative extents", found=x.tolist())
     return ShapeTuple(x.tolist())
@@ -43,9 +43,9 @@ def shape_to_tensor(shape: tuple[int, ...]) -> NDArray:
 
 @register_func("runtime.TVMArrayCreateView")
 def create_view(x: np.ndarray, shape: tuple[int, ...], dtype: str, offset: int) -> NDArray:
-    """Return the bytes of an array from `offset` on as another shape and dtype.
+    """Return the bytes of an array from `offset` on as an array of another shape and dtype.
 
-    Raises `ArgumentError` where it is too short.
+    Raises `ArgumentError` if the array is too short.
     """
     kind = to_dtype(dtype)
     end = offset + math.prod(shape) * kind.itemsize
@@ -61,7 +61,7 @@ def _num_threads() -> int:
 
 @register_func("runtime.config_threadpool")
 def _config_threadpool(affinity_mode: int, threads: int, *_: object) -> None:
-    """TVM's call: which cores the threads run on is the system's business, so `affinity_mode` changes nothing."""
+    """Accept TVM's call; `affinity_mode` has no effect, since the system assigns threads to cores."""
     set_num_threads(threads or None)
 
 
@@ -74,7 +74,7 @@ def unique(
     return_counts: bool = False,
     axis: int | None = None,
 ) -> NDArray | tuple[NDArray, ...]:
-    """Return the distinct elements, or slices along `axis`; not `sorted`, in the order in which they come first."""
+    """Return the distinct elements, or slices along `axis`; if not `sorted`, in order of first occurrence."""
     # numpy has no order of bfloat16 in which NaN is last
     wide = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)
     _, first, inverse, counts = np.unique(wide, return_index=True, return_inverse=True, return_counts=True, axis=axis)
@@ -89,20 +89,20 @@ def unique(
 
 @register_func("relax.run.nonzero")
 def nonzero(x: np.ndarray) -> NDArray:
-    """Return the positions of what is not zero: a row for each dimension, one of a scalar."""
+    """Return the indices of the nonzero elements: a row per dimension, one row for a scalar."""
     return array(np.stack(np.atleast_1d(x).nonzero()).astype(np.int64))
 
 
 @register_func("relax.run.print")
 def print_values(text: str, *values: Any) -> tuple[()]:
-    """Print `text` with the values in place of its `{}`, the values one after the other where it is empty."""
+    """Print `text` with its `{}` replaced by the values, or just the values if it is empty."""
     print(_filled(text, values) if text else " ".join(map(str, values)))
     return ()
 
 
 @register_func("relax.run.assert_op")
 def assert_holds(condition: Any, text: str, *values: Any) -> tuple[()]:
-    """Raise `AssertionFailedError` with `text`, filled with the values, where the condition does not hold."""
+    """Raise `AssertionFailedError` with `text`, formatted with the values, if the condition is false."""
     if not bool(condition):
         shown = _filled(text, values) if text else " ".join(map(str, values))
         raise AssertionFailedError("an assertion of the program does not hold" + (f": {shown}" if shown else ""))
@@ -120,7 +120,7 @@ def _filled(text: str, values: tuple[Any, ...]) -> str:
 
 
 class AttentionKVCache:
-    """Rows of keys or values: `data` has room for more than the `fill_count` rows that were appended."""
+    """Rows of keys or values: `data` has capacity for more than the `fill_count` rows appended so far."""
 
     __slots__ = ("data", "fill_count")
 
@@ -132,7 +132,7 @@ class AttentionKVCache:
         return f"AttentionKVCache({self.fill_count} rows of {self.data.shape[1:]}, {self.data.dtype})"
 
     def append(self, rows: np.ndarray) -> None:
-        """Append rows; where the room does not suffice it is doubled. Raises `ShapeError`, `DTypeError`."""
+        """Append rows, doubling the capacity if necessary. Raises `ShapeError`, `DTypeError`."""
         if rows.shape[1:] != self.data.shape[1:]:
             raise ShapeError("rows do not fit the cache", expected=self.data.shape[1:], found=rows.shape[1:])
         if rows.dtype != self.data.dtype:
@@ -148,8 +148,8 @@ class AttentionKVCache:
 
 @register_func("vm.builtin.attention_kv_cache_create")
 def create(init_data: np.ndarray, reserve_shape: tuple[int, ...], init_fill_count: int) -> AttentionKVCache:
-    """Return a cache with room for `reserve_shape`, with the first `init_fill_count` rows of `init_data`, all if it
-    is -1.
+    """Return a cache with capacity `reserve_shape`, filled with the first `init_fill_count` rows of `init_data`, or all
+    if that is -1.
 
     Raises `ShapeError`, `ArgumentError`.
     """
@@ -165,14 +165,14 @@ def create(init_data: np.ndarray, reserve_shape: tuple[int, ...], init_fill_coun
 
 @register_func("vm.builtin.attention_kv_cache_append")
 def append(cache: AttentionKVCache, rows: np.ndarray) -> AttentionKVCache:
-    """Return the cache, with rows appended. Raises as `AttentionKVCache.append`."""
+    """Append rows to a cache and return it. Raises like `AttentionKVCache.append`."""
     cache.append(rows)
     return cache
 
 
 @register_func("vm.builtin.attention_kv_cache_view")
 def view(cache: AttentionKVCache, shape: tuple[int, ...]) -> NDArray:
-    """Return all rows of a cache, without a copy. Raises `ShapeError` where `shape` is not theirs."""
+    """Return all rows of a cache, without a copy. Raises `ShapeError` if they do not have `shape`."""
     rows = cache.data[: cache.fill_count]
     if rows.shape != tuple(shape):
         raise ShapeError("the rows in the cache have another shape", expected=tuple(shape), found=rows.shape)
@@ -181,14 +181,14 @@ def view(cache: AttentionKVCache, shape: tuple[int, ...]) -> NDArray:
 
 @register_func("vm.builtin.attention_kv_cache_array_clear")
 def array_clear(caches: Sequence[AttentionKVCache]) -> None:
-    """Take all rows out of caches, which keep their room."""
+    """Remove all rows from caches, which keep their capacity."""
     for cache in caches:
         cache.fill_count = 0
 
 
 @register_func("vm.builtin.attention_kv_cache_array_popn")
 def array_popn(caches: Sequence[AttentionKVCache], count: int) -> None:
-    """Take the last rows out of each cache. Raises `ArgumentError` where one has fewer."""
+    """Remove the last `count` rows from each cache. Raises `ArgumentError` if one has fewer."""
     for cache in caches:
         if not 0 <= count <= cache.fill_count:
             raise ArgumentError("a cache has fewer rows than are to go", expected=cache.fill_count, found=count)
@@ -198,7 +198,7 @@ def array_popn(caches: Sequence[AttentionKVCache], count: int) -> None:
 
 @register_func("vm.builtin.invoke_debug_func")
 def invoke_debug_func(io: Any, name: str, line: str, *args: Any) -> Any:
-    """Call the packed function `name` with where it is called and the values. Raises `NameLookupError`."""
+    """Call the packed function `name` with the location of the call and the values. Raises `NameLookupError`."""
     function = get_global_func(name)
     assert function is not None
     function(line, *args)
@@ -207,6 +207,6 @@ def invoke_debug_func(io: Any, name: str, line: str, *args: Any) -> Any:
 
 @register_func("vm.builtin.debug_print")
 def debug_print(line: str, value: Any) -> None:
-    """Print a value, and where it is printed."""
+    """Print a value with the location of the call."""
     kind = f" shape = {value.shape}, dtype = {value.dtype}, data =" if isinstance(value, np.ndarray) else ""
     print(f"{line}:{kind}\n{value}")

@@ -1,9 +1,9 @@
-"""Caches on disk: what was compiled once is loaded the next time, also by other processes.
+"""Caches on disk: compiled code is loaded the next time, also by other processes.
 
-A file is a code over its key and its content (HMAC-SHA-256), and the content. Native code is loaded from here, so the
-directory must belong to the user alone; one that others can write to is not used. The secret of the code is the user's,
-`$XDG_CONFIG_HOME/tirax/cache.key`: an object that somebody else put there, or under another key, counts as absent.
-Objects are here, whole executables in `executable_cache.py`.
+A file consists of a code over its key and its content (HMAC-SHA-256), and the content. Native code is loaded from here,
+so the directory must belong to the user alone; one that others can write to is not used. The secret of the code is the
+user's, `$XDG_CONFIG_HOME/tirax/cache.key`: an object stored by somebody else, or under another key, counts as absent.
+Objects are cached here, whole executables in `executable_cache.py`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .container import write_atomically
 
 DEFAULT_LIMIT = 256 * 2**20
 DIGEST = 32
-"""Bytes of a code."""
+"""Size of an authentication code in bytes."""
 
 _UNFINISHED = 86400
-"""Seconds for which a file may be being written."""
+"""Seconds after which a temporary file counts as abandoned."""
 _SKEW = 86400
 """Seconds by which the clocks of machines that share a folder may differ."""
 
@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 
 def cache_key(*parts: str | bytes) -> str:
-    """Return a key over texts that together determine an object (IR, target, versions); no two lists of parts share
-    one.
+    """Return a key over texts that together determine an object (IR, target, versions); distinct lists of parts
+    have distinct keys.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -50,21 +50,23 @@ def cache_key(*parts: str | bytes) -> str:
 
 
 def default_directory(name: str = "objects") -> Path:
-    """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`. Raises `RuntimeError` where there is no home."""
+    """Return `$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`. Raises `RuntimeError` if there is no
+    home.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else _home() / ".cache") / "tirax" / name
 
 
 def secret_file() -> Path:
-    """`$XDG_CONFIG_HOME/tirax/cache.key`, by default below `~/.config`. Raises `RuntimeError` without a home."""
+    """Return `$XDG_CONFIG_HOME/tirax/cache.key`, by default below `~/.config`. Raises `RuntimeError` without a home."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(base) if os.path.isabs(base) else _home() / ".config") / "tirax" / "cache.key"
 
 
 def _home() -> Path:
-    """Return the user's home; one that is empty or relative, another place in each folder, counts for nothing.
+    """Return the user's home. An empty or relative path, which depends on the current folder, does not count.
 
-    Raises `RuntimeError` where there is none.
+    Raises `RuntimeError` if there is none.
     """
     home = os.environ.get("HOME", "")
     if not os.path.isabs(home):
@@ -76,7 +78,7 @@ def _home() -> Path:
 
 
 def secret() -> bytes:
-    """Return the user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
+    """Return the user's secret, created on first use. One that others can read is replaced. Raises `OSError`."""
     return _secret(secret_file())
 
 
@@ -95,7 +97,9 @@ def _secret(path: Path) -> bytes:
 
 
 def _read_secret(path: Path) -> bytes | None:
-    """What a file holds if it can be nothing but a secret: a plain file of the user alone, of its size. Never waits."""
+    """Return the content of a file that is certainly a secret: a regular file private to the user, of the right
+    size. Never blocks.
+    """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -113,16 +117,16 @@ def _read_secret(path: Path) -> bytes | None:
 
 
 def cache_enabled(name: str = "objects") -> bool:
-    """False where the environment says `TIRAX_CACHE=0`, or the name of another cache only: `TIRAX_CACHE=objects`."""
+    """Return False if the environment sets `TIRAX_CACHE=0`, or names only other caches: `TIRAX_CACHE=objects`."""
     value = os.environ.get("TIRAX_CACHE", "1").lower()
     return value not in ("0", "off", "false", "no") and (value != "objects" or name == "objects")
 
 
 class Cache(Generic[T]):
-    """Files by key. It never fails: what cannot be read counts as absent, what cannot be written warns."""
+    """Files by key. It never fails: unreadable files count as absent, and failed writes emit a warning."""
 
     name = ""
-    """Of its directory."""
+    """The name of its directory."""
     suffix = ""
     limit = 0
 
@@ -135,11 +139,11 @@ class Cache(Generic[T]):
 
     @property
     def directory(self) -> Path:
-        """Where the files are."""
+        """The directory of the files."""
         return self._directory or default_directory(self.name)
 
     def load(self, key: str) -> T | None:
-        """What is stored under `key`, None where there is nothing, it is damaged, or the cache is off."""
+        """Return what is stored under `key`, or None if it is absent or damaged, or the cache is off."""
         if not cache_enabled(self.name):
             return None
         try:
@@ -172,12 +176,12 @@ class Cache(Generic[T]):
             self._warn(str(error))
 
     def read(self, key: str, path: Path) -> T | None:
-        """What a file holds, None where it is damaged. Raises `OSError`."""
+        """Return the content of a file, or None if it is damaged. Raises `OSError`."""
         raise NotImplementedError
 
     @staticmethod
     def code(key: str, content: bytes) -> bytes:
-        """What proves that the user wrote `content` for `key`."""
+        """Return the code that proves that the user wrote `content` for `key`."""
         return hmac.digest(secret(), key.encode() + b"\0" + content, "sha256")
 
     def clear(self) -> None:
@@ -188,10 +192,10 @@ class Cache(Generic[T]):
         return self.directory / f"{key}{self.suffix}"
 
     def _evict(self, size: int) -> None:
-        """Above the limit, go down to three quarters of it: not at every `put` of so many bytes.
+        """Shrink the cache to three quarters of its limit if it is exceeded, but not at every `put`.
 
-        The directory, which may hold thousands of files, is looked through only after a part of the room that was
-        left at the last look has been filled; other processes may have filled as much each.
+        The directory, which may hold thousands of files, is only scanned after a fraction of the space left at the last
+        scan has been filled; other processes may have filled as much each.
         """
         self._unchecked -= size
         if self._unchecked > 0:
@@ -212,16 +216,16 @@ class Cache(Generic[T]):
             total -= size
 
     def _remove_unfinished(self) -> None:
-        """Remove what processes that were ended have left half written a day ago and before."""
+        """Remove temporary files left more than a day ago by processes that were killed."""
         for path in self.directory.glob(f".*{self.suffix}.*"):
             with contextlib.suppress(OSError):
                 if time.time() - path.lstat().st_mtime > _UNFINISHED:
                     path.unlink()
 
     def _entries(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, size and path of every file; another process may remove some meanwhile.
+        """Return time of last use, size and path of every file; other processes may remove some meanwhile.
 
-        What was last used in the future was so when the clock was wrong, long ago for all that is known.
+        A time in the future comes from a wrong clock and counts as long ago.
         """
         entries: list[tuple[float, int, Path]] = []
         latest = time.time() + _SKEW
@@ -246,7 +250,7 @@ class ObjectCache(Cache[bytes]):
     name, suffix, limit = "objects", ".o", DEFAULT_LIMIT
 
     def get(self, key: str) -> bytes | None:
-        """Return the object stored under `key`, None where there is none, it is damaged, or the cache is off."""
+        """Return the object stored under `key`, or None if it is absent or damaged, or the cache is off."""
         return self.load(key)
 
     def put(self, key: str, content: bytes) -> None:
@@ -258,18 +262,19 @@ class ObjectCache(Cache[bytes]):
         yield content
 
     def read(self, key: str, path: Path) -> bytes | None:
-        """Return the object in a file, None where it is damaged. Raises `OSError`."""
+        """Return the object in a file, or None if it is damaged. Raises `OSError`."""
         data = path.read_bytes()
         content = data[DIGEST:]
         return content if hmac.compare_digest(self.code(key, content), data[:DIGEST]) else None
 
 
 class SilentCache(ObjectCache):
-    """Objects that the runtime makes for itself. Where none can be stored they are made at each start, and nobody is
-    warned: programs that only run what was built need no place to write to."""
+    """Cache of the runtime's own objects. If they cannot be stored they are compiled at each start, without a
+    warning: programs that only run compiled code need no writable directory.
+    """
 
     def _warn(self, reason: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def _is_private(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""DLPack's capsules, checked before their tensors are used."""
+"""DLPack capsules, validated before their tensors are used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .errors import ArgumentError
 _NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}
 """The names of capsules, each with the offset of its tensor: after version, context, deleter and flags, or 0."""
 _UINT, _BFLOAT = 1, 4
-"""Codes of kinds of numbers."""
+"""DLPack type codes."""
 _MOST = 1 << 62
-"""Bytes from an array's first element to its last."""
+"""Maximum distance in bytes from an array's first element to its last."""
 
 
 class DLTensor(ctypes.Structure):
@@ -34,9 +34,9 @@ class DLTensor(ctypes.Structure):
 
 
 def tensor_of(capsule: Any) -> DLTensor | None:
-    """Return the tensor of a capsule, over its memory; None for a capsule that somebody has taken already.
+    """Return the tensor of a capsule, over its memory; None for a capsule that is already consumed.
 
-    Raises `ValueError` for what is no capsule.
+    Raises `ValueError` if the object is not a capsule.
     """
     api = ctypes.pythonapi
     get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
@@ -46,14 +46,14 @@ def tensor_of(capsule: Any) -> DLTensor | None:
 
 
 def mark_bfloat16(capsule: Any) -> None:
-    """Let a capsule of uint16 that nobody has taken be one of bfloat16."""
+    """Change the dtype of an unconsumed capsule from uint16 to bfloat16."""
     tensor = tensor_of(capsule)
     assert tensor is not None
     tensor.code = _BFLOAT
 
 
 class Checked:
-    """A source of tensors whose capsules are sound: what there can be no array of is an `ArgumentError`.
+    """A source of tensors whose capsules are valid; a tensor that no array can represent raises `ArgumentError`.
 
     bfloat16 becomes uint16, which numpy understands; then `is_bfloat16` is set.
     """
@@ -76,7 +76,7 @@ class Checked:
 
 
 def _require_sound(tensor: DLTensor) -> None:
-    """Raises `ArgumentError` for a malformed tensor; the memory at its address is not looked at."""
+    """Raise `ArgumentError` for a malformed tensor; its memory is not accessed."""
     what = "a tensor of DLPack"
     rank, itemsize = tensor.ndim, -(-tensor.bits * tensor.lanes // 8)
     if rank and not tensor.shape:

@@ -1,8 +1,8 @@
-"""Checksums of many megabytes at the speed of memory, keyed by a secret.
+"""Keyed checksums of many megabytes at memory speed.
 
-SHA-256 takes two seconds for a gigabyte of weights, this a tenth of that: sums of products of words with a secret, that
-nobody makes equal who does not know it, and that are equal by chance once in 2^64. What is small is hashed by BLAKE2.
-The code is `native/checksum.ll`.
+SHA-256 takes two seconds for a gigabyte of weights, this a tenth of that: sums of products of words with a secret,
+which cannot be forged without knowing it, and which collide by chance with probability 2^-64. Small data is hashed by
+BLAKE2. The code is `native/checksum.ll`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SMALL = 1 << 16
 
 
 def checksum(data: bytes | memoryview | np.ndarray, secret: bytes) -> bytes:
-    """32 bytes that say what `data` (contiguous) is, for who has the secret."""
+    """Return 32 bytes that authenticate `data` (contiguous) for holders of the secret."""
     view = memoryview(cast("Any", data)).cast("B")
     key = hashlib.blake2b(secret, digest_size=64).digest()
     digest = hashlib.blake2b(len(view).to_bytes(8, "little"), key=key, digest_size=32)
@@ -41,7 +41,7 @@ def checksum(data: bytes | memoryview | np.ndarray, secret: bytes) -> bytes:
 
 @functools.cache
 def _native() -> Callable[..., None]:
-    """Return the native function, compiled at the first call, and never unloaded; it runs without the GIL."""
+    """Return the native function, compiled at the first call and never unloaded; it runs without the GIL."""
     tracker, addresses = link_native(["checksum"], (_SYMBOL,))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)

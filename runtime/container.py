@@ -33,9 +33,10 @@ _REBUILD = "build and save it again"
 def write_atomically(
     path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview], *, durable: bool = True, mode: int = 0o666
 ) -> None:
-    """Write `chunks` to `path` so that readers see the old file or the whole new one, also after a crash of the system
-    where `durable`. A pipe or a device, such as /dev/null, is written to and not replaced.
-    Raises `OSError`.
+    """Write `chunks` to `path` so that readers see the old file or the complete new one, with `durable` also after a
+    system crash.
+
+    A pipe or a device, such as /dev/null, is written to and not replaced. Raises `OSError`.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
@@ -56,8 +57,8 @@ def write_atomically(
 
 
 def open_output(path: str | os.PathLike[str]) -> BinaryIO:
-    """Return a file to write to as it is, made where there is none. Raises `OSError`, also for a pipe that nobody
-    reads.
+    """Return a file opened for writing in place, created if necessary. Raises `OSError`, also for a pipe that
+    nobody reads.
     """
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
     descriptor = os.open(path, flags, 0o666)
@@ -88,7 +89,7 @@ def write_container(path: str | os.PathLike[str], header: dict[str, Any], blobs:
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Return the header and the blobs (read-only uint8 arrays, aligned to 64) of a file that `write_container` made.
+    """Return the header and the blobs (read-only uint8 arrays, aligned to 64) of a file written by `write_container`.
 
     Raises `OSError`, `ForeignFileError`, `NewerFileError`, `IncompatibleFileError` (older format), `DamagedFileError`.
     """
@@ -109,7 +110,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[n
 
 
 def _read(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the whole file in memory: a mapped one would crash the process if somebody truncated it later."""
+    """Return the file read into memory: a mapped one would crash the process if somebody truncated it later."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
@@ -124,7 +125,7 @@ def _read(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _check_prefix(name: str, data: np.ndarray, there: int) -> int:
-    """Return the size of the header, of a file of so many bytes that begins with `data`."""
+    """Return the size of the header of a file of `there` bytes that begins with `data`."""
     start = data[: len(MAGIC)].tobytes()
     if start != MAGIC[: len(start)] or not start:
         raise ForeignFileError(f"{name} is not an executable of tirax", expected=MAGIC, found=start)

@@ -22,7 +22,7 @@ class Device:
         **dict.fromkeys(("test", "hybrid", "composite"), 1), "nvptx": 2, "vpi": 9, "ext_dev": 12, "hexagon": 14,
         "webgpu": 15,
     }  # fmt: skip
-    """DLPack's numbers by the names of kinds of devices and of targets."""
+    """DLPack's numbers of the kinds of devices and targets."""
 
     kind: str
     index: int = 0
@@ -34,7 +34,7 @@ class Device:
 
     @property
     def device_type(self) -> int:
-        """The kind as DLPack numbers it (`kDLCPU` is 1)."""
+        """The kind as numbered by DLPack (`kDLCPU` is 1)."""
         return _DLPACK_TYPES[self.kind]
 
     @property
@@ -44,7 +44,7 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """True if tirax can use the device: a CPU, whatever its number, as all of them have one memory."""
+        """True if tirax supports the device: a CPU with any number, as all of them share one memory."""
         return self.kind == "cpu"
 
     def sync(self, stream: object = None) -> None:
@@ -53,7 +53,9 @@ class Device:
 
 
 def device(dev_type: str, dev_id: int | None = None) -> Device:
-    """`device("cpu", 0)`, `device("cpu:0")`, `device("llvm")`. Raises `NameLookupError` for an unknown kind."""
+    """Return the device `device("cpu", 0)`, `device("cpu:0")`, `device("llvm")`. Raises `NameLookupError` for an
+    unknown kind.
+    """
     name, colon, number = dev_type.partition(":")
     if colon and not number.isdecimal():
         raise DeviceError(f"malformed device '{dev_type}'", expected="a kind and a number, such as cpu:0")
@@ -69,7 +71,7 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def cuda(dev_id: int = 0) -> Device:
-    """Return a CUDA device: a value only, whatever needs it raises `DeviceError`."""
+    """Return a CUDA device: a value only, any use of it raises `DeviceError`."""
     return Device("cuda", dev_id)
 
 
@@ -87,11 +89,11 @@ rocm, opencl, vulkan, metal = (
 )
 
 CPU = cpu()
-"""The device that everything is on."""
+"""The device that all data is on."""
 
 
 def require_cpu(dev: Device) -> Device:
-    """`dev` if tirax can use it; raises `DeviceError` otherwise."""
+    """Return `dev` if tirax supports it. Raises `DeviceError` otherwise."""
     if not isinstance(dev, Device):
         raise DeviceError("not a device", expected="a Device such as cpu(0)", found=f"{type(dev).__name__} {dev!r}")
     if not dev.exist:
@@ -100,5 +102,5 @@ def require_cpu(dev: Device) -> Device:
 
 
 def dlpack_device_name(pair: tuple[int, int]) -> str:
-    """`__dlpack_device__()` for a message: `(2, 0)` -> `cuda(0)`."""
+    """Return `__dlpack_device__()` for a message: `(2, 0)` -> `cuda(0)`."""
     return f"{_NAMES.get(int(pair[0]), f'device type {int(pair[0])}')}({int(pair[1])})"

@@ -1,4 +1,4 @@
-"""The dtypes that tirax knows: names as TVM writes them, and their numpy dtypes (`ml_dtypes` for those numpy lacks)."""
+"""The supported dtypes: names as TVM writes them, and their numpy dtypes (`ml_dtypes` for those that numpy lacks)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ALIASES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "bool_
 def to_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the canonical numpy dtype for a name (`"float32"`), a numpy dtype or a scalar type (`np.float32`).
 
-    Raises `DTypeError` (or `NameLookupError` for a name that nothing answers to).
+    Raises `DTypeError`, or `NameLookupError` for an unknown name.
     """
     if isinstance(dtype, str):
         named = DTYPES.get(_ALIASES.get(dtype, dtype))
@@ -56,12 +56,10 @@ def to_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str | None:
-    """Return the canonical name of a native-order numpy dtype, None where tirax has no such dtype or the bytes are
-    swapped.
-    """
+    """Return the canonical name of a native-order numpy dtype, or None if it is not supported or byte-swapped."""
     return dtype.name if dtype.isnative and DTYPES.get(dtype.name) == dtype else None
 
 
 def describe_dtype(dtype: np.dtype[Any]) -> str:
-    """Return the dtype for a message: its name, and whether its bytes are swapped."""
+    """Return the dtype for a message: its name, and whether it is byte-swapped."""
     return dtype.name if dtype.isnative else f"{dtype.name} (byte-swapped)"

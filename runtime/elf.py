@@ -1,8 +1,9 @@
-"""Links objects into this process without LLVM: those of ELF for x86-64 Linux, of the parts that LLVM writes as a rule.
+"""A linker that loads objects into this process without LLVM: ELF objects for x86-64 Linux, with the features that LLVM
+usually emits.
 
-Loading LLVM takes four megabytes and the time in which it is read; what comes from a cache needs no more than its
-sections in memory and some addresses in them. Whatever is not known here (`link` gives None then) LLVM links, or says
-what is wrong with it.
+Loading LLVM takes four megabytes and noticeable time; code from a cache only needs its sections in memory and some
+relocations. Objects with unsupported features (`link` returns None) are left to LLVM, which links them or reports what
+is wrong.
 
     code   sections with instructions, then a jump for each symbol from elsewhere: jmp *[its address]
     data   sections that nobody writes to, then the addresses of symbols that are asked for by address
@@ -26,20 +27,20 @@ _RELOCATION = struct.Struct("<QQq")
 _EXPECTED = (b"\x7fELF", 2, 1, 1, 1, 62, 1)
 """64 bits, little endian, version 1; an object, of x86-64."""
 _BITS, _SYMBOLS, _RELOCATIONS, _ZEROS, _UNWIND = 1, 2, 4, 8, 0x70000001
-"""Kinds of sections."""
+"""Section types."""
 _WRITTEN, _LOADED, _CODE, _THREAD = 1, 2, 4, 0x400
 _RUN_BEFORE = (b".ctors", b".dtors", b".init", b".fini")
-"""Parts of the names of sections with functions that run when code is loaded, or unloaded."""
+"""Prefixes of sections with functions that run when code is loaded or unloaded."""
 _ABSOLUTE, _RESERVED = 0xFFF1, 0xFF00
 _WORD, _NEAR, _CALL, _SLOTS = 1, 2, 4, (9, 41, 42)
-"""Kinds of relocations: R_X86_64_64, PC32, PLT32; GOTPCREL, GOTPCRELX, REX_GOTPCRELX."""
+"""Relocation types: R_X86_64_64, PC32, PLT32; GOTPCREL, GOTPCRELX, REX_GOTPCRELX."""
 _JUMP = struct.Struct("<2sixx")
 _READ, _RUN = 1, 4
 _PAGE = mmap.PAGESIZE
 
 
 class _UnknownPartError(Exception):
-    """An object has what is not known here, or is damaged."""
+    """An object has an unsupported feature, or is damaged."""
 
 
 @dataclass
@@ -52,28 +53,29 @@ class _Section:
     link: int
     info: int
     at: int = -1
-    """Where it lies in memory, of those that are loaded."""
+    """Its address in memory, for loaded sections."""
 
 
 @dataclass
 class _Object:
     sections: list[_Section]
     symbols: list[tuple[str, bool, int, int]]
-    """(name, whether others see it, number of its section, value); section 0 is elsewhere."""
+    """(name, is it global, index of its section, value); section 0 means undefined."""
 
 
 @dataclass
 class LinkedCode:
-    """Code in memory, which is unmapped with this object. `addresses` are those of its symbols that others see."""
+    """Code in memory, unmapped together with this object. `addresses` are those of its global symbols."""
 
     memory: mmap.mmap
     addresses: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def link(parts: Sequence[bytes], imports: Mapping[str, int], required: Iterable[str]) -> LinkedCode | None:
-    """Link objects with each other, with `imports` by their addresses, and with the process.
+    """Link objects with each other, with `imports` by address, and with the process.
 
-    None where something of them is not known here, is nowhere, is there twice, or one of `wanted` is not there.
+    Returns None if an object has an unsupported feature, a symbol is undefined or defined twice, or one of `required`
+    is missing.
     """
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return None
@@ -143,14 +145,14 @@ def _link(objects: Sequence[_Object], imports: Mapping[str, int]) -> LinkedCode:
 
 
 def _part(section: _Section) -> int:
-    """Which part of the memory a section lies in, -1: none."""
+    """Return the part of the memory that a section belongs to, or -1 for none."""
     if not section.flags & _LOADED:
         return -1
     return 0 if section.flags & _CODE else 2 if section.flags & _WRITTEN else 1
 
 
 def _placed(sections: Iterable[_Section], at: int) -> int:
-    """Give sections their places from `at` on; where the last one ends."""
+    """Assign addresses to sections from `at` on; return the end of the last one."""
     for section in sections:
         section.at = _up(at, section.align)
         at = section.at + section.size
@@ -162,7 +164,7 @@ def _up(number: int, multiple: int) -> int:
 
 
 def _defined(objects: Sequence[_Object]) -> dict[str, int]:
-    """Where in memory the symbols are that others see."""
+    """Return the addresses of the global symbols."""
     places: dict[str, int] = {}
     for each in objects:
         for name, seen, section, value in each.symbols:
@@ -174,7 +176,7 @@ def _defined(objects: Sequence[_Object]) -> dict[str, int]:
 
 
 def _foreign(objects: Sequence[_Object], imports: Mapping[str, int]) -> dict[str, int]:
-    """Return the addresses of symbols that are in none of the objects."""
+    """Return the addresses of symbols that no object defines."""
     own = {name for o in objects for name, seen, section, _ in o.symbols if seen and section}
     names = {name for o in objects for name, _, section, _ in o.symbols if name and not section} - own
     process = ctypes.CDLL(None)
@@ -182,7 +184,7 @@ def _foreign(objects: Sequence[_Object], imports: Mapping[str, int]) -> dict[str
 
 
 def _address(process: ctypes.CDLL, name: str) -> int:
-    """Of a symbol of the process."""
+    """Return the address of a symbol of the process."""
     try:
         function = process[name]
     except AttributeError:
@@ -191,7 +193,7 @@ def _address(process: ctypes.CDLL, name: str) -> int:
 
 
 class _Image:
-    """Memory that is being filled: `known` are the symbols by address, those of `foreign` have jumps."""
+    """Memory that is being filled: `known` are the addresses of symbols, those of `foreign` have jump stubs."""
 
     def __init__(
         self, memory: mmap.mmap, base: int, known: Mapping[str, int], foreign: Iterable[str], jumps: int, slots: int
@@ -203,14 +205,14 @@ class _Image:
         self.jumps = {name: jumps + _JUMP.size * i for i, name in enumerate(foreign)}
 
     def write_addresses(self) -> None:
-        """Write the addresses of all symbols, and the jumps there."""
+        """Write the addresses of all symbols, and the jump stubs."""
         for name, at in self.slots.items():
             struct.pack_into("<Q", self.memory, at, self.known[name])
         for name, at in self.jumps.items():
             _JUMP.pack_into(self.memory, at, b"\xff\x25", self.slots[name] - at - 6)
 
     def relocate(self, each: _Object, relocations: _Section, section: _Section) -> None:
-        """Write what a section says of other places."""
+        """Apply the relocations of a section."""
         for offset, info, addend in _RELOCATION.iter_unpack(relocations.content):
             kind, symbol = info & 0xFFFF_FFFF, each.symbols[info >> 32]
             size = 8 if kind == _WORD else 4
@@ -223,7 +225,7 @@ class _Image:
                 struct.pack_into("<i", self.memory, at, self._place(each, symbol, kind) + addend - at)
 
     def _place(self, each: _Object, symbol: tuple[str, bool, int, int], kind: int) -> int:
-        """Where in memory it is that a relocation speaks of."""
+        """Return the address that a relocation refers to."""
         name, _, section, value = symbol
         if kind in _SLOTS:
             return self.slots[name] if name in self.slots else _unknown()
@@ -240,6 +242,6 @@ def _unknown() -> int:
 
 
 def _protect(address: int, size: int, how: int) -> None:
-    """Let nobody write to pages any more."""
+    """Make pages read-only."""
     if size and ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), how):
         raise _UnknownPartError

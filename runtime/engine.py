@@ -1,4 +1,4 @@
-"""Loading native objects into the process, filled tables and all; what links them is `jit.py`."""
+"""Load native objects into the process and fill their tables; `jit.py` links them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .jit import link
 
 
 class LoadedObject:
-    """An object in memory; `address(symbol)` of what was exported. Its code is unmapped when nothing refers to it.
+    """An object in memory; `address(symbol)` of its exports. Its code is unmapped when nothing refers to it.
 
-    `references` are what its table points at; they live as long as the object.
+    `references` are the objects that its table points to; they live as long as this object.
     """
 
     __slots__ = ("_addresses", "_code", "references")
@@ -36,13 +36,12 @@ def load_object(
     references: Sequence[object] = (),
     imports: Mapping[str, int] | None = None,
 ) -> LoadedObject:
-    """Link `code` (an object as `abi.py` describes it) and fill its table.
+    """Link `code` (an object as described in `abi.py`) and fill its table.
 
-    `symbols` are exported; `own_slots` are the addresses for the slots behind the fixed ones, `references` the objects
-    behind these addresses; `imports` are further symbols to link with, by address.
+    `symbols` are exported; `own_slots` are the addresses for the slots after the fixed ones, `references` the objects
+    at these addresses; `imports` are further symbols to link with, by address.
 
-    Raises `LoadError` for a damaged object or symbols that are missing, `AbiError` where the object's table has another
-    form.
+    Raises `LoadError` for a damaged object or missing symbols, `AbiError` if the object's table has another form.
     """
     required = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
     kept, addresses = link(split_objects(code), _imports(code, imports or {}), required)
@@ -52,8 +51,8 @@ def load_object(
 
 
 def _imports(code: bytes, explicit: Mapping[str, int]) -> dict[str, int]:
-    """Return the symbols to link an object with, by address: those that are given, and those of the runtime that it
-    has.
+    """Return the symbols to link an object with, by address: those of `explicit`, and the runtime's symbols that
+    it uses.
     """
     imports = dict(explicit)
     if thread_pool.SYMBOL.encode() in code and thread_pool.SYMBOL not in imports:
@@ -90,7 +89,7 @@ _END = b"`\n"
 
 
 def join_objects(objects: Sequence[bytes]) -> bytes:
-    """Return the objects as one; a single one as it is. The same objects give the same bytes."""
+    """Return the objects as one archive; a single object is returned as it is. Deterministic."""
     if len(objects) == 1:
         return objects[0]
     parts = [_MAGIC]
@@ -106,7 +105,7 @@ def _padded(text: str, field: int) -> bytes:
 
 
 def split_objects(code: bytes) -> list[bytes]:
-    """What `join_objects` joined. Raises `LoadError` for a damaged archive."""
+    """Return the objects joined by `join_objects`. Raises `LoadError` for a damaged archive."""
     if not code.startswith(_MAGIC):
         return [code]
     objects: list[bytes] = []

@@ -13,60 +13,60 @@ __all__ = [
 
 
 class ArgumentError(TiraxError, TypeError):
-    """Arguments of a wrong number or kind."""
+    """Wrong number or kind of arguments."""
 
 
 class OutsideError(TiraxError, IndexError):
-    """An index that was computed or given as data is outside of its tensor."""
+    """An index from data or a computation is out of bounds."""
 
 
 class OutOfMemoryError(TiraxError, MemoryError):
-    """Memory that a compiled function needs and the system does not have."""
+    """The system lacks memory that a compiled function needs."""
 
 
 class StackError(TiraxError, RecursionError):
-    """Functions that call each other so deep that the thread's stack is full."""
+    """The thread's stack is exhausted by recursion."""
 
 
 class AssertionFailedError(TiraxError, AssertionError):
-    """A condition that a program asserts does not hold."""
+    """An assertion of a program does not hold."""
 
 
 class DeviceError(TiraxError, RuntimeError):
-    """A device that is not there, or data that lies on another one."""
+    """A device that is not available, or data on another device."""
 
 
 class RegistryError(TiraxError, ValueError):
-    """A function that cannot be registered under its name."""
+    """A function cannot be registered under its name."""
 
 
 class LoadError(TiraxError, RuntimeError):
-    """Native code that cannot be loaded."""
+    """Native code cannot be loaded."""
 
 
 class LibraryError(TiraxError, RuntimeError):
-    """A library for programs without Python that cannot be built, or that is none of tirax."""
+    """A library for programs without Python cannot be built, or was not built by tirax."""
 
 
 class AbiError(LoadError):
-    """Native code and the running Python, numpy or tirax that do not fit together."""
+    """Native code is incompatible with the running Python, numpy or tirax."""
 
 
 class ExecutableFileError(TiraxError, ValueError):
-    """A file that is not a usable executable; its subclasses say in what way."""
+    """A file is not a usable executable; subclasses give the reason."""
 
 
 class ForeignFileError(ExecutableFileError):
-    """A file of another kind."""
+    """The file has another format."""
 
 
 class DamagedFileError(ExecutableFileError):
-    """A file that was truncated or altered."""
+    """The file was truncated or altered."""
 
 
 class NewerFileError(ExecutableFileError):
-    """A file written by a newer version of tirax."""
+    """The file was written by a newer version of tirax."""
 
 
 class IncompatibleFileError(ExecutableFileError):
-    """A file made for another processor, operating system, Python or numpy."""
+    """The file was built for another processor, operating system, Python or numpy."""

@@ -1,12 +1,11 @@
 """Calls of compiled functions with tensors of another framework, without copies and without Python in between.
 
-DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and makes tensors natively.
-`exchanging` gives a function that takes such tensors: each becomes an array over the same memory, which keeps the
-tensor alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument
-that is returned is copied, so that results have memory of their own. The arrays of arguments are used again by the next
-call, where nothing else holds them. What does not fit as it is (not dense, another
-dtype, a subclass, another device) goes to a slower function, all of the call's arguments with it. The code:
-`native/exchange.ll`.
+DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 1.3) reads and creates tensors natively.
+`exchanging` returns a function for such tensors: each becomes an array over the same memory, which keeps the tensor
+alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument that is
+returned is copied, so that results have memory of their own. The arrays of arguments are reused by the next call if
+nothing else holds them. If an argument is not suitable (not dense, another dtype, a subclass, another device), all
+arguments go to a slower function. The code is `native/exchange.ll`.
 """
 
 from __future__ import annotations
@@ -48,11 +47,12 @@ def exchanging(
     slow: Callable[..., Any],
     used: Sequence[bool] | None = None,
 ) -> Callable[..., Any]:
-    """`function` (a compiled one, described by `info`) for tensors of exactly one of `types` (one or two).
+    """Return `function` (a compiled one, described by `info`) wrapped for tensors of exactly one of `types` (one or
+    two).
 
-    The result has to be a tuple. `slow` takes the same arguments. `used` says which arguments of a call are the
-    function's; others are left out. Where the framework or the function has not what it
-    takes (no interface, tensors of unknown dtype or number of dimensions), the result is `slow` itself.
+    The result must be a tuple. `slow` takes the same arguments. `used` selects the arguments of a call that are passed
+    to the function; others are dropped. If the framework or the function does not meet the requirements (no interface,
+    tensors of unknown dtype or rank), `slow` itself is returned.
     """
     interface = _interface(types[0])
     used = [True] * len(info.params) if used is None else used
@@ -71,7 +71,7 @@ def exchanging(
 
 
 def _bound(name: str, plan: np.ndarray, references: tuple[object, ...]) -> Callable[..., Any]:
-    """Return the native function over a plan, which it keeps, and what the plan points at."""
+    """Return the native function bound to a plan, which it keeps alive together with `references`."""
     code, address = _code()
     return fastcall(name, address, (code, references), data=plan)
 
@@ -89,7 +89,7 @@ def exchange_text() -> str:
 
 
 def _interface(kind: type) -> int | None:
-    """Return the address of a framework's DLPackExchangeAPI of major version 1, None where it has none."""
+    """Return the address of a framework's DLPackExchangeAPI of major version 1, or None."""
     capsule = getattr(kind, INTERFACE, None)
     if capsule is None:
         return None
@@ -101,7 +101,7 @@ def _interface(kind: type) -> int | None:
 
 
 def _rows(info: FunctionInfo, used: Sequence[bool]) -> list[int] | None:
-    """Return the words of a plan that say what arguments and results are; None where that is not known."""
+    """Return the words of a plan that describe arguments and results, or None if they are not fully known."""
     fields = info.result.fields if isinstance(info.result, TupleInfo) else None
     infos = [parameter.info for parameter in info.params]
     if fields is None or not all(map(_is_known, (*infos, *fields))):
@@ -120,7 +120,7 @@ def _is_known(info: Info) -> bool:
 
 
 def _kind(info: Info | None) -> int:
-    """Return the number of dimensions and DLPack's dtype in one word."""
+    """Return the rank and DLPack's dtype in one word."""
     if info is None:
         return _LEFT_OUT
     if not isinstance(info, TensorInfo):
@@ -129,7 +129,7 @@ def _kind(info: Info | None) -> int:
 
 
 def _dlpack_dtype(name: str) -> int | None:
-    """DLDataType as an integer: code, bits and lanes; None for dtypes that it has in another form (int4)."""
+    """Return a DLDataType as an integer: code, bits and lanes; None for dtypes stored in another form (int4)."""
     bits = name.lstrip("abcdefghijklmnopqrstuvwxyz")
     code = _OTHER_CODES.get(name, _CODES.get(name.removesuffix(bits)))
     if name in ("int4", "uint4") or code is None:

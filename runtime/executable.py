@@ -1,4 +1,4 @@
-"""`Executable`: compiled code with everything that is needed to load it, save it and call it."""
+"""`Executable`: compiled code with everything needed to load, save and call it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """What code was compiled for: the target's text, LLVM's triple, the processor and the features that it uses."""
+    """The target of compiled code: its text, LLVM's triple, the processor and the features used."""
 
     text: str = "llvm"
     triple: str = ""
@@ -55,7 +55,7 @@ class TargetInfo:
 
 
 class Executable(Unpicklable):
-    """A compiled module. `ex["main"](x)` calls a function; `VirtualMachine(ex, cpu())["main"](x)` does as well."""
+    """A compiled module. `ex["main"](x)` calls a function, and so does `VirtualMachine(ex, cpu())["main"](x)`."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class Executable(Unpicklable):
         external: Mapping[str, PackedFunction] | None = None,
         sites: Sequence[Site] = (),
     ):
-        """`code` is an object as `abi.py` describes it, or its bytes in a mapped file; `slots` are its own slots
+        """`code` is an object as described in `abi.py`, or its bytes in a mapped file; `slots` are its own slots
         (`slots.py`), in the order of its table.
 
-        `constants` that are not aligned, C-contiguous and immutable are copied. `external` are packed functions that
-        belong to this executable: they are found before those that are registered, and are not saved. `sites` are what
-        the code tells a profile of. Raises `MetadataError` for a malformed slot.
+        `constants` that are not aligned, C-contiguous and immutable are copied. `external` are packed functions of this
+        executable: they take precedence over registered ones, and are not saved. `sites` are the profiling sites of the
+        code. Raises `MetadataError` for a malformed slot.
         """
         self._code = code
         self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
@@ -92,7 +92,7 @@ class Executable(Unpicklable):
 
     @property
     def code(self) -> bytes:
-        """The object; of one in a file that is mapped a copy, which nobody needs once it is linked."""
+        """The object; copied if the file is mapped, since it is not needed once it is linked."""
         return bytes(self._code)
 
     @property
@@ -101,7 +101,7 @@ class Executable(Unpicklable):
         return sorted({payload for kind, payload in self.slots if kind == "packed"})
 
     def jit(self) -> Module:
-        """Return the executable in memory, loaded at the first call. Packed functions are looked up then.
+        """Return the module in memory, loaded at the first call, when packed functions are looked up.
 
         Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions that are not registered).
         """
@@ -114,7 +114,7 @@ class Executable(Unpicklable):
             return self._module
 
     def fresh_module(self) -> Module:
-        """Loaded once more, with the packed functions that are registered now. Raises as `jit` does."""
+        """Load the module once more, with the packed functions registered now. Raises like `jit`."""
         foreign = _foreign(self.target)
         if foreign is not None:
             what, expected, found = foreign
@@ -129,7 +129,7 @@ class Executable(Unpicklable):
 
     @property
     def instrumented(self) -> Executable:
-        """The same program with code that says what runs, built at the first use; kernels are the same.
+        """The same program instrumented for profiling, built on first use; the kernels are the same.
 
         Raises `ArgumentError` for an executable that was read from a file.
         """
@@ -142,32 +142,32 @@ class Executable(Unpicklable):
             return self._instrumented
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
-        """Where the time of a call goes, by kernel: `profiling.profile.profile`, which has the options."""
+        """Return the profile of a call, by kernel; the options are those of `profiling.profile.profile`."""
         from .profiling.profile import profile
 
         return profile(self.instrumented.jit(), self.instrumented.sites, func_name, *args, **options)
 
     def profiling(self) -> AbstractContextManager[Session]:
-        """`with executable.profiling() as session:` profiles calls of `session["main"]`; then `session.report()`.
+        """Profile calls of `session["main"]` in `with executable.profiling() as session:`; then `session.report()`.
 
-        One thread has a session at a time; others wait. Raises `ArgumentError` in a call that is profiled.
+        Only one thread has a session at a time; others wait. Raises `ArgumentError` inside a profiled call.
         """
         from .profiling.session import profiling
 
         return profiling(self.instrumented.jit(), self.instrumented.sites)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name. Raises `NameLookupError` with a suggestion."""
+        """Return a function by name. Raises `NameLookupError` with a suggestion."""
         return self.jit()[name]
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function `main`, or the only one. Raises `NameLookupError` where there are others only."""
+        """Call the function `main`, or the only one. Raises `NameLookupError` if there are several others."""
         return self[next(iter(self.functions)) if len(self.functions) == 1 else "main"](*args)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`.
+        """Write everything to one file (format: `container.py`), replacing it atomically. Raises `OSError`.
 
-        Packed functions, `external` ones too, are not in it: they have to be registered where the file is loaded.
+        Packed functions, including `external` ones, are not saved: they must be registered when the file is loaded.
         """
         header = {"tirax": _version(), "abi": abi.fingerprint(), **self.to_json()}
         write_container(path, header, [self.code, *map(constant_bytes, self.constants)])
@@ -180,15 +180,16 @@ class Executable(Unpicklable):
         name: str | None = None,
         weights: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Write a library for programs without Python: `.so`, `.a`, `.o`; under another name what `save` writes.
+        """Write a library for programs without Python: `.so`, `.a`, `.o`; with another extension, write what `save`
+        writes.
 
-        Each function becomes `NAME_function` on tensors of DLPack, and `NAME_function_raw` on plain memory; `header` is
-        the C header to write, `name` that of the library (by default the file's). Constants lie in the library, or in
-        the file `weights`, which is mapped before the first call; where there are none it is not written.
-        `load_library` calls it from Python, too.
+        Each function becomes `NAME_function` on DLPack tensors, and `NAME_function_raw` on plain memory; `header` is
+        the C header to write, `name` that of the library (by default the file's). Constants are stored in the library,
+        or in the file `weights`, which is mapped before the first call; it is not written if there are none.
+        `load_library` calls the library from Python, too.
 
-        Raises `LibraryError` where no C compiler is found or it fails, `UnsupportedError` for packed functions and
-        where no function has a form in C, `ArgumentError` for options of libraries under another name, `OSError`.
+        Raises `LibraryError` if no C compiler is found or it fails, `UnsupportedError` for packed functions and if no
+        function has a form in C, `ArgumentError` for library options with another extension, `OSError`.
         """
         if not os.fspath(path).endswith(SUFFIXES):
             if header or name or weights:
@@ -205,7 +206,7 @@ class Executable(Unpicklable):
     def load(cls, path: str | os.PathLike[str]) -> Executable:
         """Read a file written by `save`. It contains machine code: load only files that you trust.
 
-        Raises `OSError`, or a subclass of `ExecutableFileError`: the file is foreign, damaged, newer, or made for
+        Raises `OSError`, or a subclass of `ExecutableFileError`: the file is foreign, damaged, newer, or built for
         another processor, Python or numpy.
         """
         header, blobs = read_container(path)
@@ -219,7 +220,7 @@ class Executable(Unpicklable):
             raise DamagedFileError(f"{name} is damaged: its metadata are malformed", notes=[str(error)]) from error
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the code and the contents of the constants, as data of JSON."""
+        """Return everything but the code and the contents of the constants, as JSON data."""
         return {
             "target": asdict(self.target),
             "functions": [function.to_json() for function in self.functions.values()],
@@ -243,14 +244,16 @@ class Executable(Unpicklable):
 
 
 def load_module(path: str | os.PathLike[str]) -> Executable | Library:
-    """What `export_library` wrote, under TVM's name: an executable, or a shared library. Raises as their loaders do."""
+    """Load a file written by `export_library`, under TVM's name: an executable, or a shared library. Raises like
+    their loaders.
+    """
     with open_file(path) as file:
         is_library = file.read(4) == b"\x7fELF"
     return load_library(path) if is_library else Executable.load(path)
 
 
 SUFFIXES = (".so", ".a", ".o")
-"""The names of libraries for programs without Python."""
+"""The file extensions of libraries for programs without Python."""
 
 
 def _version() -> str:
@@ -266,7 +269,7 @@ def _checked_slot(slot: Sequence[Any]) -> SlotSpec:
 
 
 def _frozen_copy(constant: np.ndarray) -> np.ndarray:
-    """Return an aligned array that nobody writes to: the constant itself where it is one, else a copy."""
+    """Return an aligned immutable array: the constant itself if it is one, else a copy."""
     if constant.flags.c_contiguous and not constant.ctypes.data % ALIGNMENT and _is_immutable(constant):
         return constant
     copy = empty(constant.shape, constant.dtype)
@@ -276,9 +279,7 @@ def _frozen_copy(constant: np.ndarray) -> np.ndarray:
 
 
 def _is_immutable(array: np.ndarray) -> bool:
-    """Return whether an array is over memory that is read-only by nature, so that no other view of it can be written
-    to.
-    """
+    """Return whether an array's memory is inherently read-only, so that no other view of it can be written to."""
     owner: object = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -302,7 +303,7 @@ def _target(data: Mapping[str, Any]) -> TargetInfo:
 
 
 def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) -> None:
-    """Refuse what would crash here: other conventions, another layout of arrays, instructions that are missing."""
+    """Reject code that would crash here: another ABI, another array layout, missing instructions."""
 
     def refuse(what: str, expected: object, found: object) -> None:
         hint = f"build it again on this machine (written by tirax {header['tirax']})"
@@ -319,7 +320,7 @@ def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) 
 
 
 def _foreign(target: TargetInfo) -> tuple[str, str, str] | None:
-    """(what differs, what is expected, what was found) where code for a target cannot run here."""
+    """Return (what differs, expected, found) if code for a target cannot run here, else None."""
     from .jit import host_features, host_triple
 
     if target.triple and _platform(target.triple) != _platform(host_triple()):
@@ -331,7 +332,7 @@ def _foreign(target: TargetInfo) -> tuple[str, str, str] | None:
 
 
 def _platform(triple: str) -> tuple[str, str]:
-    """Architecture and system; the vendor differs between names of one platform."""
+    """Return architecture and system; the vendor differs between names of one platform."""
     parts = triple.split("-")
     return parts[0], next((s for s in ("linux", "darwin", "windows") if s in triple), parts[-1])
 
@@ -340,7 +341,7 @@ def _platform(triple: str) -> tuple[str, str]:
 
 
 class VirtualMachine(Unpicklable):
-    """Calls functions of an executable: `vm["main"](x)`. Usable from several threads, but for the stateful methods."""
+    """Calls functions of an executable: `vm["main"](x)`. Thread-safe, except for the stateful methods."""
 
     def __init__(
         self,
@@ -349,7 +350,8 @@ class VirtualMachine(Unpicklable):
         memory_cfg: Any = None,
         profile: bool = False,
     ):
-        """`memory_cfg` and `profile` are accepted for TVM's sake and change nothing: `profile()` needs no preparation.
+        """`memory_cfg` and `profile` are accepted for compatibility with TVM and ignored: `profile()` needs no
+        preparation.
 
         Packed functions are looked up now. Raises `DeviceError`, `NameLookupError`, `LoadError`, `ArgumentError`.
         """
@@ -365,52 +367,54 @@ class VirtualMachine(Unpicklable):
         self._outputs: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name. Raises `NameLookupError` with a suggestion."""
+        """Return a function by name. Raises `NameLookupError` with a suggestion."""
         function = self._functions.get(name)
         if function is None and name not in self.module:
             raise unknown_name("function", name, self._functions)
         return self.module[name] if function is None else function
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Copy the arguments for a later `invoke_stateful`; raises what a call with them would."""
+        """Copy the arguments for a later `invoke_stateful`; raises what a call with them would raise."""
         info = self._info(func_name)
         values = normalize_arguments(info, *bind_keywords(info, args, kwargs))
         self._inputs[func_name] = tuple(map(_copy, values))
 
     def invoke_stateful(self, func_name: str) -> None:
-        """Call a function with the inputs that were set; `get_outputs` gives the result. Raises `ArgumentError`."""
+        """Call a function with the inputs set before; `get_outputs` returns the result. Raises `ArgumentError`."""
         if func_name not in self._inputs:
             self._info(func_name)
             raise ArgumentError(f"no inputs were set for '{func_name}'", hint=f"vm.set_input('{func_name}', …)")
         self._outputs[func_name] = self.module[func_name](*self._inputs[func_name])
 
     def get_outputs(self, func_name: str) -> Any:
-        """Return the result of the last `invoke_stateful` of a function. Raises `ArgumentError` where there is none."""
+        """Return the result of the last `invoke_stateful` of a function. Raises `ArgumentError` if there is none."""
         if func_name not in self._outputs:
             self._info(func_name)
             raise ArgumentError(f"'{func_name}' was not invoked", hint=f"vm.invoke_stateful('{func_name}')")
         return self._outputs[func_name]
 
     def save_function(self, func_name: str, saved_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep a function with its arguments under another name: `vm[saved_name]()`. Raises as `set_input`."""
+        """Save a function with its arguments under another name: `vm[saved_name]()`. Raises like `set_input`."""
         info = self._info(func_name)
         values = normalize_arguments(info, *bind_keywords(info, args, kwargs))
         self._functions[saved_name] = functools.partial(self.module[func_name], *values)
 
     def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
-        """As `Module.time_evaluator`; also for saved functions."""
+        """Like `Module.time_evaluator`; also for saved functions."""
         if dev is not None:
             require_cpu(dev)
         return Evaluator(self[func_name], *args, **options)
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
-        """Where the time of a call goes, by kernel. Raises as a call, and `ArgumentError` where no program is known."""
+        """Return the profile of a call, by kernel. Raises like a call, and `ArgumentError` if there is no
+        program to instrument.
+        """
         if self._executable is None:
             raise ArgumentError("a loaded module has no program to be profiled", hint="VirtualMachine(executable)")
         return self._executable.profile(func_name, *args, **options)
 
     def profiling(self) -> AbstractContextManager[Session]:
-        """As `Executable.profiling`. Raises `ArgumentError` where no program is known."""
+        """Like `Executable.profiling`. Raises `ArgumentError` if there is no program to instrument."""
         if self._executable is None:
             raise ArgumentError("a loaded module has no program to be profiled", hint="VirtualMachine(executable)")
         return self._executable.profiling()

@@ -1,12 +1,12 @@
-"""The cache of executables on disk: a program that was built before is there at once, also in other processes.
+"""The cache of executables on disk: a program that was built before is available at once, also in other processes.
 
     32 bytes  the code (`cache.py`) over all up to the blobs
      8 bytes  size of the header (little endian)
     header    JSON: `Executable.to_json`; offset, size and checksum of each blob; which constants lie where
     blobs     the code and the constants, each at a multiple of 64
 
-Constants are not read but mapped, and those of the program as it was given are not stored again: the key says what they
-are. Each blob is compared with its checksum (`checksum.py`), for a file that a crash has cut off has its size still.
+Constants are mapped instead of read, and those of the input program are not stored again: the key identifies them. Each
+blob is compared with its checksum (`checksum.py`), because a file that a crash has cut off may have its full size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .ndarray import ALIGNMENT
 _SIZE = 8
 _LARGE = 1 << 24
 _PART_OF_FREE = 4
-"""A file takes at most this part of the room that is left on the disk."""
+"""A file may take at most one part in so many of the free disk space."""
 
 Mapped = tuple[dict[str, Any], list[np.ndarray]]
 """A header, and the blobs: read-only bytes of the mapped file."""
@@ -43,9 +43,9 @@ class ExecutableCache(Cache[Mapped]):
     _writer: threading.Thread | None = None
 
     def get(self, key: str, constants: Sequence[np.ndarray]) -> Executable | None:
-        """Return the executable stored under `key`, None where there is none, it is damaged, or the cache is off.
+        """Return the executable stored under `key`, or None if it is absent or damaged, or the cache is off.
 
-        `given` are the bytes of the constants of the program, in the order that they had for `put`.
+        `constants` are the bytes of the program's constants, in the same order as for `put`.
         """
         mapped = self.load(key)
         if mapped is None:
@@ -55,7 +55,7 @@ class ExecutableCache(Cache[Mapped]):
         return Executable.from_json(header, blobs[0], contents)
 
     def put(self, key: str, executable: Executable, constants: Sequence[np.ndarray]) -> None:
-        """Store an executable without functions or sites that belong to this process alone."""
+        """Store an executable, unless it has functions or sites that belong to this process alone."""
         if not cache_enabled(self.name):
             return
         known = {(b.ctypes.data, b.nbytes): at for at, b in enumerate(constants) if b.nbytes}
@@ -69,7 +69,7 @@ class ExecutableCache(Cache[Mapped]):
         self._put_blobs(key, header, blobs)
 
     def _put_blobs(self, key: str, header: dict[str, Any], blobs: Sequence[memoryview]) -> None:
-        """Write the file, a large one on a thread: the caller need not wait until the system has taken it."""
+        """Write the file; a large one on a thread, so that the caller need not wait for the disk."""
         size = sum(map(len, blobs))
         if size > self._room():
             return
@@ -86,7 +86,7 @@ class ExecutableCache(Cache[Mapped]):
             self._writer.join()
 
     def _room(self) -> int:
-        """How many bytes a file may have."""
+        """Return the maximum size of a file in bytes."""
         try:
             there = next(p for p in (self.directory, *self.directory.parents) if p.exists())
             return shutil.disk_usage(there).free // _PART_OF_FREE
@@ -108,9 +108,9 @@ class ExecutableCache(Cache[Mapped]):
             yield bytes(_aligned(len(blob)) - len(blob))
 
     def read(self, key: str, path: Path) -> Mapped | None:
-        """Return the file, mapped; None where it is damaged. Raises `OSError`.
+        """Return the mapped file, or None if it is damaged. Raises `OSError`.
 
-        Nobody shortens it as long as it is in use: it is replaced or removed as a whole.
+        A file is never truncated while it is in use: it is replaced or removed.
         """
         with open(path, "rb") as file:
             try:

@@ -1,9 +1,8 @@
-"""Allocations of native code that fail, for tests of what then happens: set TIRAX_FAIL_ALLOCATION before any code is
-loaded.
+"""Failing allocations in native code, for tests: set TIRAX_FAIL_ALLOCATION before any code is loaded.
 
-Kernels, arenas, large results and tensors for other frameworks take memory by `aligned_alloc` and `malloc`. Where the
-variable is set, native code is linked with functions that count these calls and let some fail: with a number n the
-n-th and all later ones of the process, with 0 those that `failing_allocations` says. The compiled code is the same.
+Kernels, arenas, large results and tensors for other frameworks allocate memory by `aligned_alloc` and `malloc`. If the
+variable is set, native code is linked with functions that count these calls and make some fail: with a number n the
+n-th and all later ones of the process, with 0 those selected by `failing_allocations`. The compiled code is the same.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NEVER = -1
 
 @dataclass(frozen=True)
 class Counts:
-    """What native code has allocated: `calls()` since the failures were set, `live()` blocks that are not freed."""
+    """Allocations of native code: `calls()` since the failures were set, `live()` blocks that are not freed."""
 
     calls: Callable[[], int]
     live: Callable[[], int]
@@ -34,9 +33,9 @@ class Counts:
 
 @contextmanager
 def failing_allocations(first: int, count: int | None = None) -> Generator[Counts]:
-    """Inside, the allocation of number `first`, from 0, and all later ones fail; with `count` only so many.
+    """Make allocation number `first` (from 0) and all later ones fail inside the block; with `count` only that many.
 
-    Raises `ArgumentError` where no native code was loaded yet, or without the variable.
+    Raises `ArgumentError` if no native code was loaded yet, or without the variable.
     """
     if not _loaded:
         hint = f"set {ENVIRONMENT}=0 before, and load native code: build(…).jit()"
@@ -51,13 +50,13 @@ def failing_allocations(first: int, count: int | None = None) -> Generator[Count
 
 @functools.cache
 def is_active() -> bool:
-    """Return whether native code of this process is linked with allocations that may fail."""
+    """Return whether native code of this process is linked with allocation functions that can fail."""
     return ENVIRONMENT in os.environ
 
 
 def imports(load: Callable[[Sequence[str], Sequence[str]], tuple[object, dict[str, int]]]) -> Mapping[str, int]:
-    """What native code is linked with in place of functions of the C library, by address; `load` links the files of
-    native code with these, as `jit.link_native` does with others.
+    """Return the replacements for functions of the C library, by address; `load` links the native files, like
+    `jit.link_native`.
     """
     if not is_active():
         return {}
@@ -77,7 +76,7 @@ _loaded: list[tuple[Mapping[str, int], Mapping[str, Any]]] = []
 
 
 def _first() -> int:
-    """Return the first call that fails by the environment. Raises `ArgumentError` for what is no number."""
+    """Return the first call that fails according to the environment. Raises `ArgumentError` if that is no number."""
     value = os.environ.get(ENVIRONMENT, "").strip() or "0"
     if not value.isdecimal():
         raise ArgumentError(f"environment variable {ENVIRONMENT}", expected="a number", found=repr(value))

@@ -1,4 +1,4 @@
-"""What LLVM calls this machine, from the disk where it was asked since the machine started."""
+"""LLVM's description of this machine, cached on disk until the machine restarts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _objects = SilentCache()
 
 @dataclass(frozen=True)
 class Host:
-    """A machine by LLVM's names: features with whether they are there, in order."""
+    """A machine by LLVM's names: an ordered list of features, each with whether it is present."""
 
     triple: str
     processor: str
@@ -23,13 +23,13 @@ class Host:
 
     @functools.cached_property
     def flags(self) -> tuple[str, ...]:
-        """The features as LLVM is told of them: +avx2, -avx512f, …"""
+        """The features in the form passed to LLVM: +avx2, -avx512f, …"""
         return tuple(("+" if present else "-") + name for name, present in self.features)
 
 
 @functools.cache
 def host() -> Host:
-    """This machine, with the registers for matrices that this process may use."""
+    """Return this machine; matrix registers only count if this process may use them."""
     machine = _host()
     if any(name.startswith(MATRIX_FEATURES) and present for name, present in machine.features):
         return replace(machine, features=tuple((name, on and _is_permitted(name)) for name, on in machine.features))
@@ -41,7 +41,7 @@ def _is_permitted(name: str) -> bool:
 
 
 def _host() -> Host:
-    """What a processor can do changes at most when the machine starts anew: else the disk knows it."""
+    """Return this machine from the disk, or from LLVM: a processor's features change at most at a restart."""
     import llvmlite
 
     start = _start()
@@ -60,7 +60,7 @@ def _host() -> Host:
 
 
 def _start() -> str | None:
-    """What no other start of a machine has: its number, and what its processors are; None where nothing says so."""
+    """Return a text that identifies this boot of the machine: its boot id and its processors; None if unknown."""
     try:
         number = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         processors = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

@@ -1,7 +1,7 @@
-"""What is linked into this process, and the runtime's own code (`native/*.ll`).
+"""Linking into this process, and the runtime's own code (`native/*.ll`).
 
-The runtime's own code is compiled once for a processor and kept on disk, and `elf.py` links what it can, so that LLVM,
-which takes megabytes and a tenth of a second, is loaded where something is compiled, or linked by its ORC.
+The runtime's own code is compiled once per processor and cached on disk, and `elf.py` links whatever it can, so that
+LLVM, which takes megabytes and a tenth of a second, is only loaded to compile something or to link with ORC.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def host_features() -> frozenset[str]:
 
 
 def host_triple() -> str:
-    """What this process runs on, as LLVM names it."""
+    """Return LLVM's triple of this process."""
     return host().triple
 
 
@@ -63,17 +63,17 @@ def native_text(*names: str) -> str:
 
 
 def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
-    """Compile LLVM text; what keeps its code in memory, and the addresses of `symbols`."""
+    """Compile LLVM text; return an object that keeps the code in memory, and the addresses of `symbols`."""
     return link([_compiled(text)], {}, symbols)
 
 
 def link_native(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
-    """As `link_text`, of `native_text(*files)`, which is compiled once for a processor."""
+    """Like `link_text` for `native_text(*files)`, which is compiled once per processor."""
     return link([_native_object(files)], {}, symbols)
 
 
 def _link_alone(files: Sequence[str], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
-    """As `link_native`, with the C library's own memory."""
+    """Like `link_native`, with the C library's allocation functions."""
     return _link([_native_object(files)], {}, symbols)
 
 
@@ -102,7 +102,8 @@ def _compiled(text: str) -> bytes:
 
 
 def link(parts: Sequence[bytes], imports: Mapping[str, int], symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
-    """Link objects, with `imports` by their addresses; what keeps them in memory, and the addresses of `symbols`.
+    """Link objects, with `imports` by address; return an object that keeps them in memory, and the addresses of
+    `symbols`.
 
     Raises `LoadError`.
     """

@@ -1,8 +1,8 @@
-"""What an executable knows about its functions: plain data, written as JSON.
+"""Metadata of an executable's functions: plain data, stored as JSON.
 
 A dimension is an integer, `("var", name)`, or `(op, a, b)` with op among + - * // % min max < <= == != and `truncdiv`,
 in 64-bit arithmetic; // and % round down, truncdiv towards zero, and a comparison is 1 or 0. `("select", c, a, b)` is a
-where c is not 0, else b. Struct info as JSON:
+if c is not 0, else b. Struct info as JSON:
 
     {"kind": "tensor", "shape": [dim, …] | null, "ndim": int (-1: unknown), "dtype": "float32" | null}
     {"kind": "shape",  "values": [dim, …] | null, "ndim": int}
@@ -47,11 +47,11 @@ _ACCESS = ("read", "write", "readwrite")
 
 
 class MetadataError(TiraxError, ValueError):
-    """Metadata that does not follow the format of this module."""
+    """Metadata violates the format of this module."""
 
 
 def dim_from_json(data: Any) -> Dim:
-    """Checked and immutable form of a dimension. Raises `MetadataError`."""
+    """Return a checked and immutable dimension. Raises `MetadataError`."""
     match data:
         case bool():
             pass
@@ -74,7 +74,7 @@ def dim_vars(dim: Dim) -> set[str]:
 
 
 def dim_text(dim: Dim, parent: int = 0) -> str:
-    """Return a dimension as a person writes it: `n * 4 + 1`."""
+    """Return a dimension as readable text: `n * 4 + 1`."""
     if isinstance(dim, int):
         return str(dim)
     op, *rest = dim
@@ -88,9 +88,9 @@ def dim_text(dim: Dim, parent: int = 0) -> str:
 
 
 def dim_value(dim: Dim, env: dict[str, int]) -> int | None:
-    """Return the value of a dimension, None where a variable is unbound.
+    """Return the value of a dimension, or None if a variable is unbound.
 
-    Raises `ZeroDivisionError`, and `OverflowError` where a step leaves 64 bits.
+    Raises `ZeroDivisionError`, and `OverflowError` if an intermediate result exceeds 64 bits.
     """
     if isinstance(dim, int):
         return dim
@@ -112,9 +112,9 @@ def _check_dtype(name: str) -> None:
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor; `shape` None where only `ndim` is known (-1: not even that), `dtype` None where it is unknown.
+    """A tensor; `shape` is None if only `ndim` is known (-1: unknown, too), `dtype` is None if it is unknown.
 
-    `ndim` follows from `shape` where there is one. Raises `MetadataError` for an unknown dtype.
+    `ndim` defaults to the rank of `shape`. Raises `MetadataError` for an unknown dtype.
     """
 
     shape: tuple[Dim, ...] | None = None
@@ -128,7 +128,7 @@ class TensorInfo:
             object.__setattr__(self, "ndim", len(self.shape))
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         shape = None if self.shape is None else list(self.shape)
         return {"kind": "tensor", "shape": shape, "ndim": self.ndim, "dtype": self.dtype}
 
@@ -149,7 +149,7 @@ class ShapeInfo:
             object.__setattr__(self, "ndim", len(self.values))
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         return {"kind": "shape", "values": None if self.values is None else list(self.values), "ndim": self.ndim}
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ class PrimInfo:
         _check_dtype(self.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         return {"kind": "prim", "dtype": self.dtype, "value": self.value}
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class TupleInfo:
     fields: tuple[Info, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         return {"kind": "tuple", "fields": [each.to_json() for each in self.fields]}
 
     def __str__(self) -> str:
@@ -190,12 +190,12 @@ class TupleInfo:
 
 @dataclass(frozen=True)
 class ObjectInfo:
-    """Any Python object; `kind` "callable" for something that can be called."""
+    """Any Python object; `kind` is "callable" if it must be callable."""
 
     kind: str = "object"
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         return {"kind": self.kind}
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ def _dims(data: Any) -> tuple[Dim, ...] | None:
 
 
 def _rank(data: Mapping[str, Any]) -> int:
-    """Return the number of dimensions, -1 where it is unknown."""
+    """Return the number of dimensions, or -1 if it is unknown."""
     rank = data.get("ndim", -1)
     if type(rank) is not int or not -1 <= rank <= INT64_MAX:
         raise MetadataError("a wrong number of dimensions", expected="an integer from -1", found=brief(rank))
@@ -234,7 +234,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Info]] = {
 
 
 def info_from_json(data: Any) -> Info:
-    """Struct info from its JSON form. Raises `MetadataError`."""
+    """Return struct info from its JSON form. Raises `MetadataError`."""
     try:
         return _READERS[data["kind"]](data)
     except (KeyError, TypeError, ValueError) as error:
@@ -245,19 +245,19 @@ def info_from_json(data: Any) -> Info:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter; `access` says whether the function reads, writes or does both to the memory of a tensor."""
+    """A parameter; `access` tells whether the function reads, writes, or reads and writes the memory of a tensor."""
 
     name: str
     info: Info
     access: str = "read"
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         return {"name": self.name, "info": self.info.to_json(), "access": self.access}
 
 
 Bound = tuple[str, int | None, int | None]
-"""A symbolic variable's name, its least and its greatest value."""
+"""A symbolic variable's name, minimum and maximum."""
 
 
 def _bound(name: Any, low: Any, high: Any) -> Bound:
@@ -268,10 +268,10 @@ def _bound(name: Any, low: Any, high: Any) -> Bound:
 
 @dataclass(frozen=True)
 class FunctionInfo:
-    """A function as its callers see it. `symbol` is the entry point in the object (`entry_<name>` by default).
+    """A function as seen by its callers. `symbol` is the entry point in the object (`entry_<name>` by default).
 
-    `bounds`: the least and the greatest value of symbolic variables, None for no such bound. `alias` is the name by
-    which it is found, too, where it has one: its `global_symbol`.
+    `bounds` are the minimum and maximum of symbolic variables, None for no bound. `alias` is a second name for lookup,
+    its `global_symbol`, if it has one.
     """
 
     name: str
@@ -290,7 +290,7 @@ class FunctionInfo:
         return f"{self.name}({', '.join(f'{p.name}: {p.info}' for p in self.params)})"
 
     def to_json(self) -> dict[str, Any]:
-        """See the head of this module."""
+        """Return the JSON form; see the head of this module."""
         params = [p.to_json() for p in self.params]
         more: dict[str, Any] = {"bounds": [list(bound) for bound in self.bounds]} if self.bounds else {}
         if self.alias:

@@ -17,7 +17,7 @@ from .timing import Evaluator
 
 
 class Unpicklable:
-    """What holds native code: it is no data that can be copied, and a copy of it is itself."""
+    """Base of holders of native code: they cannot be pickled, and copying returns the object itself."""
 
     def __copy__(self) -> Self:
         return self
@@ -30,7 +30,7 @@ class Unpicklable:
 
 
 class Functions(Unpicklable):
-    """Native functions by name; subclasses make them."""
+    """Native functions by name; subclasses create them."""
 
     def __init__(self, functions: Mapping[str, FunctionInfo], callables: Mapping[str, Callable[..., Any]]):
         self.functions = functions
@@ -42,31 +42,31 @@ class Functions(Unpicklable):
         return list(self._callables)
 
     def replace(self, function: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
-        """Let `function(name, old)` stand for each function."""
+        """Replace each function by `function(name, old)`."""
         self._callables = {name: function(name, old) for name, old in self._callables.items()}
 
     def __contains__(self, name: object) -> bool:
         return name in self._callables or any(name == info.alias for info in self.functions.values() if info.alias)
 
     def info(self, name: str) -> FunctionInfo:
-        """What is known of a function, found by its name or its alias. Raises `NameLookupError` with a suggestion."""
+        """Return the metadata of a function, by its name or its alias. Raises `NameLookupError` with a suggestion."""
         info = self.functions.get(name) or next((f for f in self.functions.values() if f.alias == name != ""), None)
         if info is None:
             raise unknown_name("function", name, self._callables)
         return info
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by its name or its alias. Raises `NameLookupError` with a suggestion."""
+        """Return a function by its name or its alias. Raises `NameLookupError` with a suggestion."""
         function = self._callables.get(name)
         return self._callables[self.info(name).name] if function is None else function
 
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
-        """`self[name]`; `query_imports` is accepted for TVM's sake."""
+        """Return `self[name]`; `query_imports` is accepted for compatibility with TVM."""
         return self[name]
 
     def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
-        """Return a callable that measures calls of a function with its arguments; further arguments are
-        `timing.Evaluator`'s.
+        """Return a callable that times calls of a function with its arguments; other options are those of
+        `timing.Evaluator`.
 
         Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
         """
@@ -76,7 +76,7 @@ class Functions(Unpicklable):
 
 
 class Module(Functions):
-    """Loaded functions; a call costs no Python. Each keeps the code alive, so it may outlive the module."""
+    """Loaded functions; a call runs no Python code. Each keeps the code alive, so it may outlive the module."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class Module(Functions):
         imports: Mapping[str, int] | None = None,
         rows: np.ndarray | None = None,
     ):
-        """`imports` are symbols to link with, by address, before those of the runtime; `rows` are those of the sites of
-        code that says what runs.
+        """`imports` are symbols to link with, by address, which take precedence over those of the runtime; `rows` are
+        the profiling rows of instrumented code.
 
         Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`.
         """

@@ -1,7 +1,7 @@
-"""`NDArray`: numpy's array under TVM's names, exchanged without copying with everything that speaks DLPack.
+"""`NDArray`: numpy's array under TVM's names, exchanged without copying through DLPack.
 
-It is a subclass of `numpy.ndarray` without fields or hooks of its own. So native code reads its fields as it reads
-numpy's, makes one for a result as cheaply as numpy does, and every numpy function takes it as it is.
+It is a subclass of `numpy.ndarray` without fields or hooks of its own. So native code reads its fields like numpy's,
+results are created as cheaply as numpy's, and every numpy function accepts it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
 from .errors import ArgumentError, DeviceError, DTypeError, ShapeError
 
 ALIGNMENT = 64
-"""Bytes that the data of arrays made here is aligned to: a cache line, the widest vector."""
+"""Alignment in bytes of the data of arrays created here: a cache line, the widest vector."""
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 class ViewError(ArgumentError, ValueError):
-    """A view that does not lie within the array it is of."""
+    """A view does not lie within its array."""
 
 
 class NDArray(np.ndarray):
-    """An array on a device; made by `array`, `empty`, `from_dlpack` and by compiled functions."""
+    """An array on a device; created by `array`, `empty`, `from_dlpack` and by compiled functions."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class NDArray(np.ndarray):
 
     @property
     def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
-        """Where the data lies: always the CPU."""
+        """The device of the data: always the CPU."""
         return CPU
 
     ctx = device
@@ -51,20 +51,21 @@ class NDArray(np.ndarray):
     def copyto(self, target: NDArray | Device) -> NDArray:
         """Copy into `target` (an array of the same shape and dtype), or into a new array on the device `target`.
 
-        Returns the array copied to. Raises `ShapeError`, `DTypeError`, `DeviceError`.
+        Returns the target array. Raises `ShapeError`, `DTypeError`, `DeviceError`.
         """
         return array(self, target) if isinstance(target, Device) else copy_into(target, self)
 
     def copyfrom(self, source: Any) -> NDArray:
-        """Copy `source` (an array or nested lists) into this array; returns it. Raises `ShapeError`, `DTypeError`."""
+        """Copy `source` (an array or nested lists) into this array and return it. Raises `ShapeError`, `DTypeError`."""
         if hasattr(source, "__dlpack__"):
             return copy_into(self, as_ndarray(source))
         return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
 
     def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
-        """Return an array over the same memory: elements of `dtype` (this array's by default), from a byte on.
+        """Return an array over the same memory, with elements of `dtype` (this array's by default), from a byte offset
+        on.
 
-        Raises `ViewError` where that is more than this array has, and for arrays that are not contiguous.
+        Raises `ViewError` if the view exceeds this array, and for arrays that are not contiguous.
         """
         if not self.flags.c_contiguous:
             raise ViewError("a view is of contiguous memory", hint="copy the array first")
@@ -84,7 +85,7 @@ class NDArray(np.ndarray):
         return self.__dlpack__()
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over the same memory, also for bfloat16, which numpy itself does not export."""
+        """Return a DLPack capsule over the same memory, also for bfloat16, which numpy itself does not export."""
         if self.dtype != _BFLOAT16:
             return super().__dlpack__(**options)
         capsule = np.asarray(self).view(np.uint16).__dlpack__(**options)
@@ -93,7 +94,7 @@ class NDArray(np.ndarray):
 
 
 class ShapeTuple(tuple[int, ...]):
-    """A shape as a value: a tuple of integers, which is equal to a list of the same."""
+    """A shape as a value: a tuple of integers that also equals a list of the same integers."""
 
     __slots__ = ()
 
@@ -104,7 +105,7 @@ class ShapeTuple(tuple[int, ...]):
 
 
 def copy_into(target: Any, source: np.ndarray) -> Any:
-    """Copy `source` into `target`, of the same shape and dtype; returns `target`."""
+    """Copy `source` into `target`, of the same shape and dtype, and return `target`."""
     if target.shape != source.shape:
         raise ShapeError("cannot copy between arrays of different shapes", expected=target.shape, found=source.shape)
     if target.dtype != source.dtype:
@@ -117,9 +118,9 @@ def copy_into(target: Any, source: np.ndarray) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = CPU, *, zeros: bool = False) -> NDArray:
-    """Return a new C-contiguous array, its data aligned to `ALIGNMENT` and not initialised.
+    """Return a new C-contiguous array, its data aligned to `ALIGNMENT` and not initialized.
 
-    With `zeros` it is of zeros, for which the system has memory ready only when something is written.
+    With `zeros` it is zero-filled, lazily by the system.
 
     Raises `ShapeError` for a negative extent, `DTypeError`, `DeviceError`.
     """
@@ -134,9 +135,9 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = C
 
 
 def empty_together(kinds: Iterable[tuple[Sequence[int], Any]]) -> list[NDArray]:
-    """As `empty`, an array of each shape and dtype, one behind the other in one piece of memory.
+    """Return an uninitialized array for each shape and dtype, like `empty`, all in one block of memory.
 
-    The piece is freed with the last of them. Where it is large the system has large pages for it.
+    The block is freed with the last of them. Large blocks use huge pages if the system supports them.
     """
     known = [(tuple(int(extent) for extent in shape), to_dtype(dtype)) for shape, dtype in kinds]
     sizes = [dtype.itemsize * math.prod(shape) for shape, dtype in known]
@@ -154,8 +155,8 @@ def _first_aligned(raw: np.ndarray) -> int:
 def array(source: Any, device: Device = CPU, dtype: Any = None) -> NDArray:
     """Return a new array with a copy of `source`: an array of any kind, a number, or nested lists of numbers.
 
-    Python numbers get numpy's dtypes (float64, int64), as with TVM; `dtype` converts. Raises `DTypeError`,
-    `DeviceError`, and `ArgumentError` for what is no array.
+    Python numbers get numpy's dtypes (float64, int64), as in TVM; `dtype` converts. Raises `DTypeError`, `DeviceError`,
+    and `ArgumentError` if `source` is not an array.
     """
     require_cpu(device)
     data = np.asarray(source if isinstance(source, np.ndarray) else _as_array(source))
@@ -174,18 +175,18 @@ def _as_array(source: Any) -> np.ndarray:
 
 
 def from_dlpack(source: Any) -> NDArray:
-    """Return an array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`), no
-    copy.
+    """Return an array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`),
+    without a copy.
 
-    Strides are kept as they are: a compiled function copies an input that is not contiguous. A read-only source gives
-    a read-only array, and so does a tensor of PyTorch whose memory has the negatives of its elements: a copy. Raises
-    `DeviceError` (other device), `DTypeError` (byte-swapped or unknown), `ArgumentError`.
+    Strides are kept: a compiled function copies an input that is not contiguous. A read-only source gives a read-only
+    array, and so does a PyTorch tensor with the negative bit set, which is copied. Raises `DeviceError` (other device),
+    `DTypeError` (byte-swapped or unknown), `ArgumentError`.
     """
     return as_ndarray(source).view(NDArray)
 
 
 def as_ndarray(source: Any) -> np.ndarray:
-    """`source` as a numpy array over the same memory; what `from_dlpack` raises is raised here."""
+    """Return `source` as a numpy array over the same memory. Raises like `from_dlpack`."""
     if isinstance(source, (np.ndarray, np.generic)):
         return _checked(np.asanyarray(source))
     if not hasattr(type(source), "__dlpack__"):
@@ -203,7 +204,7 @@ def as_ndarray(source: Any) -> np.ndarray:
 
 
 def _of_tensor(tensor: Any) -> np.ndarray:
-    """Return a tensor of PyTorch; a read-only copy of one whose memory has the negatives of its elements."""
+    """Return a PyTorch tensor as an array; a read-only copy if its negative bit is set."""
     plain = torch_tensors.resolved(tensor)
     data = _checked(_import(plain, is_sound=plain.dtype.itemsize != 2))
     if plain is not tensor:
@@ -223,7 +224,7 @@ def _checked(data: np.ndarray) -> np.ndarray:
 
 
 def _import(source: Any, is_sound: bool = False) -> np.ndarray:
-    """numpy's own import, with bfloat16 as a view of uint16; with `is_sound` the capsule is not checked."""
+    """Import through numpy, with bfloat16 as a view of uint16; with `is_sound` the capsule is not checked."""
     try:
         if is_sound:
             return np.from_dlpack(source)

@@ -1,6 +1,6 @@
 """Parameters by name in TVM's binary format: `save_param_dict`, `load_param_dict`.
 
-All numbers are little endian. A list is its magic number, 8 zero bytes, the count of names and each name behind its
+All numbers are little endian. A list is its magic number, 8 zero bytes, the count of names and each name after its
 length, the count of arrays and each array. An array is its magic number, 8 zero bytes, the device (type and number,
 int32), the rank (int32), the data type (code and bits in a byte each, lanes in two), the extents (int64), the bytes of
 the elements (int64) and the elements.
@@ -29,15 +29,15 @@ _NAMES = (
     *("float16", "float32", "float64", "bfloat16"),
 )
 _HEAD = struct.Struct("<QQiiiBBH")
-"""Of an array, up to its data type."""
+"""The header of an array, up to its data type."""
 
 
 class ParametersError(TiraxError, ValueError):
-    """Bytes that are no parameters, or are damaged."""
+    """The data is not in the format of parameters, or damaged."""
 
 
 def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the code and bits of a data type; a truth value is an unsigned integer of one bit."""
+    """Return the code and bits of a data type; a bool is an unsigned integer of one bit."""
     name = dtype.name
     if name == "bool":
         return 1, 1
@@ -50,7 +50,7 @@ _DTYPES = {_code(DTYPES[name]): DTYPES[name] for name in _NAMES}
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
-    """Arrays by name as bytes. Raises `DTypeError` for elements that the format has no code for."""
+    """Serialize arrays by name. Raises `DTypeError` for elements that the format does not support."""
     out = bytearray(struct.pack("<QQQ", _LIST, 0, len(params)))
     for name in params:
         text = str(name).encode()
@@ -66,12 +66,14 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write arrays by name into a file, which is whole or not there."""
+    """Write arrays by name to a file, atomically."""
     write_atomically(path, [bytes(save_param_dict(params))])
 
 
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, NDArray]:
-    """What `save_param_dict` wrote, of TVM too. Raises `ParametersError` for other and damaged bytes."""
+    """Deserialize the output of `save_param_dict`, also of TVM's. Raises `ParametersError` for other or damaged
+    bytes.
+    """
     reader = _Reader(memoryview(param_bytes))
     magic, _ = reader.numbers("<QQ")
     if magic != _LIST:
@@ -87,12 +89,12 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, NDArray]:
-    """Return the arrays in a file. Raises `FileError`, an `OSError`, and as `load_param_dict`."""
+    """Return the arrays in a file. Raises `FileError`, an `OSError`, and like `load_param_dict`."""
     return load_param_dict(mapped_file(path))
 
 
 class _Reader:
-    """Takes one after the other from bytes that may be cut off, or lie about how much follows."""
+    """Reads items from bytes that may be truncated, or have wrong sizes."""
 
     def __init__(self, data: memoryview):
         self._data = data
@@ -100,29 +102,29 @@ class _Reader:
 
     @property
     def rest(self) -> int:
-        """The bytes that are left."""
+        """The number of remaining bytes."""
         return len(self._data) - self._at
 
     def bytes(self, size: int) -> memoryview:
-        """So many bytes."""
+        """Read `size` bytes."""
         if not 0 <= size <= self.rest:
             raise ParametersError("the parameters are damaged", expected=f"{size} bytes", found=self.rest)
         self._at += size
         return self._data[self._at - size : self._at]
 
     def numbers(self, format: str) -> tuple[Any, ...]:
-        """Numbers as `struct` unpacks them."""
+        """Read numbers by a `struct` format."""
         return struct.unpack(format, self.bytes(struct.calcsize(format)))
 
     def count(self, least: int) -> int:
-        """How many items follow, each of `least` bytes or more."""
+        """Read the number of items that follow, each of at least `least` bytes."""
         (number,) = self.numbers("<Q")
         if number * least > self.rest:
             raise ParametersError("the parameters are damaged: there are not as many bytes as they need", found=number)
         return number
 
     def text(self) -> str:
-        """Return a name."""
+        """Read a name."""
         (size,) = self.numbers("<Q")
         try:
             return bytes(self.bytes(size)).decode()
@@ -130,7 +132,7 @@ class _Reader:
             raise ParametersError("the parameters are damaged: a name is no text") from None
 
     def array(self) -> NDArray:
-        """Return an array of its own memory."""
+        """Read an array with memory of its own."""
         magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack(self.bytes(_HEAD.size))
         dtype = _DTYPES.get((code, bits))
         if magic != _ARRAY or not 0 <= rank <= MOST_RANK or dtype is None or lanes != 1:

@@ -1,6 +1,7 @@
-"""The seed and the offsets of programs that draw random numbers and have neither as an argument.
+"""The seed and the offsets of programs that draw random numbers and take neither as an argument.
 
-There is one state a process. It begins with a seed of the system's; each call of such a program takes `OFFSETS` of it.
+There is one state per process. It starts with a seed from the system; each call of such a program takes `OFFSETS`
+offsets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .ndarray import NDArray, array
 from .registry import register_func
 
 OFFSETS = 1 << 16
-"""How many offsets a call takes: as many operators of a function can draw."""
+"""Number of offsets per call: as many random operators as a function can have."""
 _LARGEST = (1 << 63) - 1
 
 
@@ -29,7 +30,7 @@ class _State:
             self._next = (seed, 0)
 
     def take(self) -> tuple[int, int]:
-        """Return the seed, and the first of the offsets that are the caller's from here on."""
+        """Return the seed, and the first of the offsets reserved for the caller."""
         with self._lock:
             seed, offset = self._next
             self._next = (seed, (offset + OFFSETS) & _LARGEST)
@@ -40,9 +41,9 @@ _state = _State()
 
 
 def manual_seed(seed: int) -> None:
-    """Start the state again with `seed`, an int64: from here on calls draw the same numbers, in their order.
+    """Restart the state with `seed`, an int64: from here on calls draw the same sequence of numbers.
 
-    It is the state of all programs and threads of the process. Raises `ArgumentError` for what is no int64.
+    The state is shared by all programs and threads of the process. Raises `ArgumentError` if `seed` is not an int64.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not -_LARGEST - 1 <= seed <= _LARGEST:
         raise ArgumentError("a seed is an integer of 64 bits", expected="an int", found=repr(seed))

@@ -1,20 +1,19 @@
-"""Memory for large results and arenas: what was freed is kept for the next one of about its size.
+"""A memory pool for large results and arenas: freed blocks are kept for the next request of similar size.
 
-A large array that is new to the process costs more than many a kernel: the system has to find its pages and to clear
-them. So native code takes memory for results from 256 KiB on, and for arenas, from a pool, and gives it back when the
-last array over it is gone: the array's base is a capsule that owns the block, so that views keep it alive. Smaller
-results are allocated by numpy, as ever.
+A large array in new memory costs more than many kernels: the system has to map and clear its pages. So native code
+takes memory for results from 256 KiB on, and for arenas, from a pool, and returns it when the last array over it is
+gone: the array's base is a capsule that owns the block, so that views keep it alive. Smaller results are allocated by
+numpy.
 
     void* tirax_take(i64 size)       at least `size` bytes, aligned to 64, not cleared; null where there is none
     void tirax_give(void* memory)    what was taken; null is nothing
     PyObject* tirax_new_result(PyArray_Descr* stolen, i32 nd, i64* dims, i64 size)
                                      an NDArray of `size` bytes over such memory; null with an exception set
 
-A block is taken again for a size that fills at least four fifths of it; the smallest that fits is. What is kept is at
-most `set_held_memory`'s, else the environment's TIRAX_POOL_MIB (0: nothing), else 256 MiB; beyond that the block that
-was freed longest ago goes first. Blocks from 4 MiB on lie in huge pages where the system has them. Everything here runs
-with the GIL held, which is the lock; a child of fork has a pool of its own, a copy. The code:
-`native/result_pool.ll`.
+A block is reused for a size that fills at least four fifths of it (best fit). The pool holds at most the limit of
+`set_held_memory`, else the environment's TIRAX_POOL_MIB (0: nothing), else 256 MiB; beyond that the least recently
+freed block is released first. Blocks from 4 MiB on use huge pages if the system has them. Everything here runs with the
+GIL held, which serves as the lock; a child of fork has its own copy of the pool. The code is `native/result_pool.ll`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ TAKE, GIVE, NEW_RESULT = "tirax_take", "tirax_give", "tirax_new_result"
 SYMBOLS = (TAKE, GIVE, NEW_RESULT)
 """The functions that compiled objects call."""
 LARGE = 1 << 18
-"""Bytes from which a result lies in the pool's memory."""
+"""Bytes from which a result uses the pool's memory."""
 
 _ENVIRONMENT = "TIRAX_POOL_MIB"
 _DEFAULT_LIMIT = 256 << 20
@@ -41,18 +40,18 @@ _MOST = 1 << 62
 
 
 class PoolSizeError(TiraxError, ValueError):
-    """An amount of memory that cannot be."""
+    """An invalid amount of memory."""
 
 
 def held_memory() -> int:
-    """How many bytes are kept for the next results at the moment."""
+    """Return the number of bytes currently held for later results."""
     return _pool().held()
 
 
 def set_held_memory(limit: int | None) -> None:
-    """Keep at most `limit` bytes from now on; None: what the environment says.
+    """Hold at most `limit` bytes from now on; None: the environment's default.
 
-    Raises `ArgumentError` where it is no integer, `PoolSizeError` where it is negative or beyond all measure.
+    Raises `ArgumentError` if it is not an integer, `PoolSizeError` if it is negative or absurdly large.
     """
     if limit is None:
         limit = default_limit()
@@ -64,7 +63,7 @@ def set_held_memory(limit: int | None) -> None:
 
 
 def release_memory() -> None:
-    """Return everything that is kept to the system, and what malloc has kept; what arrays use stays."""
+    """Return all held memory to the system, including malloc's free memory; memory of live arrays stays."""
     _pool().release()
     trim = _malloc_trim()
     if trim is not None:
@@ -73,7 +72,7 @@ def release_memory() -> None:
 
 @functools.cache
 def _malloc_trim() -> Any:
-    """glibc's function that returns free pages between those in use; None where there is none."""
+    """Return glibc's function that releases free pages; None if there is none."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
@@ -83,7 +82,7 @@ def addresses() -> dict[str, int]:
 
 
 def default_limit() -> int:
-    """How many bytes are kept by the environment, else 256 MiB. Raises `PoolSizeError` for what is no number."""
+    """Return the limit in bytes from the environment, else 256 MiB. Raises `PoolSizeError` if it is not a number."""
     value = os.environ.get(_ENVIRONMENT, "").strip()
     if not value:
         return _DEFAULT_LIMIT
@@ -102,7 +101,7 @@ def _files(system: str) -> tuple[str, ...]:
 
 
 class _Pool:
-    """The compiled pool. It is never unloaded: arrays that outlive everything else are freed by it."""
+    """The compiled pool. It is never unloaded: it frees arrays that outlive everything else."""
 
     def __init__(self) -> None:
         controls = ("pool_bind", "pool_held", "pool_set_limit", "pool_release")

@@ -1,8 +1,8 @@
 """Weights in files of the safetensors format (its README, section "Format"), mapped into memory.
 
 A file is 8 bytes with the length of a header (little endian), the header, which is a JSON object of name -> dtype,
-shape and byte range, and the bytes of all tensors. The package of that name copies what it reads; here arrays are views
-on the mapped file, so that weights of many gigabytes cost no memory until somebody reads them.
+shape and byte range, and the bytes of all tensors. The safetensors package copies what it reads; here arrays are views
+on the mapped file, so that many gigabytes of weights take no memory until they are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .container import write_atomically
 from .dtypes import to_dtype
 
 _MOST_HEADER = 100_000_000
-"""Bytes; what the format allows."""
+"""Maximum size of the header in bytes, by the format."""
 
 _NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
@@ -35,14 +35,14 @@ _CODES = {name: code for code, name in _NAMES.items()}
 
 
 class WeightsError(TiraxError, ValueError):
-    """A file of weights that is damaged, or has a tensor that cannot be read."""
+    """A file of weights is damaged, or has a tensor that cannot be read."""
 
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
     """Return the tensors in a file, as read-only arrays that share the mapped file.
 
-    The file must not be changed as long as one of them is in use: a process that reads what was cut off is ended by
-    the system. Raises `FileError`, an `OSError`, for what is no file, and `WeightsError` for what is no such file.
+    The file must not be changed while one of them is in use: reading a truncated part kills the process. Raises
+    `FileError`, an `OSError`, if the file cannot be opened, and `WeightsError` if it has another format.
     """
     name = brief(os.fspath(path))
     data = mapped_file(path)
@@ -58,7 +58,7 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class _Tensor:
-    """What a header says of a tensor; its bytes are counted from the end of the header."""
+    """The header's entry for a tensor; byte offsets count from the end of the header."""
 
     key: str
     dtype: np.dtype[Any]
@@ -100,9 +100,9 @@ def _tensor(name: str, key: str, row: object, size: int) -> _Tensor:
 
 
 def write_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write arrays to a file, which appears whole or not at all. Raises `OSError`, `DTypeError` for other dtypes.
+    """Write arrays to a file, atomically. Raises `OSError`, `DTypeError` for unsupported dtypes.
 
-    Dtypes of many bytes come first, so that all are aligned.
+    Wide dtypes come first, so that all are aligned.
     """
     order = sorted(arrays, key=lambda key: (-arrays[key].dtype.itemsize, key))
     header: dict[str, object] = {}

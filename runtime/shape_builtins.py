@@ -1,6 +1,6 @@
-"""Packed functions that check, take apart and make shapes at run time, and the codes by which they are told what to do.
+"""Packed functions that check, split and build shapes at run time, and the codes that control them.
 
-Shapes that a function knows are kept in a heap, an array of int64. Codes come in pairs with a number.
+The shapes that a function knows are kept in a heap, an array of int64. Each code is followed by a number.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from .registry import register_func
 
 
 class MatchShapeCode(IntEnum):
-    """What is done with an extent, by the number that follows."""
+    """The action for an extent; its operand is the number that follows."""
 
     ASSERT_EQUAL_TO_IMM = 0
-    """It must be the number."""
+    """It must equal the number."""
     STORE_TO_HEAP = 1
-    """It goes into this place of the heap."""
+    """It is stored at this index of the heap."""
     NO_OP = 2
-    """Nothing."""
+    """No action."""
     ASSERT_EQUAL_TO_LOAD = 3
-    """It must be what stands at this place."""
+    """It must equal the value at this index of the heap."""
 
 
 class MakeShapeCode(IntEnum):
-    """Where an extent comes from, by the number that follows."""
+    """The source of an extent; its operand is the number that follows."""
 
     USE_IMM = 0
     """It is the number."""
     LOAD_SHAPE = 1
-    """It stands at this place of the heap."""
+    """It is loaded from this index of the heap."""
 
 
 @register_func("vm.builtin.alloc_shape_heap")
 def alloc_shape_heap(size: int) -> NDArray:
-    """Return a heap of `size` places."""
+    """Return a heap of `size` values."""
     return array(np.zeros(size, np.int64))
 
 
 @register_func("vm.builtin.match_shape")
 def match_shape(x: Any, heap: Any, ndim: int, *codes: Any) -> None:
-    """Match a shape, or that of an array, with `ndim` pairs of a code and a number; then comes a text for errors.
+    """Match a shape, or that of an array, with `ndim` pairs of a code and a number; a text for errors follows.
 
-    Raises `ShapeError` where one of them does not hold.
+    Raises `ShapeError` if one of them fails.
     """
     *pairs, context = codes
     shape = tuple(x.shape) if hasattr(x, "shape") else tuple(x)
@@ -77,19 +77,19 @@ def _match(value: int, heap: Any, code: int, operand: int, what: str) -> None:
 
 @register_func("vm.builtin.make_shape")
 def make_shape(heap: Any, ndim: int, *codes: int) -> ShapeTuple:
-    """Return the shape of `ndim` extents, a code and a number each."""
+    """Return the shape of `ndim` extents, given by a code and a number each."""
     return ShapeTuple([make_prim_value(heap, *codes[2 * i : 2 * i + 2]) for i in range(ndim)])
 
 
 @register_func("vm.builtin.make_prim_value")
 def make_prim_value(heap: Any, code: int, operand: int) -> int:
-    """Return the number that a code and its number say."""
+    """Return the number given by a code and its operand."""
     return operand if code == MakeShapeCode.USE_IMM else int(heap[operand])
 
 
 @register_func("vm.builtin.check_tensor_info")
 def check_tensor_info(x: Any, ndim: int, dtype: Any, context: str) -> None:
-    """Whether a value is an array of this rank and dtype; -1 and a dtype that is void are any.
+    """Check that a value is an array of this rank and dtype; -1 and a void dtype accept any.
 
     Raises `ArgumentError`, `ShapeError` and `DTypeError`.
     """
@@ -103,7 +103,7 @@ def check_tensor_info(x: Any, ndim: int, dtype: Any, context: str) -> None:
 
 @register_func("vm.builtin.check_shape_info")
 def check_shape_info(x: Any, ndim: int, context: str) -> None:
-    """Whether a value is a shape of this rank; -1 is any. Raises `ArgumentError` and `ShapeError`."""
+    """Check that a value is a shape of this rank; -1 accepts any. Raises `ArgumentError` and `ShapeError`."""
     if not isinstance(x, tuple):
         raise ArgumentError(f"{context}no shape", expected="a shape", found=type(x).__name__)
     if ndim not in (-1, len(x)):
@@ -112,7 +112,7 @@ def check_shape_info(x: Any, ndim: int, context: str) -> None:
 
 @register_func("vm.builtin.check_prim_value_info")
 def check_prim_value_info(x: Any, dtype: Any, context: str) -> None:
-    """Whether a value is a number of this kind. Raises `ArgumentError`."""
+    """Check that a value is a number of this dtype's kind. Raises `ArgumentError`."""
     kinds = float | np.floating if to_dtype(dtype).kind == "f" else int | np.integer | bool | np.bool_
     if not isinstance(x, kinds):
         raise ArgumentError(f"{context}no number", expected=str(dtype), found=type(x).__name__)
@@ -120,7 +120,7 @@ def check_prim_value_info(x: Any, dtype: Any, context: str) -> None:
 
 @register_func("vm.builtin.check_tuple_info")
 def check_tuple_info(x: Any, size: int, context: str) -> None:
-    """Whether a value is a tuple of `size` fields. Raises `ArgumentError`."""
+    """Check that a value is a tuple of `size` fields. Raises `ArgumentError`."""
     if not isinstance(x, Sequence) or len(x) != size:
         found = f"{len(x)} fields" if isinstance(x, Sequence) else type(x).__name__
         raise ArgumentError(f"{context}no such tuple", expected=f"a tuple of {size}", found=found)
@@ -128,7 +128,7 @@ def check_tuple_info(x: Any, size: int, context: str) -> None:
 
 @register_func("vm.builtin.check_func_info")
 def check_func_info(x: Any, context: str) -> None:
-    """Whether a value is a function. Raises `ArgumentError`."""
+    """Check that a value is a function. Raises `ArgumentError`."""
     if not callable(x):
         raise ArgumentError(f"{context}no function", expected="a function", found=type(x).__name__)
 

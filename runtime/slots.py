@@ -1,6 +1,6 @@
-"""The slots that an executable has of its own, behind the fixed ones of `abi.Slot`.
+"""The slots of an executable, after the fixed ones of `abi.Slot`.
 
-A slot is plain data, `(kind, payload)`; `resolve` turns it into what native code finds in the table:
+A slot is plain data, `(kind, payload)`; `resolve` converts it to the table entry that native code reads:
 
     ("constant", i)           data pointer of constant i
     ("constant_object", i)    constant i as a read-only NDArray
@@ -57,7 +57,7 @@ _FAILURES: dict[str, type[TiraxError]] = {
 
 @dataclass(frozen=True)
 class SlotContext:
-    """What slots may refer to."""
+    """The objects that slots may refer to."""
 
     functions: Mapping[str, FunctionInfo]
     constants: Sequence[np.ndarray]
@@ -66,7 +66,7 @@ class SlotContext:
 
 
 def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int], list[object]]:
-    """Return the addresses for the table, and the objects that must live as long as they are used.
+    """Return the addresses for the table, and the objects that must be kept alive as long as they are used.
 
     Raises `NameLookupError` for packed functions that are not registered (all at once), `MetadataError`.
     """
@@ -158,5 +158,5 @@ _RESOLVERS: dict[str, Callable[[SlotContext, Any], Any]] = {
 }
 
 _DATA = frozenset(("constant", "rows"))
-"""The kinds of which the table has a pointer to data."""
+"""The kinds whose table entry is a data pointer."""
 SLOT_KINDS = frozenset(_RESOLVERS)

@@ -1,8 +1,8 @@
-"""How much stack a thread has left: what calls itself, or Python, asks before it does.
+"""A check for remaining stack space, made before recursive calls and calls of Python.
 
-`i32 tirax_has_stack()` is 0 where less than 256 KiB are left, or less than half of a smaller stack: kernels and what
-tells of the error need some. Python's own limit of recursion counts levels, which are of any size. Where threads do
-not know their stacks (not Linux) there is always some. The code is `native/linux_stack.ll`.
+`i32 tirax_has_stack()` is 0 if less than 256 KiB are left, or less than half of a smaller stack: kernels and error
+reporting need some. Python's own recursion limit counts levels, which differ in size. If threads do not know their
+stacks (not Linux), the result is always 1. The code is `native/linux_stack.ll`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SYMBOL = "tirax_has_stack"
 
 @functools.cache
 def has_stack_address() -> int:
-    """Return the address of `tirax_has_stack`, which is compiled at the first call, and never unloaded."""
+    """Return the address of `tirax_has_stack`, compiled at the first call and never unloaded."""
     tracker, addresses = link_native([_file(sys.platform)], (SYMBOL, "stack_set_main"))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(addresses["stack_set_main"])(*_main_stack())
@@ -36,7 +36,7 @@ def _file(system: str) -> str:
 
 
 def _main_stack() -> tuple[int, int]:
-    """Where the stack of the main thread begins and ends, which is slow to ask; (0, 0) where that is not known."""
+    """Return the bounds of the main thread's stack, which are slow to determine; (0, 0) if unknown."""
     process, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(128)
     low, size = ctypes.c_size_t(), ctypes.c_size_t()
     main = ctypes.c_size_t(threading.main_thread().ident or 0)

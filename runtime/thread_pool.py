@@ -1,23 +1,22 @@
-"""The threads that parallel loops run on: one pool a process, in native code, without any library.
+"""The thread pool of parallel loops: one per process, in native code, without any library.
 
-A parallel loop calls `tirax_parallel_for(function, context, begin, end, grain, limit)`, which calls
-`function(context, from, to)` on disjoint parts that make up `begin … end` and returns when all are done. The caller
-works, too. Each thread has a share of neighbouring iterations, so that what lies behind each other in memory is read by
-one of them. It takes that part by part (a fetch-and-add each), then what is left of the others', so a thread that the
-system holds back delays nothing but the part it has. There are fewer threads where a part would be smaller than `grain`
-iterations, and one (the caller, by a plain call) where
+A parallel loop calls `tirax_parallel_for(function, context, begin, end, grain, limit)`, which calls `function(context,
+from, to)` on disjoint ranges that cover `begin … end` and returns when all are done. The caller works, too. Each thread
+has a share of adjacent iterations, so that adjacent memory is read by one thread. It takes its share chunk by chunk (a
+fetch-and-add each), then steals what is left of the others', so a descheduled thread delays only its current chunk.
+Fewer threads run if a share would be smaller than `grain` iterations, and only one (the caller, by a plain call) if
 
 - the whole range is not longer than `grain`,
-- threads were held back, so that the caller waited for them longer than they saved of late: for 16 times what was lost
-  and twice as long each time that it happens again, a second at most, so that a busy machine costs little beside one
+- threads were descheduled lately, so that the caller waited for them longer than they saved: for 16 times the loss, and
+  twice as long each time that it happens again, a second at most, so that a busy machine costs little more than one
   thread,
-- the caller is itself inside of a parallel loop, or another Python thread is: the pool belongs to one loop at a time.
+- the caller is itself inside a parallel loop, or another Python thread is: the pool runs one loop at a time.
 
-How many threads: `set_num_threads`, else the environment's TIRAX_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else
-the cores that this process may use. `limit` is the target's `-num-cores`, 0 for none. Workers start with the first loop
-that needs them; idle ones spin for some microseconds, then sleep in the kernel (a futex), and so does a caller that
-waits. After a fork the child begins without workers. Where there is no futex (not Linux on x86-64 or AArch64)
-everything runs on the caller. The code is `native/thread_pool.ll`.
+The number of threads is that of `set_num_threads`, else the environment's TIRAX_NUM_THREADS, TVM_NUM_THREADS or
+OMP_NUM_THREADS, else the number of cores that this process may use. `limit` is the target's `-num-cores`, 0 for none.
+Workers start with the first loop that needs them; idle ones spin for some microseconds, then sleep in the kernel (a
+futex), and so does a waiting caller. After a fork the child starts without workers. Without futexes (not Linux on
+x86-64 or AArch64) everything runs on the caller. The code is `native/thread_pool.ll`.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ _MAX_THREADS = 1024
 
 
 class ThreadCountError(TiraxError, ValueError):
-    """A number of threads that cannot be."""
+    """An invalid number of threads."""
 
 
 def num_threads() -> int:
-    """How many threads a parallel loop may use, the caller's among them."""
+    """Return the maximum number of threads of a parallel loop, including the caller."""
     return _pool().threads()
 
 
 def set_num_threads(count: int | None) -> None:
-    """Let parallel loops use `count` threads from now on; None: what the environment says.
+    """Let parallel loops use `count` threads from now on; None: the environment's default.
 
-    Raises `ArgumentError` where it is no integer, `ThreadCountError` where it is not 1 … 1024.
+    Raises `ArgumentError` if it is not an integer, `ThreadCountError` if it is not in 1 … 1024.
     """
     if count is None:
         count = default_threads()
@@ -67,9 +66,9 @@ def parallel_for_address() -> int:
 
 
 def default_threads() -> int:
-    """Return the number of threads by the environment, else the cores that this process may use.
+    """Return the number of threads set by the environment, else the number of cores that this process may use.
 
-    Raises `ThreadCountError` for a variable that holds no number from 1 to 1024.
+    Raises `ThreadCountError` if a variable is not a number from 1 to 1024.
     """
     for name in _ENVIRONMENT:
         value = os.environ.get(name, "").split(",")[0].strip()
@@ -85,7 +84,7 @@ def _checked(count: int, what: str, found: object = None) -> int:
 
 
 _SYSTEMS = {("linux", "x86_64"): "linux_x86_64", ("linux", "aarch64"): "linux_aarch64"}
-"""What is linked with the pool, by system and machine."""
+"""The native file linked with the pool, by system and machine."""
 
 
 def pool_text(system: str = sys.platform, machine: str = platform.machine()) -> str:

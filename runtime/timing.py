@@ -1,4 +1,4 @@
-"""Measuring how long a call takes."""
+"""Timing of calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import ArgumentError
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Seconds a call, one value for each repeat, and their statistics."""
+    """Seconds per call, one value for each repeat, and their statistics."""
 
     results: tuple[float, ...]
 
@@ -61,9 +61,11 @@ class BenchmarkResult:
 @dataclass(frozen=True)
 class Evaluator:
     """Calls `function` once to warm up, then `repeat` times `number` times; `number` grows until a repeat takes
-    `min_repeat_ms`. A repeat of no measurable time is tried `limit_zero_time_iterations` times. After every
-    `repeats_to_cooldown` repeats it sleeps `cooldown_interval_ms`. Before every repeat it writes `cache_flush_bytes`
-    bytes of other memory.
+    `min_repeat_ms`.
+
+    A repeat without measurable time is retried up to `limit_zero_time_iterations` times. After every
+    `repeats_to_cooldown` repeats it sleeps for `cooldown_interval_ms`. Before every repeat it writes
+    `cache_flush_bytes` bytes of other memory.
     """
 
     function: Callable[..., Any]
@@ -81,7 +83,7 @@ class Evaluator:
                 raise ArgumentError(f"'{name}' is too small", expected="at least 1", found=getattr(self, name))
 
     def __call__(self, *args: Any) -> BenchmarkResult:
-        """Measure `function(*args)`; what it raises is raised here."""
+        """Time `function(*args)`; its exceptions are passed on."""
         self.function(*args)
         number, results = self.number, list[float]()
         for index in range(self.repeat):
@@ -93,7 +95,7 @@ class Evaluator:
         return BenchmarkResult(tuple(results))
 
     def _one_repeat(self, number: int, args: tuple[Any, ...]) -> tuple[int, float]:
-        """How many calls were made in the end, and the seconds of one."""
+        """Return the final number of calls, and the seconds per call."""
         goal = self.min_repeat_ms / 1e3
         for _ in range(self.limit_zero_time_iterations + 1):
             elapsed = self._run(number, args)

@@ -1,7 +1,7 @@
-"""Tensors of PyTorch, whose memory alone does not say what they hold.
+"""PyTorch tensors whose memory alone does not determine their elements.
 
-A tensor can carry a bit by which its elements are the negative ones of its memory, lie in another layout or on another
-device, or have no memory at all. PyTorch is looked for among the modules that are loaded: nothing is imported here.
+A tensor can have a negative bit, by which its elements are the negated values in memory, have another layout, be on
+another device, or have no memory at all. PyTorch is looked up among the loaded modules: nothing is imported here.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from .errors import ArgumentError, DeviceError
 
 
 def is_tensor(source: Any) -> bool:
-    """Return whether `source` is a tensor of PyTorch."""
+    """Return whether `source` is a PyTorch tensor."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(source, getattr(torch, "Tensor", ()))
 
 
 def require_plain(tensor: Any, name: str | None = None) -> None:
-    """Raise `DeviceError` or `ArgumentError` for a tensor, called `name`, whose elements do not lie in memory here."""
+    """Raise `DeviceError` or `ArgumentError` for a tensor, called `name`, whose elements are not in plain CPU
+    memory.
+    """
     torch = sys.modules["torch"]
     place = "" if name is None else f" '{name}'"
     device, kind = tensor.device.type, type(tensor)
@@ -39,6 +41,6 @@ def require_plain(tensor: Any, name: str | None = None) -> None:
 
 
 def resolved(tensor: Any, name: str | None = None) -> Any:
-    """Return the tensor; a copy where memory has the negatives of its elements. Raises as `require_plain`."""
+    """Return the tensor, copied if its negative bit is set. Raises like `require_plain`."""
     require_plain(tensor, name)
     return tensor.resolve_neg() if tensor.is_neg() else tensor

@@ -41,7 +41,7 @@ def export_library(
     name: str | None = None,
     weights: str | os.PathLike[str] | None = None,
 ) -> None:
-    """What `Executable.export_library` says."""
+    """See `Executable.export_library`."""
     output = Path(path)
     require_distinct({"the library": path, "header": header, "weights": weights})
     interface = interface_of(
@@ -66,7 +66,7 @@ def export_library(
 
 
 def require_distinct(outputs: Mapping[str, str | os.PathLike[str] | None]) -> None:
-    """Raise `ArgumentError` where two outputs, by what they are, are one file, whatever their paths are."""
+    """Raise `ArgumentError` if two outputs are the same file, even under different paths."""
     places: dict[object, str] = {}
     for what, path in outputs.items():
         if path is None:
@@ -79,7 +79,7 @@ def require_distinct(outputs: Mapping[str, str | os.PathLike[str] | None]) -> No
 
 
 def _places(path: str | os.PathLike[str]) -> list[object]:
-    """What two paths of one file have in common: where links lead, and the file that is there."""
+    """Return identities of a path: its resolved path, and the existing file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def _places(path: str | os.PathLike[str]) -> list[object]:
 def interface_of(
     name: str, functions: Iterable[FunctionInfo], slots: Sequence[SlotSpec], target: Any, weights: Weights
 ) -> Interface:
-    """What a library would offer. Raises `UnsupportedError` where code calls Python, or nothing has a form in C."""
+    """Return the interface of a library. Raises `UnsupportedError` if code calls Python, or nothing has a form in C."""
     packed = sorted({payload for kind, payload in slots if kind == "packed"})
     if packed:
         hint = "Executable.save writes a file that Python reads"
@@ -116,7 +116,7 @@ def interface_of(
 
 
 def _symbol(name: str, taken: set[str]) -> str:
-    """Return a name for both forms of a function, which no other has."""
+    """Return an unused name for both forms of a function."""
     symbol = c_name(name)
     while symbol in taken or f"{symbol}_raw" in taken:
         symbol += "_"
@@ -125,12 +125,12 @@ def _symbol(name: str, taken: set[str]) -> str:
 
 
 def _name_of(output: Path) -> str:
-    """`model` for `libmodel.so`, as linkers have it."""
+    """Return `model` for `libmodel.so`, as linkers do."""
     return c_name(output.name.split(".")[0].removeprefix("lib") or "model")
 
 
 def _laid_out(constants: Sequence[np.ndarray], file: str | os.PathLike[str] | None) -> Weights:
-    """Constants one behind the other, each at a multiple of 64 bytes."""
+    """Lay out constants one after the other, each at a multiple of 64 bytes."""
     offsets: list[int] = []
     end = 0
     digest = hashlib.sha256()
@@ -156,7 +156,7 @@ def _write_weights(path: Path, constants: Sequence[np.ndarray], weights: Weights
 
 
 def _written(room: Path, code: bytes, target: Any) -> list[Path]:
-    """Return the objects of an executable, and that of the pool where they have parallel loops."""
+    """Return the objects of an executable, and that of the thread pool if there are parallel loops."""
     parts = [*split_objects(code), _pool_object(target)]
     paths = [room / f"part{i}.o" for i in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
@@ -194,7 +194,7 @@ def _link(toolchain: Toolchain, objects: Sequence[Path], interface: Interface, r
 
 
 def _moved(source: Path, target: Path) -> None:
-    """Write what is in a file to another, as `write_atomically` does. Raises `OSError`."""
+    """Copy the content of a file to another, like `write_atomically`. Raises `OSError`."""
     with source.open("rb") as file:
         portions = iter(partial(file.read, _PORTION), b"")
         write_atomically(target, portions, mode=0o777 if target.suffix == ".so" else 0o666)

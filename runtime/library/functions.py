@@ -1,4 +1,4 @@
-"""The functions that C programs call: their prototypes, and what they do with arguments and results (`calls.c`)."""
+"""The functions that C programs call: their prototypes, and their conversion of arguments and results (`calls.c`)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def c_string(text: str) -> str:
 
 
 def dlpack_type(dtype: str) -> tuple[int, int]:
-    """Return the code and the bits of elements as DLPack has them."""
+    """Return the code and the bits of an element type in DLPack."""
     code = _DLPACK_CODES.get(dtype, 2 if dtype.startswith("float") else int(dtype.startswith("uint")))
     return code, DTYPES[dtype].itemsize * 8
 
 
 def c_type(dtype: str) -> str:
-    """Return the C type of an element as it lies in memory."""
+    """Return the C type of an element in memory."""
     if dtype in _C_TYPES:
         return _C_TYPES[dtype]
     size = DTYPES[dtype].itemsize * 8
@@ -46,7 +46,7 @@ def _number_type(dtype: str) -> str:
 
 
 def prototype(function: Signature, raw: bool = False) -> str:
-    """Return the declaration of a form of a function, as a header has it."""
+    """Return the declaration of a form of a function for a header."""
     leaves = [(leaf, leaf.name) for leaf in (*function.params, *function.results)]
     return _prototype(function, raw, [name for _, name in leaves], function.shown_sizes())
 
@@ -63,7 +63,7 @@ def _prototype(function: Signature, raw: bool, names: Sequence[str], sizes: Sequ
 
 
 def _declared(leaf: Leaf, name: str, raw: bool, result: bool) -> str:
-    """Return a parameter of C. What is written, results too, is behind a pointer to what may change."""
+    """Return a C parameter; outputs and written arguments are pointers to non-const data."""
     info, constant = leaf.info, "" if leaf.written else "const "
     if isinstance(info, PrimInfo):
         return f"{_number_type(info.dtype)} {'*' * result}{name}"
@@ -75,7 +75,7 @@ def _declared(leaf: Leaf, name: str, raw: bool, result: bool) -> str:
 
 
 def definitions(function: Signature) -> Iterator[str]:
-    """Yield both forms of a function, as far as it has them."""
+    """Yield both forms of a function, or only those that it has."""
     yield f"extern Object *entry_of_{function.symbol}(Object *, Object *const *, int64_t)"
     yield f"    __asm__({c_string(function.info.entry)});"
     for raw in (False, True) if function.sizes is not None else (False,):
@@ -90,7 +90,7 @@ class _Form:
     raw: bool
 
     def lines(self) -> Iterator[str]:
-        """Its definition: arguments become objects in its frame, the entry point is called, results are handed on."""
+        """Yield its definition: convert arguments to objects in its frame, call the entry point, return the results."""
         f, sizes = self.function, self.function.local_sizes()
         names = [leaf.local for leaf in (*f.params, *f.results)]
         yield f"PUBLIC {_prototype(f, self.raw, names, [sizes[v] for v in f.sizes or ()])} {{"
@@ -155,7 +155,7 @@ class _Form:
 
 
 def _object(leaf: Leaf) -> str:
-    """Return the object of an argument: in the frame, but for the two truth values."""
+    """Return the object of an argument: in the frame, except for the two bool objects."""
     if isinstance(leaf.info, PrimInfo) and leaf.info.dtype == "bool":
         return f"({leaf.local} ? &true_object : &false_object)"
     return f"&{leaf.local}_object"

@@ -1,4 +1,4 @@
-"""Libraries that `Executable.export_library` wrote, called from Python."""
+"""Call libraries that `Executable.export_library` wrote from Python."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 class Library(Functions):
     """The functions of a library by name: `load_library("model.so")["main"](x)`.
 
-    Each takes and gives what that of the executable does; what goes wrong while it runs is a `LibraryError` with the
-    library's own words.
+    Each has the same arguments and results as that of the executable; run-time errors are a `LibraryError` with the
+    library's own message.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        """Raises `LibraryError` for a file that is no such library, or of another version of tirax."""
+        """Raises `LibraryError` for a file that is not such a library, or of another version of tirax."""
         try:
             library = ctypes.CDLL(_name_of(path))
             text = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, INFO)))
@@ -77,13 +77,13 @@ class Library(Functions):
 
 
 _loaded: dict[str, list[tuple[int, int, int]]] = {}
-"""The files that were loaded by a path, one after another."""
+"""The files loaded from each path, in order."""
 
 
 def _name_of(path: str | os.PathLike[str]) -> str:
-    """What the system's loader calls a library: where that is the name of one which it has, it looks at no file.
+    """Return the name to pass to the system's loader, which does not reopen a file under a name that it already knows.
 
-    `/a/model.so`, and `/a/./model.so` for the file that took its place. Raises `OSError`, `TiraxError`.
+    `/a/model.so`, and `/a/./model.so` for a file that replaced it. Raises `OSError`, `TiraxError`.
     """
     real = os.path.realpath(checked_path(path))
     status = os.stat(real)
@@ -95,7 +95,7 @@ def _name_of(path: str | os.PathLike[str]) -> str:
 
 
 def load_library(path: str | os.PathLike[str]) -> Library:
-    """Return a shared library that `Executable.export_library` wrote. It is machine code: load only what you trust.
+    """Load a shared library written by `Executable.export_library`. It is machine code: load only files that you trust.
 
     Raises `LibraryError`.
     """
@@ -147,7 +147,7 @@ def _tensor(array: np.ndarray) -> _Tensor:
 
 
 def _place(leaf: Leaf) -> Any:
-    """Where the library writes a result."""
+    """Return the memory for a result of the library."""
     if isinstance(leaf.info, PrimInfo):
         return _number(leaf.info.dtype)()
     if isinstance(leaf.info, ShapeInfo):
@@ -164,7 +164,7 @@ def _result(leaf: Leaf, place: Any) -> Any:
 
 
 def _array(place: Any, dtype: np.dtype[Any]) -> NDArray:
-    """Return a tensor of the library's as an array, with which it ends."""
+    """Return a tensor of the library as an array, which frees it."""
     tensor = place.contents.tensor
     shape = tuple(tensor.shape[: tensor.ndim])
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

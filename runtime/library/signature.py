@@ -1,7 +1,7 @@
-"""What the functions of an executable are in C: tuples written out field by field, sizes as parameters.
+"""C signatures of the functions of an executable: tuples are flattened into fields, sizes become parameters.
 
-Functions that take or give what C has no form for (objects, tensors of unknown rank or dtype) are left out, with the
-reason.
+Functions with arguments or results that have no form in C (objects, tensors of unknown rank or dtype) are skipped, with
+the reason.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _RESERVED = frozenset((
     "namespace", "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
     "try", "using", "virtual", "xor", "NULL", "errno", "linux", "unix",
 ))  # fmt: skip
-"""Keywords of C and C++, and macros of its compilers."""
+"""Keywords of C and C++, and common macros."""
 
 Path = tuple[int, ...]
-"""Where a field lies in a tuple: the position in each tuple on the way."""
+"""The path to a field of nested tuples: its index in each tuple."""
 LeafInfo = TensorInfo | PrimInfo | ShapeInfo
 
 
@@ -31,7 +31,7 @@ LeafInfo = TensorInfo | PrimInfo | ShapeInfo
 class Leaf:
     """A parameter or result of the C function, or a field of one that is a tuple.
 
-    The header calls it `name`, the definition `local`, which is no name of a program's.
+    The header calls it `name`, the definition `local`, which cannot clash with names of the program.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function: its leaves, and the symbolic sizes that the plain form takes besides (None: it has none).
+    """A function: its leaves, and the extra symbolic sizes of the plain form (None: it has no plain form).
 
-    Its forms are called `symbol`, and `symbol` with `_raw`.
+    Its forms are named `symbol`, and `symbol` with the suffix `_raw`.
     """
 
     info: FunctionInfo
@@ -55,12 +55,12 @@ class Signature:
     sizes: tuple[str, ...] | None
 
     def shown_sizes(self) -> list[str]:
-        """Return the sizes of the plain form as the header calls them."""
+        """Return the names of the sizes of the plain form in the header."""
         taken = {leaf.name for leaf in (*self.params, *self.results)}
         return [_unique(variable, taken) for variable in self.sizes or ()]
 
     def local_sizes(self) -> dict[str, str]:
-        """What the definition calls the symbolic sizes: those of the plain form, and numbers among the parameters."""
+        """Return the names of the symbolic sizes in the definition: those of the plain form, and number parameters."""
         numbers = {
             leaf.info.value[1]: leaf.local
             for leaf in self.params
@@ -70,7 +70,7 @@ class Signature:
 
 
 class NoForm(Exception):
-    """Something has no form in C; the message says what."""
+    """A function or type has no form in C; the message gives the reason."""
 
 
 def signature_of(info: FunctionInfo, symbol: str = "") -> Signature:
@@ -108,7 +108,7 @@ def _joined(name: str, path: Path) -> str:
 
 
 def c_name(name: str, taken: Iterable[str] = ()) -> str:
-    """Return a name that C and C++ take, and that is none of those `taken`."""
+    """Return a valid identifier of C and C++ that is not in `taken`."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     if plain[0].isdigit() or plain in _RESERVED:
         plain = f"_{plain}"
@@ -124,7 +124,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _sizes(params: list[Leaf], results: list[Leaf]) -> tuple[str, ...] | None:
-    """Return the symbolic sizes of the parameters in order; None where they do not say how large all memory is."""
+    """Return the symbolic sizes of the parameters in order; None if they do not determine the size of all memory."""
     known: dict[str, None] = {}
     numbers: set[str] = set()
     for leaf in params:
@@ -141,7 +141,7 @@ def _sizes(params: list[Leaf], results: list[Leaf]) -> tuple[str, ...] | None:
 
 
 def dims_of(info: Info) -> tuple[Dim, ...] | None:
-    """Return the extents of a tensor, the values of a shape; None where they are unknown."""
+    """Return the extents of a tensor or the values of a shape; None if they are unknown."""
     return info.shape if isinstance(info, TensorInfo) else info.values if isinstance(info, ShapeInfo) else None
 
 

@@ -40,12 +40,12 @@ _SLOTS = {
     Slot.TRUE: "&true_object",
     Slot.FALSE: "&false_object",
 }
-"""What stands for the fixed slots; for types of errors any object."""
+"""The C expressions for the fixed slots; any object will do for exception types."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Where each constant begins in the weights, their size, and the file to map (None: they are in the library)."""
+    """The offset of each constant in the weights, their size, and the file to map (None: they are in the library)."""
 
     offsets: Sequence[int]
     size: int
@@ -55,7 +55,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Interface:
-    """What a library offers, and what it is made for."""
+    """The functions of a library, and its target."""
 
     name: str
     functions: Sequence[Signature]
@@ -118,13 +118,13 @@ class Interface:
 
     @property
     def exports(self) -> list[str]:
-        """All symbols that programs may use, but `INFO`."""
+        """Return all symbols that programs may use, except `INFO`."""
         forms = [[f.symbol, f"{f.symbol}_raw"] if f.sizes is not None else [f.symbol] for f in self.functions]
         opener = [f"{self.name}_open"] if self.weights.file is not None else []
         return [s for each in forms for s in each] + [*(f"{self.name}_{own}" for own in OWN[:-1]), *opener]
 
     def source(self, slots: Sequence[SlotSpec], constants: Sequence[np.ndarray], blob: str | None) -> str:
-        """Return the C source; `blob` is the file of weights that goes into the library."""
+        """Return the C source; `blob` is the file of weights to embed in the library."""
         return "\n".join(
             [
                 "#define _GNU_SOURCE",
@@ -171,7 +171,7 @@ class Interface:
         yield "}"
 
     def _weights(self, blob: str | None) -> Iterator[str]:
-        """How weights come in: `start` for those in the library, `open_weights` for those in a file."""
+        """Yield the code that provides weights: `start` for embedded ones, `open_weights` for those in a file."""
         if self.weights.file is not None:
             digest = ", ".join(map(str, self.weights.digest))
             yield f"static const unsigned char weights_digest[] = {{{digest}}};"
@@ -194,16 +194,16 @@ class Interface:
 
 
 OWN = ("error", "set_threads", "release_memory", "open")
-"""What a library has besides the functions of the program, behind its name."""
+"""Functions of every library besides those of the program, appended to its name."""
 INFO = "tirax_library"
-"""The symbol of the text that says what a library has, as JSON."""
+"""The symbol of the JSON text that describes a library."""
 
 
 # The table and what is in it.
 
 
 def _layout() -> Iterator[str]:
-    """That the objects of this file are laid out as the code reads them."""
+    """Yield assertions that the objects of this file have the layout that the code expects."""
     fields = {"ob_type": "head.kind", "data": "data", "nd": "nd", "dims": "dims", "strides": "strides", "base": "base"}
     for name, member in {**fields, "descr": "descr", "flags": "flags"}.items():
         yield f'_Static_assert(offsetof(Array, {member}) == {ARRAY_LAYOUT[name]}, "{name}");'

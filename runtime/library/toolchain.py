@@ -1,4 +1,4 @@
-"""The C compiler and its companions: the system's, else that of the package ziglang, also for other machines."""
+"""The C compiler and binutils: the system's, or those of the package ziglang, also for cross compilation."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _HINT = "install gcc or clang, say which one by the variable CC, or pip install 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A compiler driver, and the prefix of the names of binutils for the same target."""
+    """A compiler driver, and the prefix of the binutils for the same target."""
 
     compiler: tuple[str, ...]
     prefix: str = ""
 
     def compile(self, source: Path, output: Path) -> None:
-        """C to an object. Raises `LibraryError`."""
+        """Compile C to an object. Raises `LibraryError`."""
         _run([*self.compiler, *_FLAGS, "-c", str(source), "-o", str(output)])
 
     def link_shared(self, objects: Sequence[Path], exports: Path, output: Path) -> None:
-        """Objects to a shared library that has all that it needs, but for libc. Raises `LibraryError`."""
+        """Link objects to a shared library that depends on libc only. Raises `LibraryError`."""
         _run([*self.compiler, "-shared", "-s", "-o", str(output), *map(str, objects), f"-Wl,--version-script={exports}",
               "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-lm", "-lpthread"])  # fmt: skip
 
     def link_object(self, objects: Sequence[Path], exports: Sequence[str], output: Path) -> None:
-        """Objects to one of which only `exports` can be seen. Raises `LibraryError`."""
+        """Link objects to one that exports only `exports`. Raises `LibraryError`."""
         _run([*self.compiler, "-r", "-nostdlib", "-o", str(output), *map(str, objects)])
         keep = [f"--keep-global-symbol={symbol}" for symbol in exports]
         _run([self._tool("objcopy"), *keep, str(output)])
 
     def archive(self, objects: Sequence[Path], output: Path) -> None:
-        """Objects to a static library. Raises `LibraryError`."""
+        """Archive objects to a static library. Raises `LibraryError`."""
         _run([self._tool("ar"), "crs", str(output), *map(str, objects)])
 
     def _tool(self, name: str) -> str:
@@ -58,7 +58,7 @@ class Toolchain:
 
 
 def find_toolchain(triple: str) -> Toolchain:
-    """What builds C for a target. Raises `LibraryError` where nothing does."""
+    """Return the C toolchain for a target. Raises `LibraryError` if there is none."""
     architecture = triple.split("-")[0]
     native = architecture == platform.machine() and ("linux" in triple) == sys.platform.startswith("linux")
     command = shlex.split(os.environ.get("CC", ""))

@@ -1,1 +1,1 @@
-"""Where the time of a call goes: `recorder.py` records, `report.py` and its neighbours tell."""
+"""Profiling of calls: `recorder.py` records, `report.py` and the files around it present the results."""

@@ -1,4 +1,4 @@
-"""The processor's counter as a clock."""
+"""The processor's time stamp counter as a clock."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _SHORTEST = 10_000_000
-"""Nanoseconds between two looks at both clocks that tell how long a tick is: they are told apart to about 50."""
+"""Nanoseconds between the two readings of both clocks that determine the length of a tick: readings are accurate
+to about 50.
+"""
 
 
 def counter_is_clock() -> bool:
-    """Return whether the counter runs evenly and alike on all cores: where Linux tells the time by it."""
+    """Return whether the counter is constant-rate and synchronized across cores: if Linux uses it as its clock."""
     try:
         return platform.machine() == "x86_64" and _SOURCE.read_text(encoding="ascii").strip() == "tsc"
     except OSError:
@@ -23,14 +25,14 @@ def counter_is_clock() -> bool:
 
 
 class Ticks:
-    """Makes nanoseconds of `time.monotonic_ns` of what `now` counts, at whatever even rate that is."""
+    """Converts readings of `now`, whatever its constant rate, to nanoseconds of `time.monotonic_ns`."""
 
     def __init__(self, now: Callable[[], int]):
         self._now = now
         self._first = self._look()
 
     def to_nanoseconds(self, moments: np.ndarray, *durations: np.ndarray) -> None:
-        """Convert arrays of int64, in place: moments that were a short while ago, and durations."""
+        """Convert arrays of int64, in place: recent moments, and durations."""
         rest = _SHORTEST - (time.monotonic_ns() - self._first[1])
         if rest > 0:
             time.sleep(rest / 1e9)
@@ -41,7 +43,7 @@ class Ticks:
             duration[:] = np.rint(duration * length).astype(np.int64)
 
     def _look(self) -> tuple[int, int]:
-        """Return the same moment by both clocks: of some looks the fastest."""
+        """Return the same moment by both clocks: the fastest of several readings."""
         looks = [(time.monotonic_ns(), self._now(), time.monotonic_ns()) for _ in range(10)]
         before, tick, after = min(looks, key=lambda look: look[2] - look[0])
         return tick, (before + after) // 2

@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured: operations on numbers in registers, and moving memory."""
+"""The peak performance of this machine, measured: arithmetic in registers, and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from ..jit import host_features, link_text
 
 STEPS = 32768
 CHAINS = 12
-"""Of multiply-adds, which do not wait for each other."""
+"""Independent chains of multiply-adds."""
 
 _SECONDS = 0.03
 _PIECE = 1 << 20
-"""Bytes that are copied at once."""
+"""Bytes per copy."""
 _LARGEST = 128 << 20
-"""Bytes of all that is copied around in a memory, at most twice as many."""
+"""The largest working set in bytes of a copy test; source and target together are at most twice as large."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What all threads together can do."""
+    """The peak performance of all threads together."""
 
     threads: int
     operations: float
-    """On float32, a second; a multiply-add is two."""
+    """Float32 operations per second; a multiply-add counts as two."""
     bandwidth: tuple[tuple[int, float], ...]
-    """(bytes, bytes a second) where so much or less is touched, the last one for all that is more."""
+    """(bytes, bytes per second) for working sets up to that size; the last entry holds for all larger ones."""
 
     def seconds(self, operations: np.ndarray, bytes: np.ndarray) -> np.ndarray:
-        """How long work takes at least; what is unknown (negative) takes no time."""
+        """Return the minimum time of some work; unknown (negative) amounts count as none."""
         at = np.searchsorted([size for size, _ in self.bandwidth[:-1]], bytes)
         speed = np.array([s for _, s in self.bandwidth])[at]
         return np.maximum(np.maximum(operations, 0) / self.operations, np.maximum(bytes, 0) / speed)
 
 
 def measured_limits() -> Limits:
-    """What this machine does with the threads of parallel loops, measured once a process: a part of a second."""
+    """Return this machine's limits with the threads of parallel loops, measured once per process in a fraction
+    of a second.
+    """
     return _measured(thread_pool.num_threads(), host_caches())
 
 
@@ -66,11 +68,13 @@ def _measured(threads: int, caches: Caches) -> Limits:
 
 
 Step = Callable[[], float]
-"""Does some work, a part of a millisecond; how much that was."""
+"""Does some work, for a fraction of a millisecond; returns its amount."""
 
 
 def _rate(pool: ThreadPoolExecutor, steps: Sequence[Step]) -> float:
-    """Work a second, of all threads together: of each its best step, since others may run on this machine, too."""
+    """Return the work per second of all threads together, by the best step of each, since others may use this
+    machine, too.
+    """
 
     def best(step: Step) -> float:
         fastest, end = 0.0, time.perf_counter() + _SECONDS
@@ -95,7 +99,7 @@ def _peak(address: int) -> Step:
 
 
 def _copy(address: int, size: int) -> Step:
-    """Copies from one array of `size` bytes to another, a piece after the other."""
+    """Return a step that copies from one array of `size` bytes to another, piece by piece."""
     arrays = np.ones(size, np.uint8), np.ones(size, np.uint8)  # pages that are there
     source, target = (array.ctypes.data for array in arrays)
     piece = min(size, _PIECE)
@@ -112,13 +116,13 @@ def _copy(address: int, size: int) -> Step:
 
 
 def _lanes() -> int:
-    """Numbers of float32 in a register."""
+    """Return the number of float32 lanes in a register."""
     features = host_features()
     return 16 if "avx512f" in features else 8 if "avx" in features else 4
 
 
 def fma_kernel(lanes: int) -> str:
-    """LLVM text of `peak(float*)`: chains of multiply-adds that do not wait for each other."""
+    """Return LLVM text of `peak(float*)`: independent chains of multiply-adds."""
     vector = f"<{lanes} x float>"
     names = range(CHAINS)
     phis = [f"  %a{i} = phi {vector} [%start, %entry], [%b{i}, %loop]" for i in names]

@@ -1,4 +1,4 @@
-"""A call that is profiled."""
+"""Profiling of a call."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def profile(
     repeat: int = 1,
     limits: Limits | None = None,
 ) -> Report:
-    """Where the time of a call goes: of `repeat` calls behind `warmup` others the fastest one is told.
+    """Return the profile of the fastest of `repeat` calls, after `warmup` others.
 
-    `module` is instrumented, `sites` are those of its executable. `limits` are this machine's, measured, by default.
-    Raises what the function does, `NameLookupError`, and `ArgumentError` for counts that are none.
+    `module` is instrumented, `sites` are those of its executable. `limits` defaults to this machine's, measured. Raises
+    whatever the function raises, `NameLookupError`, and `ArgumentError` for invalid counts.
     """
     if warmup < 0 or repeat < 1:
         raise ArgumentError("how often to call", expected="warmup ≥ 0, repeat ≥ 1", found=f"{warmup}, {repeat}")

@@ -1,4 +1,4 @@
-"""Recording what runs when.
+"""Recording of what runs when.
 
 Instrumented entry points (`convert-host-to-func{profile}`) call
 
@@ -6,16 +6,16 @@ Instrumented entry points (`convert-host-to-func{profile}`) call
     i64 tirax_lap(i64 site, i64 operations, i64 bytes, i64 live)
     void tirax_leave(i64 before, row* row)  where it ends
 
-and in calls that are measured a lap wherever something else begins to run: a site of the executable, or what ran
-before. So the time of a call is divided without gaps, by one look at the clock for each change. How often sites run is
-counted in all calls: each has a row in an array of the module. Parallel loops of an executable that is recorded run
-through `profile_parallel_for`, which times their parts. The code: `native/profile.ll`.
+and, in measured calls, a lap whenever something else begins to run: a site of the executable, or what ran before. So
+the time of a call is divided without gaps, with one clock reading per change. Executions of sites are counted in all
+calls: each site has a row in an array of the module. Parallel loops of a recorded executable run through
+`profile_parallel_for`, which times their parts. The code is `native/profile.ll`.
 
-Where many calls are recorded, marks are to cost little of all: of short calls most are left out, by chance, and each
-that is measured says of how many (`calls`).
+When many calls are recorded, the marks must stay cheap: most short calls are skipped at random, and each measured one
+records how many it stands for (`calls`).
 
-The clock is the processor's counter where the system itself tells the time by it: a look at it takes a few nanoseconds
-(some 30 at the system's clock). `clock.py` makes nanoseconds of its ticks.
+The clock is the processor's counter if the system itself uses it: reading it takes a few nanoseconds (some 30 for the
+system's clock). `clock.py` converts its ticks to nanoseconds.
 """
 
 from __future__ import annotations
@@ -40,39 +40,42 @@ LAP, ENTER, LEAVE = SYMBOLS = ("tirax_lap", "tirax_enter", "tirax_leave")
 """The functions that instrumented entry points call."""
 NOT_MEASURED = -2
 ROW = 4
-"""Integers in the row of a site, of which the first one counts."""
+"""Integers per row of a site; the first one is its count."""
 FIELDS = ("time", "site", "operations", "bytes", "live", "busy", "available", "threads", "calls")
-"""The columns of a recording: nanoseconds; an index; counts (-1: unknown); bytes; then of the parallel loops in an
-event: nanoseconds that their threads were busy, that they would have been, had all been so as long as the last one, and
-how many threads there were; where a call begins, of how many it was measured, else 0."""
+"""The columns of a recording: time in nanoseconds; site index; counts (-1: unknown); bytes; then, for the
+parallel loops in an event, nanoseconds that their threads were busy, nanoseconds they would have been busy if
+all had run as long as the last one, and the number of threads; at the begin of a call the number of calls that
+it stands for, else 0.
+"""
 
 MOST_EVENTS = 1 << 24
-"""Events that are kept, of 72 bytes each; what comes later is counted alone."""
+"""Maximum number of stored events, of 72 bytes each; later ones are only counted."""
 _PART = 400
-"""Of short calls so few are measured that marks take one part of so many, by what they cost in a row; among other code
-they take up to thrice as much."""
+"""Short calls are sampled so that marks take one part in this many of the time, by their cost in a tight loop;
+between other code they cost up to three times as much.
+"""
 
 _lock = Lock()
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What ran when: `events` has a row for each change, its columns are `FIELDS`; a site of -1 ends a call."""
+    """What ran when: `events` has a row for each change, its columns are `FIELDS`; site -1 ends a call."""
 
     events: np.ndarray
     lost: int
-    """Events that there was no room for."""
+    """Events dropped for lack of space."""
     begin: int
     end: int
-    """Nanoseconds by the same clock, before and after: the call from Python, or all that was done meanwhile."""
+    """End in nanoseconds by the same clock: of the call from Python, or of the recording."""
     counts: np.ndarray
     """How often each site ran."""
     calls: int = 1
-    """Calls that were made, measured or not."""
+    """Number of calls, measured or not."""
     result: Any = None
-    """What the call returned, of one."""
+    """The result of the call, for a single one."""
     single: bool = True
-    """True if it is of one call."""
+    """True for the recording of a single call."""
 
     def column(self, name: str) -> np.ndarray:
         """Return a column by its name."""
@@ -80,26 +83,26 @@ class Recording:
 
 
 def imports() -> dict[str, int]:
-    """What an instrumented executable is linked with, by address."""
+    """Return the symbols that an instrumented executable is linked with, by address."""
     recorder = _recorder()
     return {**recorder.functions, thread_pool.SYMBOL: recorder.parallel_for}
 
 
 def new_rows(sites: int) -> np.ndarray:
-    """Return the rows of an instrumented module with so many sites."""
+    """Return the rows of an instrumented module with `sites` sites."""
     return np.zeros((sites, ROW), np.int64)
 
 
 def is_recording() -> bool:
-    """Return whether calls are recorded now, by any thread."""
+    """Return whether calls are being recorded, by any thread."""
     return _recorder.cache_info().currsize > 0 and _recorder().on
 
 
 @contextmanager
 def recording(rows: np.ndarray) -> Generator[_Recorder]:
-    """In the block, calls of the module with these rows are recorded; memory for events is kept until its end.
+    """Record calls of the module with these rows inside the block; memory for events is kept until its end.
 
-    One thread records at a time; others wait. Raises `ArgumentError` in a call that is recorded.
+    Only one thread records at a time; others wait. Raises `ArgumentError` inside a recorded call.
     """
     recorder = _recorder()
     with _lock:
@@ -149,31 +152,31 @@ class _Recorder:
         self._on.value = True
 
     def close(self) -> None:
-        """Record no more, and give memory back: but where a call goes on in another thread, which still writes."""
+        """Stop recording and free the memory, unless a call in another thread still writes to it."""
         self._on.value = False
         if not self._words["owner"].value:
             self._release()
 
     def record(self, function: Callable[..., Any], *args: Any) -> Recording:
-        """What runs when in a call. Raises what the function does."""
+        """Record a call. Raises whatever the function raises."""
         self.reset(sampled=False)
         begin = time.monotonic_ns()
         result = function(*args)
         return self.recorded(begin, time.monotonic_ns(), result)
 
     def reset(self, sampled: bool) -> None:
-        """Forget what was recorded. Where calls are `sampled`, short ones are left out for the most part."""
+        """Discard what was recorded. With `sampled`, most short calls are skipped."""
         self._words["part"].value = _PART if sampled else 0
         self._rows[:] = 0
         self._reset()
 
     def recorded(self, begin: int, end: int, result: Any = None, single: bool = True) -> Recording:
-        """What was recorded since the last `reset`, which was at `begin`."""
+        """Return the recording since the last `reset`, which was at `begin`."""
         lost, calls = self._words["lost"].value, self._words["calls"].value
         return Recording(self._events(), lost, begin, end, self._rows[:, 0].copy(), calls, result, single)
 
     def _events(self) -> np.ndarray:
-        """Return a copy of what was recorded, its times in nanoseconds."""
+        """Return a copy of the recorded events, with times in nanoseconds."""
         count = self._words["count"].value
         data = ctypes.string_at(self._words["events"].value, 8 * len(FIELDS) * count) if count else b""
         events = np.frombuffer(data, np.int64).reshape(-1, len(FIELDS)).copy()

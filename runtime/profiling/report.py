@@ -1,4 +1,4 @@
-"""What a profile says: rows by kernel or by call, as a table, as JSON and CSV."""
+"""Profiles: rows by kernel or by call, as a table, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _BETWEEN = Site("python", "outside of the calls", "")
 
 
 class Report:
-    """The profile of one call of `function`, or of many. `print(report)` shows the table.
+    """The profile of one call of `function`, or of many. `print(report)` prints the table.
 
-    Of many calls some may have been measured only: then times, operations and bytes are what all of them take by the
-    measured ones, while counts are exact.
+    Of many calls, only some may have been measured: then times, operations and bytes are extrapolated from those, while
+    counts are exact.
     """
 
     def __init__(self, function: str, sites: Sequence[Site], recording: Recording, limits: Limits):
@@ -45,22 +45,22 @@ class Report:
 
     @property
     def result(self) -> Any:
-        """What the call returned; None of many."""
+        """The result of the call; None for many calls."""
         return self.recording.result
 
     @property
     def seconds(self) -> float:
-        """The time of the call, from Python; of many, all that passed meanwhile."""
+        """The time of the call, from Python; for many calls the time of the session."""
         return (self.recording.end - self.recording.begin) / 1e9
 
     @property
     def attributed(self) -> float:
-        """The part of it that rows of the program have, host code among them."""
+        """The part of it attributed to rows of the program, including host code."""
         return sum(row.share for row in self.rows if row.kind != "python")
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What was profiled, on what."""
+        """The function, the machine and the settings of the profile."""
         limits = self.limits
         return {
             "function": self.function,
@@ -74,27 +74,27 @@ class Report:
 
     @property
     def measured(self) -> int:
-        """How many calls were measured."""
+        """The number of measured calls."""
         return int(np.count_nonzero(self.recording.column("calls")))
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """TVM's name for what holds of a device as a whole."""
+        """Metrics of the device as a whole, under TVM's name."""
         return {"cpu0": {"Duration (us)": self.seconds * 1e6, "Percent": 100.0, "Peak Memory (B)": self.peak_memory}}
 
     @cached_property
     def rows(self) -> list[Row]:
-        """A row for each kernel, packed function and function with host code; the longest first."""
+        """A row for each kernel, packed function and function with host code, the slowest first."""
         return self._rows(lambda site: (site.kind, site.name))
 
     @cached_property
     def by_call(self) -> list[Row]:
-        """A row for each call in the program, the longest first."""
+        """A row for each call in the program, the slowest first."""
         return self._rows(lambda site: site)
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The rows by call in the order of the program, under TVM's names."""
+        """The rows by call in program order, with TVM's names of columns."""
         order = {site: i for i, site in enumerate(self.sites)}
         rows = sorted(self.by_call, key=lambda r: order.get(_site_of(r), len(order)))
         return [{name: value(row) for name, value in _TVM_COLUMNS.items()} for row in rows]
@@ -112,7 +112,7 @@ class Report:
 
     @cached_property
     def _events(self) -> dict[str, np.ndarray]:
-        """Columns of the events but the last one, and how long each took."""
+        """Return the columns of all events but the last, and their durations."""
         recording = self.recording
         names = ("site", "operations", "bytes", "live", "busy", "available", "threads")
         columns = {name: recording.column(name)[:-1] for name in names}
@@ -123,7 +123,9 @@ class Report:
         return {name: values[inside] for name, values in columns.items()}
 
     def _weights(self, site: np.ndarray) -> np.ndarray:
-        """For how many each event stands: as its call says, and so that sites ran as often as was counted."""
+        """Return the weight of each event: the number of calls it stands for, scaled so that the counts of sites
+        are exact.
+        """
         calls = self.recording.column("calls")[:-1]
         weights = calls[np.maximum.accumulate(np.where(calls > 0, np.arange(len(calls)), 0))].astype(float)
         known = site >= 0
@@ -158,22 +160,20 @@ class Report:
         )
 
     def segments(self) -> Iterator[Segment]:
-        """What ran one after another."""
+        """Yield what ran, in order."""
         columns = [self._events[name].tolist() for name in ("site", "begin", "took", "operations", "bytes", "live")]
         for site, begin, took, operations, bytes, live in zip(*columns, strict=True):
             yield Segment(self.sites[site], begin, begin + took, operations, bytes, live)
 
     @property
     def peak_memory(self) -> int:
-        """The most bytes of tensors that one function made and needed at once, as far as that is known."""
+        """The maximum bytes of live tensors created by one function, as far as known."""
         return max((segment.live for segment in self.segments()), default=0)
 
     # -- forms --------------------------------------------------------------------------------------------------------
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """Return the table as text. Without `sort` in the order of the program, without `aggregate` a row for each
-        call.
-        """
+        """Return the table as text. Without `sort` in program order, without `aggregate` with a row for each call."""
         from rich.console import Console
 
         console = Console(width=200, file=io.StringIO(), no_color=True)
@@ -221,7 +221,7 @@ class Report:
         return self.table()
 
     def json(self) -> str:
-        """Everything as JSON: `configuration`, `seconds`, `attributed`, `peak_memory`, `rows`, `calls`."""
+        """Return everything as JSON: `configuration`, `seconds`, `attributed`, `peak_memory`, `rows`, `calls`."""
         data = {
             "configuration": self.configuration,
             "seconds": self.seconds,
@@ -237,12 +237,12 @@ class Report:
         return chrome_trace(self.function, self.seconds, self.segments(), self.configuration)
 
     def roofline(self) -> str:
-        """Return a roofline plot as SVG: speed over operations a byte, a dot for each kernel."""
+        """Return a roofline plot as SVG: speed over operations per byte, a dot for each kernel."""
         title = f"{self.function}: {self.seconds * 1e3:.3f} ms, {_threads(self.limits.threads)}"
         return roofline(title, self.rows, self.limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a form of it by the extension: .txt, .csv, .json, .trace.json (Chrome trace), .svg (roofline).
+        """Write a format chosen by the extension: .txt, .csv, .json, .trace.json (Chrome trace), .svg (roofline).
 
         Raises `ArgumentError` for another extension, `OSError`.
         """
@@ -250,7 +250,7 @@ class Report:
         write_atomically(path, [text.encode()])
 
     def csv(self) -> str:
-        """Return the calls as CSV, under TVM's names of columns."""
+        """Return the calls as CSV, with TVM's names of columns."""
         out = io.StringIO()
         writer = csv.DictWriter(out, list(_TVM_COLUMNS), lineterminator="\n")
         writer.writeheader()
@@ -268,7 +268,7 @@ _FORMS: Mapping[str, Callable[[Report], str]] = {
 
 
 def form_of(path: str | os.PathLike[str]) -> Callable[[Report], str]:
-    """What `save` writes to a file of that name. Raises `ArgumentError` for an unknown extension."""
+    """Return the function that formats a report for this file name. Raises `ArgumentError` for an unknown extension."""
     name = os.fspath(path)
     for extension, form in _FORMS.items():
         if name.endswith(extension):
@@ -288,12 +288,12 @@ def _site_of(row: Row) -> Site:
 
 
 def _total(counts: np.ndarray, weight: np.ndarray) -> int | None:
-    """Return the sum; None where any is unknown."""
+    """Return the weighted sum; None if any count is unknown."""
     return None if (counts < 0).any() else round(float((counts * weight).sum()))
 
 
 def _short(number: float) -> str:
-    """Return a number with a prefix: 1.2 M."""
+    """Return a number with a metric prefix: 1.2 M."""
     for prefix in ("", "k", "M", "G", "T"):
         if number < 1000 or prefix == "T":
             break

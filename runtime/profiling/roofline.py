@@ -1,4 +1,4 @@
-"""A roofline plot: how fast kernels run, over how many operations they do for a byte, below what the machine allows."""
+"""A roofline plot: speed of kernels over their operations per byte, below the limits of the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rows import Row
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 250, 40, 60
 _LABELS = 12
-"""Kernels that are named beside the plot, those that take longest."""
+"""Number of kernels labeled beside the plot, the slowest ones."""
 _STYLE = (
     "text{font:12px sans-serif;fill:#333}.grid{stroke:#ddd}.roof{stroke:#06c;fill:none;stroke-width:2}"
     ".dot{fill:#d62728;fill-opacity:.6;stroke:#900}"
@@ -22,13 +22,13 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class _Axes:
-    """Logarithmic axes: powers of ten from the lower to the upper one, `x` in operations a byte, `y` a second."""
+    """Logarithmic axes: powers of ten from the lower to the upper one, `x` in operations per byte, `y` per second."""
 
     x: tuple[int, int]
     y: tuple[int, int]
 
     def at(self, intensity: float, speed: float) -> tuple[float, float]:
-        """Return a point in pixels, on the edge where it lies outside."""
+        """Return a point in pixels, clamped to the edge if it lies outside."""
         width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
         return _LEFT + width * _part(intensity, *self.x), _HEIGHT - _BOTTOM - height * _part(speed, *self.y)
 
@@ -38,7 +38,7 @@ def _part(value: float, low: int, high: int) -> float:
 
 
 def roofline(title: str, rows: Sequence[Row], limits: Limits) -> str:
-    """Return the plot as SVG; the area of a dot is the kernel's part of the time."""
+    """Return the plot as SVG; the area of a dot is the kernel's share of the time."""
     rows = [row for row in rows if row.operations and row.bytes and row.seconds]
     axes = _axes(limits, rows)
     body = [*_grid(axes), *_roofs(limits, axes), *_dots(axes, rows)]
@@ -82,7 +82,7 @@ def _grid(axes: _Axes) -> Iterator[str]:
 
 
 def _roofs(limits: Limits, axes: _Axes) -> Iterator[str]:
-    """Yield a line for each memory: up to where it is fast enough, then on."""
+    """Yield a line for each level of memory: its slope up to the compute limit, then flat."""
     for speed, size in {speed: size for size, speed in limits.bandwidth}.items():
         low = max(10.0 ** axes.x[0], 10.0 ** axes.y[0] / speed)
         points = [(low, low * speed), (limits.operations / speed, limits.operations)]

@@ -1,4 +1,4 @@
-"""What a profile consists of."""
+"""The rows and segments of a profile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .sites import Site
 
 @dataclass(frozen=True)
 class Row:
-    """What ran, how often, for how long, and what it did; None where that is not known, or does not apply."""
+    """What ran, how often, for how long, and its work; None for values that are unknown or do not apply."""
 
     kind: str
-    """`kernel`, `packed` (a Python function), `host` (code around kernels) or `python` (the way in and out)."""
+    """`kernel`, `packed` (a Python function), `host` (code around kernels) or `python` (entry and exit)."""
     name: str
     function: str
     result: str
@@ -20,20 +20,20 @@ class Row:
     count: int
     seconds: float
     share: float
-    """Of the time of the call."""
+    """Share of the time of the call."""
     operations: int | None
     bytes: int | None
     limit: float | None
-    """How long this machine takes at least, as a part of how long it took."""
+    """The minimum time on this machine, as a fraction of the actual time."""
     threads: int | None
-    """That loops ran on at once, at most."""
+    """Maximum number of threads that loops ran on at once."""
     balance: float | None
-    """How busy these threads were while a loop ran: 1 where all ended together."""
+    """Utilization of these threads while a loop ran: 1 if all ended together."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """What ran from one moment to another, in nanoseconds since the call."""
+    """A site that ran from one moment to another, in nanoseconds since the begin of the call."""
 
     site: Site
     begin: int

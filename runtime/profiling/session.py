@@ -1,4 +1,4 @@
-"""Calls that are profiled while a program makes them."""
+"""Profiling of calls that a program makes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .sites import Site
 
 
 class Session:
-    """Functions whose calls are profiled: `session["main"](x)`, as often as wanted, then `session.report()`.
+    """Functions whose calls are profiled: call `session["main"](x)` any number of times, then `session.report()`.
 
-    Of short calls most are not measured: those that are stand for them, so that a call takes less than 2 % longer.
+    Most short calls are not measured; the others represent them, so that calls become less than 2 % slower.
     """
 
     def __init__(self, module: Module, sites: Sequence[Site], look: Callable[[], Recording]):
@@ -26,11 +26,11 @@ class Session:
         self._look = look
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function by name. Raises `NameLookupError` with a suggestion."""
+        """Return a function by name. Raises `NameLookupError` with a suggestion."""
         return self._module[name]
 
     def report(self, limits: Limits | None = None) -> Report:
-        """What has run since the session began, to its end or to now. `limits` as for `profile`."""
+        """Return the profile since the session began, until its end or now. `limits` as for `profile`."""
         recorded = self._look()
         ran = [site for site, count in zip(self._sites, recorded.counts, strict=True) if count]
         functions = ", ".join(dict.fromkeys(site.function for site in ran if site.kind == "host"))
@@ -39,7 +39,7 @@ class Session:
 
 @contextmanager
 def profiling(module: Module, sites: Sequence[Site]) -> Iterator[Session]:
-    """A `Session` of an instrumented module with these sites. Raises `ArgumentError` in a call that is profiled."""
+    """Open a `Session` of an instrumented module with these sites. Raises `ArgumentError` inside a profiled call."""
     with recording(module.rows) as recorder:
         recorder.reset(sampled=True)
         begin = time.monotonic_ns()

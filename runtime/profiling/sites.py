@@ -1,4 +1,4 @@
-"""What time is attributed to: a place in a program."""
+"""Sites: the places of a program that time is attributed to."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Site:
     kind: str
     """`kernel`, `packed` or `host`."""
     name: str
-    """What is called; of host code, the function itself."""
+    """The callee; for host code, the function itself."""
     function: str
-    """The function that calls."""
+    """The calling function."""
     result: str = ""
-    """The variable of Relax that the call gives, where it has a name."""
+    """The name of the Relax variable bound to the call, if it has one."""
     place: str = ""
-    """`file:line:column` of the call, where that is known."""
+    """`file:line:column` of the call, if known."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the site as plain data."""
         return asdict(self)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A profile as a Chrome trace: JSON that Perfetto and chrome://tracing open."""
+"""Profiles as Chrome traces: JSON that Perfetto and chrome://tracing open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROCESS = {"pid": 1, "tid": 1}
 
 
 def chrome_trace(function: str, seconds: float, segments: Iterable[Segment], about: Mapping[str, Any]) -> str:
-    """What ran one after another, in microseconds since the call; `memory` are tensors that a function needs."""
+    """Return the segments in microseconds since the begin of the call; `memory` is that of live tensors."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", **_PROCESS, "args": {"name": f"tirax: {function}"}},
         {"ph": "M", "name": "thread_name", **_PROCESS, "args": {"name": "calls"}},

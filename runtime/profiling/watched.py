@@ -1,4 +1,4 @@
-"""Functions whose first calls are profiled, in the place of the calls."""
+"""Functions whose first calls are profiled transparently."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from .recorder import is_recording
 from .report import Report
 
 CALLS = 5
-"""Of each function so many are profiled; the fastest one is told last."""
+"""Number of calls of each function that are profiled; the last report is for the fastest one."""
 
 Profile = Callable[..., Report]
 Tell = Callable[[Report, tuple[Any, ...]], None]
-"""Takes the profile of a call, and what it was called with."""
+"""Receives the profile of a call, and its arguments."""
 
 
 def watched(name: str, function: Callable[..., Any], profile: Profile, tell: Tell) -> Callable[..., Any]:
-    """`function`, whose first calls go through `profile`, once each, and are told where they are the fastest so far."""
+    """Return `function` with its first calls profiled by `profile`; each that is the fastest so far is passed to
+    `tell`.
+    """
     left, fastest = CALLS, float("inf")
 
     @functools.wraps(function)
